@@ -22,16 +22,18 @@ class _FormReader(HTMLParser):
         self._area = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        said = dict(attrs)
-        name = said.get("name") or ""
-        if tag == "input" and name and said.get("type") not in NO_DATA:
-            if said.get("type") not in ("checkbox", "radio") or "checked" in said:
-                ticked = "on" if said.get("type") == "checkbox" else ""  # what a browser sends where there is no value
-                self.fields.setdefault(name, []).append(said.get("value") or ticked)
+        attributes = dict(attrs)
+        name = attributes.get("name") or ""
+        if tag == "input" and name and attributes.get("type") not in NO_DATA:
+            if attributes.get("type") not in ("checkbox", "radio") or "checked" in attributes:
+                ticked = (
+                    "on" if attributes.get("type") == "checkbox" else ""
+                )  # what a browser sends where there is no value
+                self.fields.setdefault(name, []).append(attributes.get("value") or ticked)
         elif tag == "select" and name:
-            self._select, self._first, self._multiple = name, None, "multiple" in said
+            self._select, self._first, self._multiple = name, None, "multiple" in attributes
         elif tag == "option" and self._select:
-            self._option(said.get("value") or "", chosen="selected" in said)
+            self._option(attributes.get("value") or "", chosen="selected" in attributes)
         elif tag == "textarea" and name:
             self._area = name
             self.fields[name] = [""]
@@ -75,4 +77,4 @@ def save_form(client: Client, url: str, **changed: Any) -> Any:
 def errors_of(response: Any) -> dict[str, list[str]]:
     """What the form that came back says against its fields."""
     form = response.context["adminform"].form
-    return {name: [str(one) for one in errors] for name, errors in form.errors.items()}
+    return {name: [str(error) for error in errors] for name, errors in form.errors.items()}

@@ -33,13 +33,13 @@ def many(site: Scenario, count: int) -> Leaderboard:
     scores = Score.objects.bulk_create(
         Score(
             leaderboard=board,
-            submission=made,
-            team=made.team,
+            submission=submission,
+            team=submission.team,
             values={"mae": value},
             rank_value=value,
             received_at=site.now,
         )
-        for made, value in zip(submissions, values, strict=True)
+        for submission, value in zip(submissions, values, strict=True)
     )
     Entry.objects.bulk_create(
         Entry(

@@ -48,10 +48,10 @@ def submit_dataset(
 ) -> Submission:
     user, moment = site.member(team), at or site.now
     upload = site.upload(zip_of({**files, "README.md": name}), f"{name}.zip", user=user, at=moment)
-    made = submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET, now=moment)
+    submission = submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET, now=moment)
     run_background(at=moment)
-    made.refresh_from_db()
-    return made
+    submission.refresh_from_db()
+    return submission
 
 
 def submit_code(site: Scenario, team: Team | None = None, *, at: Any = None) -> Submission:
@@ -63,11 +63,11 @@ def work(site: Scenario, scores: Scores, default: float = 0.5, *, limit: int = 1
     worker = site.worker()
     done: list[Run] = []
     while len(done) < limit and (run := dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)) is not None:
-        said = scores.get((run.submission.team.name, run.task.name), default)
+        score_or_reason = scores.get((run.submission.team.name, run.task.name), default)
         body = (
-            {"outcome": "failed", "reason": said}
-            if isinstance(said, str)
-            else {"outcome": "finished", "scores": {"mae": said}}
+            {"outcome": "failed", "reason": score_or_reason}
+            if isinstance(score_or_reason, str)
+            else {"outcome": "finished", "scores": {"mae": score_or_reason}}
         )
         reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
         done.append(run)

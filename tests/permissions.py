@@ -305,16 +305,16 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     page = Page(competition=site.competition, tab=Page.Tab.OWN, title="How to", body="Begin here.")
     page_save(page)
     site.competition.save()
-    made = site.submit(kind=Kind.CODE)
+    submission = site.submit(kind=Kind.CODE)
     told = {"subject": "News", "text": "Text.", "path": "/"}
     notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **told)
     with_smoke_run(site)
-    run = made.runs.get()
+    run = submission.runs.get()
     weights = EnvironmentFile.objects.create(
         team=site.team, kind="weights", name="gap-model", version=1, file=store_bytes(b"w"), file_name="w.npz", size_bytes=1, state="ready",
         uploaded_by=site.member(), created_at=site.now, last_used_at=site.now,
     )  # fmt: skip
-    Submission.objects.filter(pk=made.pk).update(weights=weights)
+    Submission.objects.filter(pk=submission.pk).update(weights=weights)
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
     draft = draft_begin(owner=site.organizer, start=CompetitionDraft.Start.CODE, now=site.now)
@@ -323,7 +323,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     place = Place.objects.create(
         lane=lane,
         team=site.team,
-        submission=made,
+        submission=submission,
         rank=1,
         invited_at=timezone.now(),
         due_at=site.now + timedelta(days=9),
@@ -343,7 +343,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
         site=site,
         people={"A": Client(), **{letter: client_of(user) for letter, user in people.items()}},
         arguments={
-            "slug": site.competition.slug, "phase_slug": phase.slug, "pk": made.pk, "run_id": run.pk, "token": "forged",
+            "slug": site.competition.slug, "phase_slug": phase.slug, "pk": submission.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,

@@ -32,11 +32,11 @@ def travelling(model: type[Model]) -> Iterator[Any]:
 
 def settings_of(row: Model) -> dict[str, Any]:
     """Every setting that travels; a resource as the content it holds."""
-    found = {}
+    settings = {}
     for field in travelling(type(row)):
         value = getattr(row, field.name)
-        found[field.name] = _content(value) if field.is_relation else value
-    return found
+        settings[field.name] = _content(value) if field.is_relation else value
+    return settings
 
 
 def _content(value: Any) -> Any:
@@ -57,4 +57,4 @@ def rows_of(competition: Competition) -> dict[str, list[dict[str, Any]]]:
         Question: Question.objects.filter(competition=competition),
         RegistrationQuestion: competition.registration_questions.all(),
     }
-    return {model.__name__: [settings_of(row) for row in found] for model, found in rows.items()}
+    return {model.__name__: [settings_of(row) for row in model_rows] for model, model_rows in rows.items()}

@@ -104,11 +104,11 @@ class Scenario:
         """A new person with a team of their own."""
         who = user or person()
         register(user=who, competition=self.competition, rules_version=1, now=self.now)
-        made = team_create(
+        team = team_create(
             user=who, competition=self.competition, name=name or f"Team {who}", now=self.now, is_baseline=is_baseline
         )
-        self.teams.append(made)
-        return made
+        self.teams.append(team)
+        return team
 
     def upload(
         self, content: bytes, name: str = FILE_NAME, *, user: User | None = None, at: datetime | None = None
@@ -136,10 +136,12 @@ class Scenario:
         else:
             content, name = content or prediction_bytes(), name or FILE_NAME.replace("test-dev", where.slug)
         upload = self.upload(content, name, user=user, at=moment)
-        made = submission_create(user=user, phase=where, upload=upload, kind=kind, now=moment, idempotency_key=key)
+        submission = submission_create(
+            user=user, phase=where, upload=upload, kind=kind, now=moment, idempotency_key=key
+        )
         run_background(at=moment, only=CHECK_JOB)
-        made.refresh_from_db()
-        return made
+        submission.refresh_from_db()
+        return submission
 
     def worker(self, name: str = "", *, gpus: int = 0) -> ComputeWorker:
         """A worker that has registered."""
@@ -192,31 +194,31 @@ def scenario(*, now: datetime = NOON, **phase_fields: Any) -> Scenario:
     )
     CompetitionOrganizer.objects.create(competition=competition, user=organizer)
     rules_publish(competition=competition, text="Be fair.", now=now - timedelta(days=40))
-    made = Scenario(organizer=organizer, queue=queue, token=token, competition=competition, phases={}, now=now)
+    site = Scenario(organizer=organizer, queue=queue, token=token, competition=competition, phases={}, now=now)
     for index, (slug, visibility) in enumerate([("test-dev", "public"), ("test-challenge", "sealed")]):
-        made.phases[slug] = _phase(made, slug, visibility, index, phase_fields)
-    made.join()
-    return made
+        site.phases[slug] = _phase(site, slug, visibility, index, phase_fields)
+    site.join()
+    return site
 
 
-def _phase(made: Scenario, slug: str, visibility: str, index: int, fields: dict[str, Any]) -> Phase:
+def _phase(site: Scenario, slug: str, visibility: str, index: int, fields: dict[str, Any]) -> Phase:
     kinds = Resource.Kind
     task = Task.objects.create(
-        competition=made.competition,
+        competition=site.competition,
         name=f"Task {slug}",
         scoring_program=resource(
-            made.organizer, kinds.SCORING_PROGRAM, zip_of({"metadata.yaml": "command: python score.py"})
+            site.organizer, kinds.SCORING_PROGRAM, zip_of({"metadata.yaml": "command: python score.py"})
         ),
         reference_data=resource(
-            made.organizer, kinds.REFERENCE_DATA, zip_of({"labels.txt": f"hidden labels of {slug}"})
+            site.organizer, kinds.REFERENCE_DATA, zip_of({"labels.txt": f"hidden labels of {slug}"})
         ),
-        input_data=resource(made.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\nC\n"})),
+        input_data=resource(site.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\nC\n"})),
     )
     defaults: dict[str, Any] = {
         "name": slug, "index": index, "visibility": visibility, "accepts_code": True, "prediction_format": FORMAT | {"split": slug},
-        "opens_at": made.now - timedelta(days=30), "closes_at": made.now + timedelta(days=30),
+        "opens_at": site.now - timedelta(days=30), "closes_at": site.now + timedelta(days=30),
     }  # fmt: skip
-    phase = Phase.objects.create(competition=made.competition, slug=slugify(slug), **(defaults | fields))
+    phase = Phase.objects.create(competition=site.competition, slug=slugify(slug), **(defaults | fields))
     phase.tasks.add(task)
     board = Leaderboard.objects.create(phase=phase)
     Column.objects.create(
@@ -226,4 +228,4 @@ def _phase(made: Scenario, slug: str, visibility: str, index: int, fields: dict[
 
 
 def statuses(submissions: list[Submission]) -> list[State]:
-    return [State(Submission.objects.get(pk=one.pk).status) for one in submissions]
+    return [State(Submission.objects.get(pk=submission.pk).status) for submission in submissions]

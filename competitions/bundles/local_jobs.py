@@ -2,7 +2,7 @@
 
 import hashlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,14 @@ from typing import Any, Final, NamedTuple
 from competitions.bundles.reading.archive import BundleFiles
 from competitions.bundles.reading.reader import BundleReader, program_of
 from competitions.bundles.reading.rules import ordered
-from competitions.bundles.reading.schema import TASK_FILES, BudgetSpec, CompetitionSpec, PhaseSpec, TaskSpec
+from competitions.bundles.reading.schema import (
+    TASK_FILES,
+    BudgetSpec,
+    CompetitionSpec,
+    LeaderboardSpec,
+    PhaseSpec,
+    TaskSpec,
+)
 from competitions.submissions.file_checks.code_check import check_code
 from core.refusals import Refusal
 from workers.protocol.files.image_archive import describe_archive
@@ -82,7 +89,24 @@ def local_jobs(
     tasks = [task for task in spec.tasks if task.index in chosen.tasks]
     sent = _sent(file or _sample(reader.files, chosen, scratch), chosen, tasks, own, scratch)
     named = image or chosen.extra.docker_image or spec.docker_image or IMAGE
-    return list(_jobs(reader.files, spec, chosen, tasks, sent, named, scratch))
+    columns = _columns(chosen.extra.leaderboards or spec.leaderboards[:1])
+    plans = [_TaskPlan(chosen, task, sent, _files(reader.files, task, scratch) | sent.files, named) for task in tasks]
+    return [LocalJob(plan.task.name, plan.job(columns, spec.enable_detailed_results)) for plan in plans]
+
+
+def _columns(boards: Iterable[LeaderboardSpec]) -> tuple[str, ...]:
+    """Keys of the scores that these boards show, each once."""
+    columns = (column for board in boards for column in board.columns)
+    return tuple(
+        dict.fromkeys(column.key for column in columns if column.computation is None and not column.podium.meter)
+    )
+
+
+def _files(files: BundleFiles, task: TaskSpec, scratch: Path) -> Files:
+    """The task's programs and data, packed. Raises `ValueError` for a task that the folder only names."""
+    if task.key is not None:
+        raise ValueError(f"The task {task.key} is on the site, named by its key, so it cannot be run here.")
+    return {FileRole(name): files.zipped(path, scratch)[0] for name in TASK_FILES if (path := getattr(task, name))}
 
 
 def _phase(spec: CompetitionSpec, name: str) -> PhaseSpec:
@@ -156,94 +180,84 @@ def _own_image(archive: Path) -> OwnImage:
     return OwnImage(archive=_reference(archive), image_id=describe_archive(archive).image_id)
 
 
-def _jobs(
-    files: BundleFiles,
-    spec: CompetitionSpec,
-    phase: PhaseSpec,
-    tasks: list[TaskSpec],
-    sent: _Sent,
-    image: str,
-    scratch: Path,
-) -> Iterator[LocalJob]:
-    boards = phase.extra.leaderboards or spec.leaderboards[:1]
-    columns = [
-        column.key
-        for board in boards
-        for column in board.columns
-        if column.computation is None and not column.podium.meter
-    ]
-    for task in tasks:
-        if task.key is not None:
-            raise ValueError(f"The task {task.key} is on the site, named by its key, so it cannot be run here.")
-        have = {FileRole(name): files.zipped(path, scratch)[0] for name in TASK_FILES if (path := getattr(task, name))}
-        have |= sent.files
-        plan = plan_stages(_facts(phase, task, sent.kind, have))
-        stages = tuple(_stage(stage, phase, task, sent, image, have) for stage in plan.stages)
-        budget = phase.extra.budget or BudgetSpec.model_validate({})
-        yield LocalJob(task.name, Job(
+@dataclass(frozen=True)
+class _TaskPlan:
+    """What was sent in, on one task of the phase: `files` are all that there are, `image` that of the organizer's programs."""
+
+    phase: PhaseSpec
+    task: TaskSpec
+    sent: _Sent
+    files: Files
+    image: str
+
+    def job(self, columns: tuple[str, ...], detailed_results: bool) -> Job:
+        """The job of a run that has these scores."""
+        return Job(
             run_id=str(uuid.uuid4()), attempt=1, lease_id=str(uuid.uuid4()), token="none", lease_s=90, heartbeat_s=15,
-            gpus=0 if sent.kind == "prediction" else budget.gpus, stages=stages, columns=tuple(dict.fromkeys(columns)),
-            detailed_results=spec.enable_detailed_results, text_files=tuple(phase.extra.text_files or ()),
-        ))  # fmt: skip
-
-
-def _facts(phase: PhaseSpec, task: TaskSpec, kind: str, have: Files) -> RunFacts:
-    return RunFacts(
-        kind=kind, program=program_of(have[FileRole.SUBMISSION]),
-        on_codabench=phase.extra.accepts is None, is_single_file=phase.extra.prediction_format is not None,
-        has_ingestion=FileRole.INGESTION_PROGRAM in have,
-        beside_scoring=task.ingestion_only_during_scoring and FileRole.INGESTION_PROGRAM in have,
-        has_input_data=FileRole.INPUT_DATA in have, has_reference_data=FileRole.REFERENCE_DATA in have,
-        has_weights=FileRole.WEIGHTS in have, has_requirements=FileRole.REQUIREMENTS in have,
-    )  # fmt: skip
-
-
-def _stage(plan: StagePlan, phase: PhaseSpec, task: TaskSpec, sent: _Sent, image: str, have: Files) -> Stage:
-    return Stage(
-        **plan.model_dump(exclude={"mounts"}), mounts=tuple(_mount(mount, sent, have) for mount in plan.mounts),
-        **_image(plan, sent, image), limits=_limits(plan, phase, task), network=False,
-    )  # fmt: skip
-
-
-def _image(plan: StagePlan, sent: _Sent, image: str) -> dict[str, Any]:
-    """The image that a stage runs in: what is brought, but for the scoring program's."""
-    if plan.name != StageName.SCORING and sent.image is not None:
-        own = {"image": sent.image.image_id, "own_image": sent.image, "pull": PullPolicy.NEVER}
-        return own | {"is_image_of_team": True}
-    if plan.name != StageName.SCORING and sent.own.reference:
-        return {"image": sent.own.reference, "pull": PullPolicy.MISSING, "is_image_of_team": True}
-    return {"image": image, "pull": PullPolicy.MISSING}
-
-
-def _mount(mount: PlannedMount, sent: _Sent, have: Files) -> Mount:
-    if not isinstance(mount, PlannedFile):
-        return mount
-    file = _reference(have[mount.file])
-    if mount.file == FileRole.REQUIREMENTS:
-        return BuiltEnvironment(
-            target="/app/environment", requirements=file, mirror=sent.own.mirror or PUBLIC_INDEX, wall_s=ENVIRONMENT_S,
-            max_bytes=ENVIRONMENT_BYTES,
+            gpus=0 if self.sent.kind == "prediction" else self._budget.gpus,
+            stages=tuple(map(self._stage, plan_stages(self._facts).stages)), columns=columns,
+            detailed_results=detailed_results, text_files=tuple(self.phase.extra.text_files or ()),
         )  # fmt: skip
-    return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
+
+    @property
+    def _budget(self) -> BudgetSpec:
+        return self.phase.extra.budget or BudgetSpec.model_validate({})
+
+    @property
+    def _facts(self) -> RunFacts:
+        extra, has_ingestion = self.phase.extra, FileRole.INGESTION_PROGRAM in self.files
+        return RunFacts(
+            kind=self.sent.kind, program=program_of(self.files[FileRole.SUBMISSION]), on_codabench=extra.accepts is None,
+            is_single_file=extra.prediction_format is not None, has_ingestion=has_ingestion,
+            beside_scoring=self.task.ingestion_only_during_scoring and has_ingestion,
+            has_input_data=FileRole.INPUT_DATA in self.files, has_reference_data=FileRole.REFERENCE_DATA in self.files,
+            has_weights=FileRole.WEIGHTS in self.files, has_requirements=FileRole.REQUIREMENTS in self.files,
+        )  # fmt: skip
+
+    def _stage(self, plan: StagePlan) -> Stage:
+        is_scoring = plan.name == StageName.SCORING
+        return Stage(
+            **plan.model_dump(exclude={"mounts"}), mounts=tuple(map(self._mount, plan.mounts)),
+            **({} if is_scoring else self._own_image) or {"image": self.image, "pull": PullPolicy.MISSING},
+            limits=self._limits(is_scoring=is_scoring), network=False,
+        )  # fmt: skip
+
+    @property
+    def _own_image(self) -> dict[str, Any]:
+        """The image that is brought; the scoring program never runs in it."""
+        if image := self.sent.image:
+            return {"image": image.image_id, "own_image": image, "pull": PullPolicy.NEVER, "is_image_of_team": True}
+        if reference := self.sent.own.reference:
+            return {"image": reference, "pull": PullPolicy.MISSING, "is_image_of_team": True}
+        return {}
+
+    def _mount(self, mount: PlannedMount) -> Mount:
+        if not isinstance(mount, PlannedFile):
+            return mount
+        file = _reference(self.files[mount.file])
+        if mount.file == FileRole.REQUIREMENTS:
+            return BuiltEnvironment(
+                target="/app/environment", requirements=file, mirror=self.sent.own.mirror or PUBLIC_INDEX,
+                wall_s=ENVIRONMENT_S, max_bytes=ENVIRONMENT_BYTES,
+            )  # fmt: skip
+        return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
+
+    def _limits(self, *, is_scoring: bool) -> Limits:
+        """As the site gives them to the phase: the organizer's scoring program has limits of its own."""
+        budget, defaults, wall_s = self._budget, Limits(), self.phase.execution_time_limit
+        scoring_s = self.phase.extra.scoring_time_limit or wall_s
+        if self.task.ingestion_only_during_scoring:
+            scoring_s = max(scoring_s, wall_s)
+        memory_bytes = budget.scoring_memory_bytes if is_scoring else budget.memory_bytes
+        return Limits(
+            wall_s=float(scoring_s if is_scoring else wall_s), memory_bytes=memory_bytes or MEMORY_BYTES,
+            cpus=1.0 if is_scoring else float(budget.cpus), pids=budget.pids or defaults.pids,
+            output_bytes=budget.output_bytes or defaults.output_bytes,
+            output_files=budget.output_files or defaults.output_files, tmp_bytes=TMP_BYTES, log_bytes=LOG_BYTES,
+        )  # fmt: skip
 
 
 def _reference(path: Path) -> FileRef:
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return FileRef(url=str(path), sha256=sha256, size_bytes=path.stat().st_size, name=plain_file_name(path.name))
-
-
-def _limits(plan: StagePlan, phase: PhaseSpec, task: TaskSpec) -> Limits:
-    """As the site gives them to the phase: the organizer's scoring program has limits of its own."""
-    budget, defaults = phase.extra.budget or BudgetSpec.model_validate({}), Limits()
-    is_scoring = plan.name == StageName.SCORING
-    scoring_s = phase.extra.scoring_time_limit or phase.execution_time_limit
-    if task.ingestion_only_during_scoring:
-        scoring_s = max(scoring_s, phase.execution_time_limit)
-    memory_bytes = budget.scoring_memory_bytes if is_scoring else budget.memory_bytes
-    return Limits(
-        wall_s=float(scoring_s if is_scoring else phase.execution_time_limit), memory_bytes=memory_bytes or MEMORY_BYTES,
-        cpus=1.0 if is_scoring else float(budget.cpus), pids=budget.pids or defaults.pids,
-        output_bytes=budget.output_bytes or defaults.output_bytes, output_files=budget.output_files or defaults.output_files,
-        tmp_bytes=TMP_BYTES, log_bytes=LOG_BYTES,
-    )  # fmt: skip

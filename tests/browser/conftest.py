@@ -56,12 +56,12 @@ def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) 
             "viewport": {"width": 1280, "height": 800},
             "storage_state": signed_in.get(name),
         } | context
-        made = Visitor(browser.new_context(**settings), site.url)
-        visitors.append(made)
+        newcomer = Visitor(browser.new_context(**settings), site.url)
+        visitors.append(newcomer)
         if name and name not in signed_in:
-            made.sign_in(name)
-            signed_in[name] = made.context.storage_state()
-        return made
+            newcomer.sign_in(name)
+            signed_in[name] = newcomer.context.storage_state()
+        return newcomer
 
     yield make
     for visitor in visitors:

@@ -351,10 +351,10 @@ def join_by_link(visitor: Visitor) -> None:
     """What somebody sees who is not signed in."""
     invitation_link(visitor)
     text = visitor.page.content()
-    found = re.search(r"/join/[\w:./-]+", text)
-    assert found, "the team's page shows its link"
+    link = re.search(r"/join/[\w:./-]+", text)
+    assert link, "the team's page shows its link"
     visitor.page.context.clear_cookies()
-    visitor.visit(found[0])
+    visitor.visit(link[0])
 
 
 # Name -> who, and what they do before the picture is taken.
@@ -399,16 +399,16 @@ class Look:
     def visitor(self, name: str) -> Visitor:
         if name not in self._visitors:
             width, height = SIZES[self._size]
-            made = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=self._scheme)
-            self._visitors[name] = Visitor(made, self._url)
+            context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=self._scheme)
+            self._visitors[name] = Visitor(context, self._url)
             if name:
                 self._visitors[name].sign_in(name)
         return self._visitors[name]
 
     def close(self) -> None:
-        for one in self._visitors.values():
-            print(*one.faults, sep="\n", end="")
-            one.context.close()
+        for visitor in self._visitors.values():
+            print(*visitor.faults, sep="\n", end="")
+            visitor.context.close()
 
 
 def pictures(browser: Browser, url: str, folder: Path, parts: list[str]) -> None:

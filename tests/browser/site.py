@@ -142,10 +142,10 @@ class BrowserSite:
 
     def links_mailed_to(self, address: str) -> list[str]:
         """Every link of every message to this address, oldest message first. A file may hold several of one second."""
-        found = []
+        links = []
         for path in sorted((self.folder / "mail").glob("*.log"), key=lambda path: path.stat().st_mtime_ns):
             for text in path.read_text().split(BETWEEN_MAILS):
                 message = email.message_from_string(text.lstrip("\n"), policy=email.policy.default)
                 if address in str(message["To"]):
-                    found += LINK.findall(message.get_content())
-        return found
+                    links += LINK.findall(message.get_content())
+        return links

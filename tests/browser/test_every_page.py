@@ -239,10 +239,10 @@ def test_main_pages_stand_still_while_they_load_and_say_what_they_are(new_visito
         visitor.context.add_init_script(WATCH_SHIFTS)
         visitor.context.new_cdp_session(visitor.page).send("Network.setCacheDisabled", {"cacheDisabled": True})
         for name in (name for name in MAIN_PAGES if PAGES[name][0] == who):
-            found = visitor.visit(PAGES[name][1]).evaluate(AUDIT)
-            titles[name] = found["title"]
-            if found["shifted"] >= MOST_SHIFT or found["headings"] != 1 or not found["description"] or found["unsized"]:
-                faults.append(f"{name}: {found}")
+            audit = visitor.visit(PAGES[name][1]).evaluate(AUDIT)
+            titles[name] = audit["title"]
+            if audit["shifted"] >= MOST_SHIFT or audit["headings"] != 1 or not audit["description"] or audit["unsized"]:
+                faults.append(f"{name}: {audit}")
     assert not faults, "\n".join(faults)
     assert len(set(titles.values())) == len(titles) - 1, (
         "each page has a title of its own; the home page has one for both"

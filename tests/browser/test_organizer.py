@@ -283,14 +283,14 @@ def test_a_page_is_previewed_while_it_is_typed_and_shows_an_image_that_was_uploa
     expect(olga.main.locator("math")).to_be_visible()
 
 
-def expect_after_reloads(page: Page, found: Locator, text: str) -> None:
+def expect_after_reloads(page: Page, locator: Locator, text: str) -> None:
     """What a background process does, seen by loading the page again."""
     for _ in range(40):
-        if found.filter(has_text=text).count():
+        if locator.filter(has_text=text).count():
             return
         page.wait_for_timeout(250)
         page.reload()
-    expect(found).to_contain_text(text)
+    expect(locator).to_contain_text(text)
 
 
 def test_new_labels_are_used_once_it_was_read_what_was_scored_with_the_former(new_visitor: NewVisitor) -> None:

@@ -26,7 +26,9 @@ def test_axe_finds_nothing_at_all_in_the_style_guide(
     page = visitor.visit("/styleguide/")
     page.screenshot(path=folder / f"styleguide-{screen}-{scheme}.png", full_page=True)
     results: dict[str, Any] = Axe().run(page, options={"preload": False}).response
-    assert [(found["id"], node["html"][:120]) for found in results["violations"] for node in found["nodes"]] == []
+    assert [
+        (violation["id"], node["html"][:120]) for violation in results["violations"] for node in violation["nodes"]
+    ] == []
     assert visitor.overflow() <= 0
 
 

@@ -61,7 +61,7 @@ class Visitor:
 
     def check(self) -> None:
         """Nothing on the console, no violation of the policy, no error of a script or of the site."""
-        unexpected = [fault for fault in self.faults if not any(re.search(one, fault) for one in self.expected)]
+        unexpected = [fault for fault in self.faults if not any(re.search(pattern, fault) for pattern in self.expected)]
         assert not unexpected, "\n".join(unexpected)
 
     def visit(self, path: str) -> Page:
@@ -113,11 +113,11 @@ class Visitor:
             options["runOnly"] = {"type": "rule", "values": list(rules)}
         results: dict[str, Any] = Axe().run(self.page, options=options).response
         return [
-            f"{self.page.url}: {found['id']} ({found['help']}): {node['html'][:160]}"
-            for found in results["violations"]
-            if found["impact"] in SERIOUS
-            for node in found["nodes"]
-            if not (found["id"] in OF_DJANGO and "/admin/" in self.page.url)
+            f"{self.page.url}: {violation['id']} ({violation['help']}): {node['html'][:160]}"
+            for violation in results["violations"]
+            if violation["impact"] in SERIOUS
+            for node in violation["nodes"]
+            if not (violation["id"] in OF_DJANGO and "/admin/" in self.page.url)
         ]
 
     def overflow(self) -> int:

@@ -22,11 +22,11 @@ from tests.scenario import Scenario, person, resource, scenario, zip_of
 @pytest.fixture
 def site(transactional_db: None) -> Scenario:
     """A competition with a starting kit, whose only open phase takes any zip."""
-    made = scenario(now=timezone.now())
-    Phase.objects.filter(pk=made.sealed.pk).delete()
-    kit = resource(made.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here. " * 50_000}))
-    Phase.objects.filter(pk=made.phase.pk).update(accepts_code=False, prediction_format=None, starting_kit=kit)
-    return made
+    site = scenario(now=timezone.now())
+    Phase.objects.filter(pk=site.sealed.pk).delete()
+    kit = resource(site.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here. " * 50_000}))
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_code=False, prediction_format=None, starting_kit=kit)
+    return site
 
 
 @pytest.fixture
@@ -113,8 +113,8 @@ class Proxy:
 
 @pytest.fixture
 def proxy(url: str) -> Iterator[Proxy]:
-    made = Proxy(url)
-    threading.Thread(target=made.server.serve_forever, daemon=True).start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
+    proxy = Proxy(url)
+    threading.Thread(target=proxy.server.serve_forever, daemon=True).start()
+    yield proxy
+    proxy.server.shutdown()
+    proxy.server.server_close()

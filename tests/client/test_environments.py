@@ -37,7 +37,7 @@ def test_weights_are_uploaded_named_and_removed(slug: str, tmp_path: Path, capsy
     capsys.readouterr()
     assert main(["weights", "list", slug, "--json"]) == 0
     listed: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    assert [(one["reference"], one["state"], one["size_bytes"]) for one in listed] == [
+    assert [(file["reference"], file["state"], file["size_bytes"]) for file in listed] == [
         ("gap-model@1", "ready", 9_000_000)
     ]
     assert main(["weights", "delete", slug, "gap-model@1", "--yes"]) == 1  # the submission waits for it

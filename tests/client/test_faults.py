@@ -17,9 +17,9 @@ from tests.scenario import Scenario, zip_of
 
 @pytest.fixture
 def client(site: Scenario, proxy: Proxy) -> Client:
-    made = Client(proxy.url, token_of(site.member()), patience_s=20)
-    made.site._sleep = lambda seconds: None
-    return made
+    client = Client(proxy.url, token_of(site.member()), patience_s=20)
+    client.site._sleep = lambda seconds: None
+    return client
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def test_a_submission_whose_answer_was_lost_is_made_once(
 ) -> None:
     times = itertools.count()
     proxy.fault = lambda method, path: "lost" if path.endswith("/submissions/") and next(times) < 2 else None
-    made = client.submit(site.competition.slug, answer)
-    assert list(Submission.objects.values_list("pk", flat=True)) == [made.id]
+    submission = client.submit(site.competition.slug, answer)
+    assert list(Submission.objects.values_list("pk", flat=True)) == [submission.id]
     assert proxy.calls.count(("POST", "/api/v1/submissions/")) == 3
 
 
@@ -46,8 +46,8 @@ def test_an_upload_goes_on_where_the_connection_broke(
     path.write_bytes(zip_of({"answer.txt": "1", "padding.bin": b"\0" * 3_000_000}) + b"")
     times = itertools.count()
     proxy.fault = lambda method, path: ["lost", "away", None][min(next(times), 2)] if method == "PATCH" else None
-    made = client.submit(site.competition.slug, path)
-    assert made.status in ("checking", "queued")
+    submission = client.submit(site.competition.slug, path)
+    assert submission.status in ("checking", "queued")
     assert path.stat().st_size < PART_BYTES
     assert [method for method, _ in proxy.calls].count("PATCH") == 3
 
@@ -88,14 +88,16 @@ def test_waiting_outlives_a_site_that_is_away_for_a_while(
     site: Scenario, client: Client, proxy: Proxy, answer: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podium.client.time.sleep", lambda seconds: None)
-    made = client.submit(site.competition.slug, answer)
+    submission = client.submit(site.competition.slug, answer)
     times = itertools.count()
     proxy.fault = lambda method, path: "away" if next(times) % 2 else None
-    with pytest.raises(StillWaiting, match=f"{made.id} is still (checking|queued) .* it goes on without you") as waited:
-        made.wait(timeout_s=0.2)
-    assert (waited.value.exit_code, waited.value.submission.id) == (1, made.id)
+    with pytest.raises(
+        StillWaiting, match=f"{submission.id} is still (checking|queued) .* it goes on without you"
+    ) as waited:
+        submission.wait(timeout_s=0.2)
+    assert (waited.value.exit_code, waited.value.submission.id) == (1, submission.id)
     proxy.fault = lambda method, path: None
-    assert client.cancel(made.id).status == "cancelled"
+    assert client.cancel(submission.id).status == "cancelled"
 
 
 @pytest.mark.parametrize("url", ["http://podium.example.org", "ftp://x", "https://", ""])

@@ -120,7 +120,7 @@ def test_waiting_ends_with_the_scores_or_with_the_verdict(
 def test_wrong_use_and_input_end_with_2(
     site: Scenario, signed_in: None, capsys: pytest.CaptureFixture[str], verb: list[str], status: int, words: str
 ) -> None:
-    assert main([site.competition.slug if one == "SLUG" else one for one in verb]) == status
+    assert main([site.competition.slug if word == "SLUG" else word for word in verb]) == status
     assert words in capsys.readouterr().err
 
 
@@ -183,14 +183,14 @@ def test_a_table_is_checked_against_the_phases_columns_and_sample(
     monkeypatch.setenv("PODIUM_SITE", url)
     monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
     path = tmp_path / "mine.csv"
-    for text, status, said in (
+    for text, status, message in (
         ("id,price\n2,1\n1,3\n", 0, "mine.csv is valid: 2 rows of id, price"),
         ("id,price\n2,1\n1,-3\n", 2, "out_of_range: 'price': it is -3.0 in line 3 (id 1); the smallest allowed is 0."),
         ("id,price\n2,1\n", 2, "missing_ids: 'id': 1 id is missing: 1"),
     ):
         path.write_text(text)
         assert main(["check", site.competition.slug, str(path)]) == status
-        assert said in "".join(capsys.readouterr())
+        assert message in "".join(capsys.readouterr())
 
 
 def test_what_one_was_told_is_listed_and_marked_as_read(
@@ -202,8 +202,8 @@ def test_what_one_was_told_is_listed_and_marked_as_read(
     assert main(["notifications", "--unread", "--mark-read"]) == 0
     assert "News of today" in capsys.readouterr().out
     assert main(["notifications", "--json"]) == 0
-    assert [(one["subject"], one["is_read"]) for one in json.loads(capsys.readouterr().out)] == [
-        ("News of today", True)
-    ]
+    assert [
+        (notification["subject"], notification["is_read"]) for notification in json.loads(capsys.readouterr().out)
+    ] == [("News of today", True)]
     assert main(["notifications", "--unread"]) == 0
     assert "News of today" not in capsys.readouterr().out

@@ -99,8 +99,13 @@ def kit(tmp_path: Path) -> Path:
 
 def test_a_smoke_run_is_asked_for(signed_in: str, with_code: Phase, kit: Path, capsys: Any) -> None:
     assert main(["submit", signed_in, str(kit), "--smoke"]) == 0
-    made = Submission.objects.get()
-    assert (made.kind, made.is_smoke, made.file_name, made.is_charged) == ("code", True, "kit.zip", False)
+    submission = Submission.objects.get()
+    assert (submission.kind, submission.is_smoke, submission.file_name, submission.is_charged) == (
+        "code",
+        True,
+        "kit.zip",
+        False,
+    )
 
 
 @pytest.mark.usefixtures("site")
@@ -186,7 +191,7 @@ def test_requirements_are_read_by_the_site_s_rules_where_the_phase_takes_them(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--weights", "nowhere.npz"), "no file 'nowhere.npz'"),
         (("--image", "torch@1"), "registry/repository@sha256:"),
@@ -197,13 +202,13 @@ def test_requirements_are_read_by_the_site_s_rules_where_the_phase_takes_them(
 )
 def test_what_cannot_be_meant_is_said_before_anything_runs(
     signed_in: str, takes_all: Phase, kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], said: str,
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], message: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     Path("text.tar").write_text("no archive")
     Path("arm.tar").write_bytes(tar_of(docker_files(config=config_of([LAYER], architecture="arm64"))))
     assert main(["run", signed_in, str(kit), *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_an_offer_has_what_is_brought_for_the_program_and_not_for_the_scorer(

@@ -38,16 +38,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def site() -> Scenario:
     """A site in the middle of its life: scored, running, waiting, failed."""
-    made = scenario(max_submissions_per_day=None)
-    made.score(made.submit(), 0.25)
-    made.answer(
-        made.submit(kind=Kind.CODE),
+    site = scenario(max_submissions_per_day=None)
+    site.score(site.submit(), 0.25)
+    site.answer(
+        site.submit(kind=Kind.CODE),
         {"outcome": "failed", "reason": "time_limit", "code": "time_limit", "detail": "ü\n"},
     )
-    made.submit()
-    made.claim()
-    made.submit(phase=made.sealed)
-    return made
+    site.submit()
+    site.claim()
+    site.submit(phase=site.sealed)
+    return site
 
 
 def manifest_of(path: Path) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def empty_the_site() -> None:
 
 @pytest.mark.parametrize("name", ["site.tar", "folder"])
 def test_an_empty_site_becomes_the_one_that_was_backed_up(site: Scenario, tmp_path: Path, name: str) -> None:
-    kept = backup(tmp_path / name, now=site.now)
-    assert kept.files == StoredFile.objects.count()
+    summary = backup(tmp_path / name, now=site.now)
+    assert summary.files == StoredFile.objects.count()
     facts = list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at"))
     events = RunEvent.objects.count()
     empty_the_site()
     assert not User.objects.exists()
-    assert restore(tmp_path / name) == kept
+    assert restore(tmp_path / name) == summary
     compare(manifest_of(tmp_path / name))
     assert (
         list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at"))
@@ -92,11 +92,11 @@ def test_nothing_is_removed_while_a_backup_is_made(
         copied(place, sha256)
 
     monkeypatch.setattr(services, "_put_object", meanwhile)
-    kept = backup(tmp_path / "site.tar", now=site.now)
+    summary = backup(tmp_path / "site.tar", now=site.now)
     assert set(removed) == {0}
     assert remove_orphans(now=site.now + GRACE) == 1, f"{orphan} goes once it is done"
     empty_the_site()
-    assert restore(tmp_path / "site.tar") == kept
+    assert restore(tmp_path / "site.tar") == summary
 
 
 def test_a_restored_site_goes_on_with_what_ran_and_what_waited(site: Scenario, tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_a_backup_travels_to_the_other_database_and_back(
     first, second = manifest_of(tmp_path / "first.tar"), manifest_of(tmp_path / "second.tar")
     assert (first["tables"], first["objects"]) == (second["tables"], second["objects"])
     empty_the_site()
-    kept = restore(tmp_path / "second.tar")
-    assert kept.rows == sum(table["rows"] for table in first["tables"].values())
+    summary = restore(tmp_path / "second.tar")
+    assert summary.rows == sum(table["rows"] for table in first["tables"].values())
     assert Run.objects.filter(meters__huge=1e23).exists()
     assert site.submit().pk > 4, "new rows get free keys"
 

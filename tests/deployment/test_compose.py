@@ -100,8 +100,8 @@ class Stack:
     def containers(self) -> list[dict[str, Any]]:
         names = self.compose("ps", "--quiet").split()
         shown = subprocess.run(["docker", "inspect", *names], capture_output=True, text=True, check=True).stdout
-        found: list[dict[str, Any]] = json.loads(shown)
-        return found
+        containers: list[dict[str, Any]] = json.loads(shown)
+        return containers
 
     def wait_until_ready(self) -> None:
         give_up = time.monotonic() + 90
@@ -158,25 +158,25 @@ def competition(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple
         archive.add(bundle, "bundle")
     stack.compose("exec", "-T", "web", "tar", "-x", "-C", "/var/lib/podium/tmp", given=packed.getvalue())
     build_baselines(bundle, tmp / "baselines")
-    made: dict[str, Any] = json.loads(stack.compose("exec", "-T", "web", "python", "-", given=SEED.encode()))
-    return made, tmp / "baselines"
+    contest: dict[str, Any] = json.loads(stack.compose("exec", "-T", "web", "python", "-", given=SEED.encode()))
+    return contest, tmp / "baselines"
 
 
-def submit(stack: Stack, made: dict[str, Any], kind: str, file: Path) -> int:
+def submit(stack: Stack, contest: dict[str, Any], kind: str, file: Path) -> int:
     with file.open("rb") as content:
         answer = requests.post(
-            f"{stack.url}/api/v1/submissions/", headers=stack.proxied(Authorization=f"Bearer {made['token']}"),
-            data={"phase": made["phase"], "kind": kind}, files={"file": (file.name, content)}, timeout=30,
+            f"{stack.url}/api/v1/submissions/", headers=stack.proxied(Authorization=f"Bearer {contest['token']}"),
+            data={"phase": contest["phase"], "kind": kind}, files={"file": (file.name, content)}, timeout=30,
         )  # fmt: skip
     assert answer.status_code == 201, answer.text
     return int(answer.json()["id"])
 
 
-def outcome(stack: Stack, made: dict[str, Any], submission: int) -> dict[str, Any]:
+def outcome(stack: Stack, contest: dict[str, Any], submission: int) -> dict[str, Any]:
     """The submission as the API shows it once it has ended."""
     give_up = time.monotonic() + SCORED_WITHIN_S
     while True:
-        answer = stack.get(f"/api/v1/submissions/{submission}/", Authorization=f"Bearer {made['token']}")
+        answer = stack.get(f"/api/v1/submissions/{submission}/", Authorization=f"Bearer {contest['token']}")
         shown: dict[str, Any] = answer.json()
         if shown["status"] in ("finished", "failed", "cancelled") or time.monotonic() > give_up:
             return shown
@@ -246,12 +246,20 @@ def test_the_site_answers_and_serves_its_static_files(stack: Stack) -> None:
 
 def test_no_container_shows_a_secret_in_its_environment_or_command(stack: Stack) -> None:
     passwords = [password for path in stack.secrets.iterdir() if (password := path.read_text())]
-    shown = json.dumps([[one["Config"]["Env"], one["Config"]["Cmd"], one["Args"]] for one in stack.containers()])
+    shown = json.dumps(
+        [
+            [container["Config"]["Env"], container["Config"]["Cmd"], container["Args"]]
+            for container in stack.containers()
+        ]
+    )
     assert [password[:4] for password in passwords if password in shown] == []
 
 
 def test_only_the_worker_runs_as_root(stack: Stack) -> None:
-    users = {one["Config"]["Labels"]["com.docker.compose.service"]: one["Config"]["User"] for one in stack.containers()}
+    users = {
+        container["Config"]["Labels"]["com.docker.compose.service"]: container["Config"]["User"]
+        for container in stack.containers()
+    }
     assert {name for name, user in users.items() if not user} == {"worker"}
 
 
@@ -261,12 +269,12 @@ def test_only_the_worker_runs_as_root(stack: Stack) -> None:
 def test_a_submission_is_scored_by_the_worker_of_the_stack(
     stack: Stack, competition: tuple[dict[str, Any], Path], kind: str, file: str
 ) -> None:
-    made, baselines = competition
-    submission = submit(stack, made, kind, baselines / file)
-    shown = outcome(stack, made, submission)
+    contest, baselines = competition
+    submission = submit(stack, contest, kind, baselines / file)
+    shown = outcome(stack, contest, submission)
     assert shown["status"] == "finished", f"{shown}\n{stack.compose('logs', '--tail', '40', 'worker', 'web')}"
     assert 0.1 < float(shown["scores"]["mae"]) < 2.0
-    bearer = f"Bearer {made['token']}"
+    bearer = f"Bearer {contest['token']}"
     part = stack.get(f"/api/v1/submissions/{submission}/download/", Authorization=bearer, Range="bytes=5-14")
     assert (part.status_code, part.content) == (206, (baselines / file).read_bytes()[5:15]), "the front serves the file"
 
@@ -292,12 +300,12 @@ def test_the_front_says_what_to_do_about_a_body_without_a_length_that_is_too_lar
 def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_again(
     stack: Stack, competition: tuple[dict[str, Any], Path]
 ) -> None:
-    made, baselines = competition
-    submission = submit(stack, made, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
-    before = outcome(stack, made, submission)
+    contest, baselines = competition
+    submission = submit(stack, contest, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
+    before = outcome(stack, contest, submission)
     stack.compose("down", "--timeout", "10")
     stack.up()
-    after = outcome(stack, made, submission)
+    after = outcome(stack, contest, submission)
     assert (after["status"], after["scores"]) == (before["status"], before["scores"])
 
 
@@ -381,19 +389,19 @@ def recipe(stack: Stack, line: str, folder: Path) -> str:
 def test_the_recipes_of_the_docs_work_line_by_line(
     stack: Stack, competition: tuple[dict[str, Any], Path], tmp_path: Path
 ) -> None:
-    made, baselines = competition
-    submission = submit(stack, made, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
-    before = outcome(stack, made, submission)
+    contest, baselines = competition
+    submission = submit(stack, contest, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
+    before = outcome(stack, contest, submission)
     *lines, restore = recipes()
-    said = {line: recipe(stack, line, tmp_path) for line in lines}
-    assert any("rows" in answer for answer in said.values())
+    outputs = {line: recipe(stack, line, tmp_path) for line in lines}
+    assert any("rows" in answer for answer in outputs.values())
     assert (tmp_path / "podium-backup.tar").stat().st_mode & 0o777 == 0o600
     assert len(stack.compose("ps", "--quiet", "web").split()) == 2
     assert {stack.get("/accounts/login/").status_code for _ in range(8)} == {200}
     stack.compose("down", "--volumes", "--timeout", "5")
     stack.up()
     assert "compared and equal" in recipe(stack, restore, tmp_path)
-    after = outcome(stack, made, submission)
+    after = outcome(stack, contest, submission)
     assert (after["status"], after["scores"]) == (before["status"], before["scores"])
     assert (
         stack.compose("exec", "-T", "web", "python", "manage.py", "shell", "-c", ADMINISTRATORS).strip().endswith("ada")

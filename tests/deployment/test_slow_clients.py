@@ -38,13 +38,13 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     }
     environment |= {"PODIUM_DATA_DIR": str(folder / "data"), "DJANGO_SETTINGS_MODULE": "config.settings"}
     subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=REPOSITORY, env=environment, check=True)
-    made = free_port()
-    with subprocess.Popen(web_command(made), cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL) as server:
+    port = free_port()
+    with subprocess.Popen(web_command(port), cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL) as server:
         try:
-            while not accepts_connections(made):
+            while not accepts_connections(port):
                 time.sleep(0.1)
-            with urlopen(f"http://127.0.0.1:{made}/readyz", timeout=60):
-                yield made
+            with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60):
+                yield port
         finally:
             server.terminate()
 

@@ -144,12 +144,12 @@ class Cluster:
             source = PROGRAM.format(seconds=seconds, answer=answer)
             stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
             now = datetime.now(UTC)
-            made = Submission.objects.create(
+            submission = Submission.objects.create(
                 phase=self.phase, team=self.team, submitted_by=self.user, kind="code", file=stored, file_name="code.zip",
                 received_at=now, created_at=now, checked_at=now,
             )  # fmt: skip
             with transaction.atomic():
-                runs = runs_add(submission=made, tasks=self.phase.tasks.all(), priority=0, now=now)
+                runs = runs_add(submission=submission, tasks=self.phase.tasks.all(), priority=0, now=now)
             expected |= {run.pk: answer for run in runs}
         return expected
 
@@ -187,7 +187,7 @@ class Cluster:
 
     def other(self, host: WorkerHost) -> WorkerHost:
         """The other host."""
-        return next(one for one in self.hosts if one is not host)
+        return next(candidate for candidate in self.hosts if candidate is not host)
 
     def container(self, run: uuid.UUID) -> str:
         """The running container of a run."""
@@ -238,10 +238,10 @@ class Cluster:
 
     def leftovers(self) -> list[str]:
         """Everything on engine and hosts that should be gone."""
-        found = self.engine.leftovers()
+        leftovers = self.engine.leftovers()
         for host in self.hosts:
-            found += host.leftovers()
-        return found
+            leftovers += host.leftovers()
+        return leftovers
 
     def assert_clean(self) -> None:
         """Nothing is left once everything has ended."""

@@ -51,14 +51,14 @@ def cluster(
     """The whole site."""
     folder: Path = services.run_folder() / "faults"
     folder.mkdir()
-    made = Cluster(folder)
+    cluster = Cluster(folder)
     with django_db_blocker.unblock():  # type: ignore[attr-defined]  # pytest-django's, whose type is private
-        use_database(made.database.url)
+        use_database(cluster.database.url)
         try:
-            made.start()
-            yield made
+            cluster.start()
+            yield cluster
         finally:
-            made.stop()
+            cluster.stop()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

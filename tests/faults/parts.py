@@ -215,7 +215,7 @@ class OwnEngine:
 
     def _ours(self, words: str) -> list[psutil.Process]:
         """Processes whose command names our folder, and begins with these words."""
-        found = []
+        processes = []
         for process in psutil.process_iter(["cmdline", "status"]):
             command = " ".join(process.info["cmdline"] or [])
             if (
@@ -223,15 +223,15 @@ class OwnEngine:
                 and command.startswith(words)
                 and process.info["status"] != psutil.STATUS_ZOMBIE
             ):
-                found.append(process)
-        return found
+                processes.append(process)
+        return processes
 
     def leftovers(self) -> list[str]:
         """Containers, volumes and networks beyond those that every engine has."""
         api = self.client().api
-        found = [f"container {row['Names']}" for row in api.containers(all=True)]
-        found += [f"volume {row['Name']}" for row in api.volumes()["Volumes"] or []]
-        return found + [
+        leftovers = [f"container {row['Names']}" for row in api.containers(all=True)]
+        leftovers += [f"volume {row['Name']}" for row in api.volumes()["Volumes"] or []]
+        return leftovers + [
             f"network {row['Name']}" for row in api.networks() if row["Name"] not in ("host", "none", "bridge")
         ]
 
@@ -325,17 +325,17 @@ class WorkerHost:
 
     def phases(self) -> set[str]:
         """The phases of the runs in its folder, as it wrote them down."""
-        found = set()
+        phases = set()
         for path in self.data_dir.glob("runs/*/state.json"):
             with contextlib.suppress(OSError, ValueError):
-                found.add(json.loads(path.read_text())["phase"])
-        return found
+                phases.add(json.loads(path.read_text())["phase"])
+        return phases
 
     def leftovers(self) -> list[str]:
         """Folders of runs, mounts."""
-        found = [f"folder {path.name} of {self.name}" for path in (self.data_dir / "runs").iterdir()]
+        leftovers = [f"folder {path.name} of {self.name}" for path in (self.data_dir / "runs").iterdir()]
         mounts = Path("/proc/self/mounts").read_text()
-        return found + ([f"a mount of {self.name}"] if f"{self.data_dir}/runs/" in mounts else [])
+        return leftovers + ([f"a mount of {self.name}"] if f"{self.data_dir}/runs/" in mounts else [])
 
     def stop(self) -> None:
         """End it for good."""

@@ -55,15 +55,15 @@ def background(django_db_blocker: Any) -> Iterator[Background]:
 
     folder: Path = services.run_folder() / "background-faults"
     folder.mkdir()
-    made = Background(folder)
+    background = Background(folder)
     with django_db_blocker.unblock():
-        use_database(made.database.url)
-        use_broker(made.broker.url)
+        use_database(background.database.url)
+        use_broker(background.broker.url)
         try:
             call_command("migrate", verbosity=0, interactive=False)
-            yield made
+            yield background
         finally:
-            made.stop()
+            background.stop()
 
 
 def submitted(content: bytes) -> Any:
@@ -109,19 +109,22 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
     background.process.start()
     background.reconciler.start()
     try:
-        made = submitted(content)
-        wait_for(lambda: is_claimed(made), 60, lambda: f"its check begins: {background.process.text()[-2000:]}")
+        submission = submitted(content)
+        wait_for(lambda: is_claimed(submission), 60, lambda: f"its check begins: {background.process.text()[-2000:]}")
         kill(background)
-        assert status_of(made) == "checking"
+        assert status_of(submission) == "checking"
         if not background.process.is_alive():
             background.process.start()
         wait_for(
-            lambda: status_of(made) == "failed", 120, lambda: f"it is checked: {background.process.text()[-2000:]}", 0.1
+            lambda: status_of(submission) == "failed",
+            120,
+            lambda: f"it is checked: {background.process.text()[-2000:]}",
+            0.1,
         )
-        assert made.runs.get().code == "zip_crc_error"
-        made.refresh_from_db()
-        assert made.file_check.attempts > 1
-        assert [event.target for event in made.runs.get().events.all()] == ["failed"], "decided once"
+        assert submission.runs.get().code == "zip_crc_error"
+        submission.refresh_from_db()
+        assert submission.file_check.attempts > 1
+        assert [event.target for event in submission.runs.get().events.all()] == ["failed"], "decided once"
     finally:
         background.process.kill()
         background.reconciler.kill()
@@ -130,14 +133,14 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
 def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_nothing(background: Background) -> None:
     from tests.scenario import CODE, zip_of
 
-    made = [submitted(zip_of(CODE)) for _ in range(5)]
+    submissions = [submitted(zip_of(CODE)) for _ in range(5)]
     background.broker.kill()
     background.broker.start()
-    made += [submitted(zip_of(CODE)) for _ in range(2)]
+    submissions += [submitted(zip_of(CODE)) for _ in range(2)]
     background.process.start()
     background.reconciler.start()
     try:
-        done = lambda: {status_of(one) for one in made} == {"queued"}  # noqa: E731
+        done = lambda: {status_of(submission) for submission in submissions} == {"queued"}  # noqa: E731
         wait_for(done, 60, lambda: f"all are checked: {background.process.text()[-2000:]}", 0.1)
     finally:
         background.process.kill()

@@ -46,11 +46,11 @@ class Trial:
 @contextmanager
 def trial(cluster: Cluster, name: str, *, count: int = 3, seconds: float = 1.2) -> Iterator[Trial]:
     """Submit, let the block do its harm, see everything through, and judge."""
-    made = Trial(cluster.submit(count, seconds=seconds))
-    yield made
-    cluster.see_through(made.runs)
-    verdict = cluster.verdict(made.runs)
-    TABLE.setdefault(name, Row()).add(verdict, time.monotonic() - made.hit_at)
+    experiment = Trial(cluster.submit(count, seconds=seconds))
+    yield experiment
+    cluster.see_through(experiment.runs)
+    verdict = cluster.verdict(experiment.runs)
+    TABLE.setdefault(name, Row()).add(verdict, time.monotonic() - experiment.hit_at)
     assert verdict.is_good, verdict
     cluster.assert_clean()
 
@@ -73,10 +73,10 @@ in_soak = pytest.mark.skipif(trials() == 1, reason="`make soak` runs this varian
 @repeated
 @pytest.mark.parametrize("state", [pytest.param("leased", marks=in_soak), "ingesting", "scoring"])
 def test_a_killed_worker_process_goes_on_where_it_was(cluster: Cluster, state: str, number: int) -> None:
-    with trial(cluster, f"worker killed while {state}, started again") as one:
-        run, host = cluster.holder(one.runs, state)
+    with trial(cluster, f"worker killed while {state}, started again") as experiment:
+        run, host = cluster.holder(experiment.runs, state)
         host.kill()
-        one.hit()
+        experiment.hit()
         host.start()
     if state != "leased":  # then its containers may not have been written down yet, and the lease runs out
         assert attempts(cluster, run) == 1, "no container was started twice"
@@ -84,23 +84,23 @@ def test_a_killed_worker_process_goes_on_where_it_was(cluster: Cluster, state: s
 
 @repeated
 def test_a_worker_killed_while_it_reports_sends_the_same_answer(cluster: Cluster, number: int) -> None:
-    with trial(cluster, "worker killed while it reports, started again") as one:
+    with trial(cluster, "worker killed while it reports, started again") as experiment:
         host = wait_for(
             lambda: next((h for h in cluster.hosts if "executed" in h.phases()), None), 30, "a result", 0.002
         )
         host.kill()
-        one.hit()
+        experiment.hit()
         host.start()
 
 
 @repeated
 def test_a_dead_hosts_runs_are_queued_again_within_lease_and_reaper(cluster: Cluster, number: int) -> None:
-    with trial(cluster, "worker's host dead, its runs go elsewhere", seconds=2.5) as one:
-        run, host = cluster.holder(one.runs, "ingesting")
+    with trial(cluster, "worker's host dead, its runs go elsewhere", seconds=2.5) as experiment:
+        run, host = cluster.holder(experiment.runs, "ingesting")
         host.kill()
-        one.hit()
+        experiment.hit()
         wait_for(lambda: attempts(cluster, run) == 2, LEASE_S + HEARTBEAT_S + 4 * RECONCILE_S + 5, "a second attempt")
-        cluster.see_through(one.runs)
+        cluster.see_through(experiment.runs)
         host.start()  # the dead host comes back, with the containers of its first life
 
 
@@ -116,28 +116,28 @@ def test_a_child_of_the_worker_that_is_killed_costs_an_attempt_of_ours(cluster: 
 @repeated
 @pytest.mark.parametrize("stage", ["ingestion", "scoring"])
 def test_a_container_that_somebody_kills_is_nobodys_failure(cluster: Cluster, stage: str, number: int) -> None:
-    with trial(cluster, f"container killed in the stage {stage}", seconds=2.5) as one:
-        cluster.kill_container(one.runs, stage)
-        one.hit()
-    assert sorted(cluster.verdict(one.runs).attempts.values()) == [1, 1, 2]
+    with trial(cluster, f"container killed in the stage {stage}", seconds=2.5) as experiment:
+        cluster.kill_container(experiment.runs, stage)
+        experiment.hit()
+    assert sorted(cluster.verdict(experiment.runs).attempts.values()) == [1, 1, 2]
 
 
 @repeated
 def test_the_container_engine_is_killed_and_comes_back(cluster: Cluster, number: int) -> None:
-    with trial(cluster, "Docker daemon killed, started again", seconds=2.5) as one:
-        cluster.holder(one.runs, "ingesting")
+    with trial(cluster, "Docker daemon killed, started again", seconds=2.5) as experiment:
+        cluster.holder(experiment.runs, "ingesting")
         cluster.engine.kill()
-        one.hit()
+        experiment.hit()
         cluster.engine.start()
 
 
 @repeated
 def test_the_broker_stops_and_comes_back_empty(cluster: Cluster, number: int) -> None:
-    with trial(cluster, "Redis killed for 3 s, back empty") as one:
-        cluster.holder(one.runs, *HELD)
+    with trial(cluster, "Redis killed for 3 s, back empty") as experiment:
+        cluster.holder(experiment.runs, *HELD)
         cluster.broker.kill()
-        one.hit()
-        one.runs |= cluster.submit(2)  # nobody is woken for these
+        experiment.hit()
+        experiment.runs |= cluster.submit(2)  # nobody is woken for these
         time.sleep(3)
         cluster.broker.start()
 
@@ -146,18 +146,18 @@ def test_the_broker_stops_and_comes_back_empty(cluster: Cluster, number: int) ->
 def test_wake_up_messages_are_lost_repeated_and_out_of_order(cluster: Cluster, number: int) -> None:
     from competitions.compute.wakeups import wake
 
-    with trial(cluster, "wake-up messages repeated 100 times") as one:
-        one.hit()
+    with trial(cluster, "wake-up messages repeated 100 times") as experiment:
+        experiment.hit()
         for _ in range(100):
             wake(cluster.queue.wakeup_queue)
 
 
 @repeated
 def test_the_web_server_is_killed(cluster: Cluster, number: int) -> None:
-    with trial(cluster, "web processes killed, started after 2 s") as one:
-        cluster.holder(one.runs, *HELD)
+    with trial(cluster, "web processes killed, started after 2 s") as experiment:
+        cluster.holder(experiment.runs, *HELD)
         cluster.web.kill()
-        one.hit()
+        experiment.hit()
         time.sleep(2)
         cluster.start_web()
 
@@ -165,10 +165,10 @@ def test_the_web_server_is_killed(cluster: Cluster, number: int) -> None:
 @repeated
 @pytest.mark.parametrize("away_s", [pytest.param(0, marks=in_soak), LEASE_S + 4])
 def test_the_database_crashes_and_recovers(cluster: Cluster, away_s: int, number: int) -> None:
-    with trial(cluster, f"PostgreSQL killed, back after {away_s} s", seconds=2.5) as one:
-        run, _ = cluster.holder(one.runs, "ingesting")
+    with trial(cluster, f"PostgreSQL killed, back after {away_s} s", seconds=2.5) as experiment:
+        run, _ = cluster.holder(experiment.runs, "ingesting")
         cluster.database.kill()
-        one.hit()
+        experiment.hit()
         time.sleep(away_s)
         cluster.database.start()
     assert attempts(cluster, run) == 1, "nobody's lease runs out while the site itself is away"
@@ -176,10 +176,10 @@ def test_the_database_crashes_and_recovers(cluster: Cluster, away_s: int, number
 
 @repeated
 def test_the_reconciler_is_killed(cluster: Cluster, number: int) -> None:
-    with trial(cluster, "reconciler killed, started after 2 s") as one:
-        cluster.holder(one.runs, *HELD)
+    with trial(cluster, "reconciler killed, started after 2 s") as experiment:
+        cluster.holder(experiment.runs, *HELD)
         cluster.reconciler.kill()
-        one.hit()
+        experiment.hit()
         time.sleep(2)
         cluster.reconciler.start()
 
@@ -205,34 +205,39 @@ def full_disk(host: WorkerHost, room: str = NO_ROOM_FOR_AN_OUTPUT) -> Iterator[N
 @pytest.mark.parametrize("room", [NO_ROOM_FOR_AN_OUTPUT, NO_ROOM_FOR_A_FOLDER])
 def test_a_workers_full_disk_sends_its_runs_elsewhere(cluster: Cluster, room: str, number: int) -> None:
     sick = cluster.hosts[0]
-    with full_disk(sick, room), trial(cluster, "worker's disk full", count=4) as one:
-        one.hit()
-        cluster.see_through(one.runs)
-    assert unanswered(one.runs) == [], "each failure was reported at once: no lease had to run out"
+    with full_disk(sick, room), trial(cluster, "worker's disk full", count=4) as experiment:
+        experiment.hit()
+        cluster.see_through(experiment.runs)
+    assert unanswered(experiment.runs) == [], "each failure was reported at once: no lease had to run out"
 
 
 @repeated
 def test_a_disk_that_fills_while_a_program_runs_is_reported_at_once(cluster: Cluster, number: int) -> None:
     sick, well = cluster.hosts
     well.kill()
-    with full_disk(sick, ROOM_UNTIL_IT_IS_FILLED), trial(cluster, "worker's disk fills", count=1, seconds=2.5) as one:
-        cluster.holder(one.runs, "ingesting")
-        one.hit()
+    with (
+        full_disk(sick, ROOM_UNTIL_IT_IS_FILLED),
+        trial(cluster, "worker's disk fills", count=1, seconds=2.5) as experiment,
+    ):
+        cluster.holder(experiment.runs, "ingesting")
+        experiment.hit()
         (folder,) = (sick.data_dir / "runs").iterdir()
         with suppress(OSError), (folder / "filler").open("wb", buffering=0) as filler:
             while filler.write(bytes(1 << 12)):
                 pass
         well.start()
-        cluster.see_through(one.runs)
-    assert unanswered(one.runs) == [], "reported at once, as a result where what the run gave back was room enough"
+        cluster.see_through(experiment.runs)
+    assert unanswered(experiment.runs) == [], (
+        "reported at once, as a result where what the run gave back was room enough"
+    )
 
 
 @repeated
 def test_uploads_of_results_break_off(cluster: Cluster, number: int) -> None:
     for proxy in cluster.proxies:
         proxy.mode, proxy.cuts = "cut", 3
-    with trial(cluster, "uploads of results cut in the middle") as one:
-        one.hit()
+    with trial(cluster, "uploads of results cut in the middle") as experiment:
+        experiment.hit()
     assert any(proxy.cuts < 3 for proxy in cluster.proxies)
 
 
@@ -247,18 +252,18 @@ def test_traffic_between_worker_and_site_is_lost_repeated_and_reordered(
 ) -> None:
     for proxy in cluster.proxies:
         proxy.mode = mode
-    with trial(cluster, name) as one:
-        one.hit()
+    with trial(cluster, name) as experiment:
+        experiment.hit()
 
 
 @repeated
 @pytest.mark.parametrize("seconds", [pytest.param(3, marks=in_soak), LEASE_S + 4])
 def test_the_network_between_worker_and_site_is_away(cluster: Cluster, seconds: int, number: int) -> None:
-    with trial(cluster, f"network of one worker away for {seconds} s", seconds=2.5) as one:
-        run, host = cluster.holder(one.runs, "ingesting")
+    with trial(cluster, f"network of one worker away for {seconds} s", seconds=2.5) as experiment:
+        run, host = cluster.holder(experiment.runs, "ingesting")
         proxy = cluster.proxies[cluster.hosts.index(host)]
         proxy.mode = "down"
-        one.hit()
+        experiment.hit()
         time.sleep(seconds)
         proxy.mode = ""
     assert attempts(cluster, run) == (1 if seconds < LEASE_S else 2)
@@ -266,10 +271,10 @@ def test_the_network_between_worker_and_site_is_away(cluster: Cluster, seconds: 
 
 @repeated
 def test_a_worker_frozen_past_its_lease_answers_late_and_changes_nothing(cluster: Cluster, number: int) -> None:
-    with trial(cluster, "worker frozen past its lease", seconds=2.5) as one:
-        run, host = cluster.holder(one.runs, "ingesting")
+    with trial(cluster, "worker frozen past its lease", seconds=2.5) as experiment:
+        run, host = cluster.holder(experiment.runs, "ingesting")
         host.freeze()
-        one.hit()
+        experiment.hit()
         wait_for(lambda: attempts(cluster, run) == 2, LEASE_S + 8, "a second attempt")
         time.sleep(1)
         host.thaw()
@@ -284,9 +289,9 @@ def test_a_workers_clock_is_off_by_an_hour(cluster: Cluster, hours: float, numbe
         host.part.process.wait(20)  # type: ignore[union-attr]  # it was started
         host.start(clock_hours=hours)
     try:
-        with trial(cluster, f"clocks of the workers {hours:+g} h") as one:
-            one.hit()
-            run, host = cluster.holder(one.runs, "ingesting")
+        with trial(cluster, f"clocks of the workers {hours:+g} h") as experiment:
+            experiment.hit()
+            run, host = cluster.holder(experiment.runs, "ingesting")
             host.kill()  # a successor by the right clock takes over
             host.start()
         assert attempts(cluster, run) == 1
@@ -300,10 +305,10 @@ def test_a_workers_clock_is_off_by_an_hour(cluster: Cluster, hours: float, numbe
 def test_sigterm_stops_claiming_at_once_and_the_next_process_sees_the_run_through(
     cluster: Cluster, number: int
 ) -> None:
-    with trial(cluster, "worker upgraded in the middle of a run", seconds=4) as one:
-        run, host = cluster.holder(one.runs, "ingesting")
+    with trial(cluster, "worker upgraded in the middle of a run", seconds=4) as experiment:
+        run, host = cluster.holder(experiment.runs, "ingesting")
         os.kill(host.part.pid, signal.SIGTERM)
-        one.hit()
+        experiment.hit()
         assert host.part.process is not None
         host.part.process.wait(15)
         assert cluster.container(run)

@@ -132,7 +132,10 @@ def admin_addresses(request: Any) -> Iterator[str]:
     for model, model_admin in admins().items():
         changelist = reverse(name_of(model, "changelist"))
         filters = [item[0] if isinstance(item, tuple) else item for item in model_admin.get_list_filter(request)]
-        named = [one if isinstance(one, str) else getattr(one, "parameter_name", "") for one in filters]
+        named = [
+            list_filter if isinstance(list_filter, str) else getattr(list_filter, "parameter_name", "")
+            for list_filter in filters
+        ]
         for number in HUGE:
             yield from (f"{changelist}?{key}={number}" for key in ("p", "o"))
             yield from (f"{changelist}?{key}{end}={number}" for key in named for end in ("", "__exact", "__id__exact"))

@@ -33,8 +33,8 @@ def member(site: Scenario) -> Client:
 
 def progress(submission: Submission, now: datetime) -> Progress:
     """How far the submission is, as its page says it."""
-    found = Submission.objects.prefetch_related("runs__queue").select_related("phase").get(pk=submission.pk)
-    return progress_of(found, queue_positions(found.runs.all()), now=now)
+    stored = Submission.objects.prefetch_related("runs__queue").select_related("phase").get(pk=submission.pk)
+    return progress_of(stored, queue_positions(stored.runs.all()), now=now)
 
 
 def sentence(site: Scenario, submission: Submission, after_s: float = 0) -> str:
@@ -43,7 +43,9 @@ def sentence(site: Scenario, submission: Submission, after_s: float = 0) -> str:
 
 def test_places_in_the_queue_count_up_and_move_on(site: Scenario) -> None:
     sent = [site.submit(at=site.now + timedelta(seconds=number)) for number in range(3)]
-    assert [sentence(site, one) for one in sent] == [f"Waiting at place {place} of the queue" for place in (1, 2, 3)]
+    assert [sentence(site, submission) for submission in sent] == [
+        f"Waiting at place {place} of the queue" for place in (1, 2, 3)
+    ]
     submission_cancel(submission=sent[0], actor="test", now=site.now)
     assert sentence(site, sent[2]) == "Waiting at place 2 of the queue"
 
@@ -85,17 +87,17 @@ def test_a_held_run_is_being_prepared_and_costs_nothing_yet(site: Scenario) -> N
 
 
 @pytest.mark.parametrize(
-    ("reason", "said", "blame"),
+    ("reason", "expected", "blame"),
     [
         ("time_limit", "Failed, over the time limit: why", "your submission"),
         ("scoring_error", "Failed, the scoring program failed: why", "the organizers' setup"),
         ("output_invalid", "Failed, the output is not valid: why", "your submission"),
     ],
 )
-def test_a_failure_says_what_whose_fault_and_what_to_do(site: Scenario, reason: str, said: str, blame: str) -> None:
-    made = site.answer(site.submit(), {"outcome": "failed", "reason": reason, "detail": "why"})
-    shown = progress(made, site.now)
-    assert (shown.sentence, shown.blame) == (said, blame)
+def test_a_failure_says_what_whose_fault_and_what_to_do(site: Scenario, reason: str, expected: str, blame: str) -> None:
+    submission = site.answer(site.submit(), {"outcome": "failed", "reason": reason, "detail": "why"})
+    shown = progress(submission, site.now)
+    assert (shown.sentence, shown.blame) == (expected, blame)
     assert shown.advice
 
 
@@ -135,7 +137,10 @@ def test_the_live_part_served_alone_is_part_of_the_page(site: Scenario, member: 
 
 def test_scores_come_with_their_unit_and_the_one_that_counts_is_marked(site: Scenario, member: Client) -> None:
     worse, better = site.score(site.submit(), 0.9), site.score(site.submit(), 0.5)
-    rows = {one: member.get(reverse("web:submission-row", args=[one.pk])).content.decode() for one in (worse, better)}
+    rows = {
+        submission: member.get(reverse("web:submission-row", args=[submission.pk])).content.decode()
+        for submission in (worse, better)
+    }
     assert "0.9000 eV" in rows[worse]
     assert "counts now" not in rows[worse]
     assert "counts now" in rows[better]
@@ -212,7 +217,7 @@ def test_a_members_page_takes_the_same_few_queries_with_many_rows(
 def test_the_checklist_gathers_every_warning_under_its_step(site: Scenario) -> None:
     codes = ["no_rules", "no_task", "no_board", "queue_paused", "not_published", "never_heard_of"]
     steps = checklist(site.competition, [ReadinessWarning(code, "where", code) for code in codes])
-    todo = {step.title: [one.code for one in step.todo] for step in steps if not step.is_done}
+    todo = {step.title: [warning.code for warning in step.todo] for step in steps if not step.is_done}
     assert todo == {
         "Rules": ["no_rules"], "Tasks and data": ["no_task"], "Leaderboards": ["no_board"],
         "Compute workers": ["queue_paused"], "Published": ["not_published"], "Further": ["never_heard_of"],
@@ -237,5 +242,8 @@ def test_each_team_sees_its_own_row_marked_and_no_other_on_a_board_that_is_drawn
         )
         rank = {site.team: "2", other: "1"}
         assert rows[0] == ("own pinned", rank[team], team.name)
-        assert rows[1:] == [("own" if one == team else "", rank[one], one.name) for one in (other, site.team)]
+        assert rows[1:] == [
+            ("own" if ranked_team == team else "", rank[ranked_team], ranked_team.name)
+            for ranked_team in (other, site.team)
+        ]
     assert "own" not in Client().get(url).content.decode().split("<tbody>")[1].split("</tbody>")[0]

@@ -38,9 +38,9 @@ def stage(outcome: Outcome, name: str = "ingestion") -> dict[str, object]:
 
 def number_after(text: str, word: str) -> int:
     """The number after a word in the log."""
-    found = re.search(rf"{word}\D*(\d+)", text)
-    assert found is not None, text[-500:]
-    return int(found.group(1))
+    match = re.search(rf"{word}\D*(\d+)", text)
+    assert match is not None, text[-500:]
+    return int(match.group(1))
 
 
 def says(*words: str) -> Check:

@@ -112,9 +112,9 @@ def lying_size() -> bytes:
     return renamed_size(zipped({"answer.txt": b"0" * 100_000}), 100_000, 10)
 
 
-def renamed_size(content: bytes, size: int, said: int) -> bytes:
+def renamed_size(content: bytes, size: int, header_size: int) -> bytes:
     """The archive with another size in its headers."""
-    return content.replace(size.to_bytes(4, "little"), said.to_bytes(4, "little"))
+    return content.replace(size.to_bytes(4, "little"), header_size.to_bytes(4, "little"))
 
 
 ARCHIVES = {

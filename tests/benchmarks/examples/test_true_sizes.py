@@ -26,10 +26,13 @@ def test_every_track_runs_at_its_true_size(tmp_path: Path) -> None:
         began = time.perf_counter()
         bundle = build_track(tmp_path / track.slug, track, now=datetime.now(UTC), size="true")
         built = time.perf_counter()
-        made = baselines.track_baselines(bundle, track, tmp_path / f"{track.slug}-files")
+        all_baselines = baselines.track_baselines(bundle, track, tmp_path / f"{track.slug}-files")
         scored = time.perf_counter()
-        for one in made:
-            if owner := owner_of(one.filename):
-                check(tmp_path / f"{track.slug}-files" / one.filename, *owner)  # with the official number of rows
-        scores = ", ".join(f"{one.phase} {one.metric} {sum(one.score_range or ()) / 2:.4f}" for one in made)
+        for baseline in all_baselines:
+            if owner := owner_of(baseline.filename):
+                check(tmp_path / f"{track.slug}-files" / baseline.filename, *owner)  # with the official number of rows
+        scores = ", ".join(
+            f"{baseline.phase} {baseline.metric} {sum(baseline.score_range or ()) / 2:.4f}"
+            for baseline in all_baselines
+        )
         print(f"{track.slug:<22}{built - began:>8.1f} s{scored - built:>20.1f} s   {scores}")

@@ -35,14 +35,14 @@ def fill(site: Scenario, waiting: int, teams: int) -> None:
     ids = list(Team.objects.filter(name__startswith="Bench ").values_list("pk", flat=True))
     fields = ("phase_id", "submitted_by_id", "kind", "file_id", "file_name", "received_at", "created_at")
     shared = {name: getattr(pattern, name) for name in fields}
-    made = Submission.objects.bulk_create(
+    submissions = Submission.objects.bulk_create(
         (Submission(team_id=ids[n % teams], **shared) for n in range(waiting)), batch_size=5000
     )
     Run.objects.bulk_create(
         (
             Run(submission=submission, task=run.task, team_id=submission.team_id, queue=run.queue, plan=run.plan, needs=run.needs,
                 queued_at=site.now + timedelta(milliseconds=n), not_before=site.now)
-            for n, submission in enumerate(made)
+            for n, submission in enumerate(submissions)
         ), batch_size=5000,
     )  # fmt: skip
     TeamTurn.objects.bulk_create(
@@ -54,14 +54,14 @@ def fill(site: Scenario, waiting: int, teams: int) -> None:
 
 def times_of_claims(site: Scenario, worker: ComputeWorker) -> list[float]:
     """Milliseconds of claims one after the other; each is rolled back, so that all meet the same queue."""
-    found = []
+    milliseconds = []
     for _ in range(CLAIMS):
         began = time.perf_counter()
         with transaction.atomic():
             assert dispatch.run_claim(worker=worker, free_gpus=0, now=site.now + timedelta(hours=1)) is not None
-            found.append((time.perf_counter() - began) * 1000)
+            milliseconds.append((time.perf_counter() - began) * 1000)
             transaction.set_rollback(True)
-    return found
+    return milliseconds
 
 
 @pytest.mark.parametrize("share", ["one team", "100 teams", "a team for each run"])

@@ -21,10 +21,10 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
     One real submission is the pattern: what is not said below is as it is there. The viewer's own row stands far down, on no
     first page.
     """
-    made = site.score(site.submit(), 0.99)
+    submission = site.score(site.submit(), 0.99)
     patterns: dict[type[Model], Model] = {
-        Team: site.team, Submission: made, Run: made.runs.get(), Score: Score.objects.get(submission=made),
-        Entry: Entry.objects.get(score__submission=made),
+        Team: site.team, Submission: submission, Run: submission.runs.get(), Score: Score.objects.get(submission=submission),
+        Entry: Entry.objects.get(score__submission=submission),
     }  # fmt: skip
     board = Leaderboard.objects.get(phase=site.phase)
     first = f"(SELECT min(id) FROM teams_team WHERE name LIKE 'Bench %%' AND competition_id = {site.competition.pk})"
@@ -35,7 +35,7 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
         patterns[Submission], f"generate_series(1, {submissions}) n", team_id=team, received_at=ago, created_at=ago,
         is_charged="false",
     )  # fmt: skip
-    new = f"submissions_submission s ON s.phase_id = {site.phase.pk} AND s.id <> {made.pk}"
+    new = f"submissions_submission s ON s.phase_id = {site.phase.pk} AND s.id <> {submission.pk}"
     _copy(patterns[Run], f"(SELECT 1) one JOIN {new}", id="gen_random_uuid()", submission_id="s.id", team_id="s.team_id",
           queued_at="s.created_at", not_before="s.created_at")  # fmt: skip
     value = "LATERAL (SELECT round((random() + s.id * 0)::numeric, 4)::float AS value) v"

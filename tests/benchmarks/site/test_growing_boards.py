@@ -52,17 +52,17 @@ def filled(algorithms: int, datasets: int) -> Scenario:
         for number in range(datasets)
     )
     Dataset.objects.bulk_create(
-        Dataset(submission=one, task=task, name=task.name, joined_at=site.now, counts_from=site.now)
-        for one, task in zip(data, tasks, strict=True)
+        Dataset(submission=submission, task=task, name=task.name, joined_at=site.now, counts_from=site.now)
+        for submission, task in zip(data, tasks, strict=True)
     )
     Run.objects.bulk_create(
         [
             Run(
-                submission=one, task=task, team_id=one.team_id, queue=site.queue, queued_at=site.now, not_before=site.now,
-                finished_at=site.now, state=State.FINISHED, scores={"mae": ((one.pk * 37 + task.pk * 11) % 997) / 997},
+                submission=submission, task=task, team_id=submission.team_id, queue=site.queue, queued_at=site.now, not_before=site.now,
+                finished_at=site.now, state=State.FINISHED, scores={"mae": ((submission.pk * 37 + task.pk * 11) % 997) / 997},
                 fills_board=task != own,
             )
-            for one in sent for task in (own, *tasks)
+            for submission in sent for task in (own, *tasks)
         ],
         batch_size=1000,
     )  # fmt: skip
@@ -82,13 +82,13 @@ def median_ms(act: Callable[[], Any], times: int = 7) -> float:
 @pytest.mark.parametrize(("algorithms", "datasets"), [(20, 10), (100, 50), (100, 200)])
 def test_a_growing_board(algorithms: int, datasets: int) -> None:
     site = filled(algorithms, datasets)
-    made = Submission.objects.filter(phase=site.phase, kind=Kind.CODE).latest("pk")
-    result = median_ms(lambda: board_follow(Submission, Submission.objects.get(pk=made.pk)))
+    submission = Submission.objects.filter(phase=site.phase, kind=Kind.CODE).latest("pk")
+    result = median_ms(lambda: board_follow(Submission, Submission.objects.get(pk=submission.pk)))
     idle = median_ms(lambda: (boards_fill(now=site.now), datasets_begin_to_count(now=site.now)))
     client, url = Client(), reverse("web:leaderboard", args=[site.competition.slug])
 
     def first_page() -> None:
-        board_follow(Submission, Submission.objects.get(pk=made.pk))  # a new version: nothing of it is kept
+        board_follow(Submission, Submission.objects.get(pk=submission.pk))  # a new version: nothing of it is kept
         client.get(url)
 
     page = median_ms(first_page) - result

@@ -41,10 +41,10 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
         )
         for number in range(TEAMS)
     ]  # fmt: skip
-    made = Team.objects.bulk_create(teams)
-    made[OWN] = own
+    board_teams = Team.objects.bulk_create(teams)
+    board_teams[OWN] = own
     place.submit(cora)
-    write_rows(board, made, now, chosen)
+    write_rows(board, board_teams, now, chosen)
     milestones_rebuild(board)
     ranks = [(row.entry.team_id, row.rank) for row in all_rows(board) if row.rank]
     DailyRank.objects.bulk_create(
@@ -68,12 +68,14 @@ def write_rows(board: Leaderboard, teams: list[Team], now: datetime, chosen: ran
         for team in teams
     )  # fmt: skip
     entries = []
-    for number, (made, team) in enumerate(zip(submissions, teams, strict=True)):
+    for number, (submission, team) in enumerate(zip(submissions, teams, strict=True)):
         value = 0.0700 + number**1.3 / 9000
         values = {"mae": value, "rmse": value * 1.4, "hits": 0.9 - value}
         values |= {f"part{column}": chosen.random() for column in range(3, COLUMNS)}
         at = now - timedelta(hours=chosen.randrange(1, 600))
-        score = Score(leaderboard=board, submission=made, team=team, values=values, rank_value=value, received_at=at)
+        score = Score(
+            leaderboard=board, submission=submission, team=team, values=values, rank_value=value, received_at=at
+        )
         steps = sorted((chosen.uniform(value, value * 2) for _ in range(chosen.randrange(0, 7))), reverse=True)
         days = [now - timedelta(days=28 - 4 * step) for step in range(len(steps))]
         trend = [*((day.timestamp(), step) for day, step in zip(days, steps, strict=True)), (now.timestamp(), value)]

@@ -94,12 +94,12 @@ def series(*places: Place) -> None:
     """Competitions as tracks of one series."""
     from competitions.catalog.models import Series
 
-    made = Series.objects.create(
+    series = Series.objects.create(
         slug="graphs", title="Large graphs challenge", subtitle="Two tracks, one summer",
         description="Each track has its own data and leaderboard. **One person has one team in each.**",
     )  # fmt: skip
     for place in places:
-        place.competition.series = made
+        place.competition.series = series
         place.competition.save()
 
 

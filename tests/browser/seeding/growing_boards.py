@@ -65,12 +65,12 @@ def _world(organizer: User, place: places.Place) -> Scenario:
 def _scores(site: Scenario) -> Scores:
     """Each algorithm a little better than the next, but on every third dataset; some fail."""
     names = [LONG_NAME if number == 1 else f"Dataset {number + 1}" for number in range(DATASETS)]
-    found: dict[tuple[str, str], float | str] = {}
+    scores: dict[tuple[str, str], float | str] = {}
     for place, team in enumerate(team.name for team in site.teams):
-        found[team, "test-dev"] = 0.1 + 0.05 * place
+        scores[team, "test-dev"] = 0.1 + 0.05 * place
         for number, name in enumerate(names):
-            found[team, name] = round(0.12 + 0.04 * ((place * (number % 3 + 1)) % len(TEAMS)), 3)
-    return found | {("Ibex", "Dataset 1"): "time_limit", ("Kestrel", LONG_NAME): "memory_limit"}
+            scores[team, name] = round(0.12 + 0.04 * ((place * (number % 3 + 1)) % len(TEAMS)), 3)
+    return scores | {("Ibex", "Dataset 1"): "time_limit", ("Kestrel", LONG_NAME): "memory_limit"}
 
 
 def _fail_by_the_platform(site: Scenario) -> None:

@@ -95,12 +95,12 @@ class Place:
         name = name or ("code.zip" if code else f"y_pred_pcqm4m-v2_{phase}.npz")
         upload = upload_whole(user=user, file_name=name, size_bytes=len(content), chunks=[content], now=at)
         kind = Kind.CODE if code else Kind.PREDICTION
-        made = submission_create(
+        submission = submission_create(
             user=user, phase=self.phases[phase], upload=upload, kind=kind, now=at, description=note
         )
         run_background(at=at)
-        made.refresh_from_db()
-        return made
+        submission.refresh_from_db()
+        return submission
 
     def answer(self, submission: Submission, *, after_s: float = 20, **body: Any) -> Submission:
         """Let a worker take the submission, so long after it came, and answer with this."""
@@ -160,12 +160,12 @@ def competition(slug: str, title: str, organizer: User, queue: Queue, now: datet
     from competitions.catalog.models import Competition, CompetitionOrganizer
     from competitions.catalog.services import rules_publish
 
-    made = Competition.objects.create(slug=slug, title=title, queue=queue, **({"is_published": True} | fields))
-    CompetitionOrganizer.objects.create(competition=made, user=organizer)
+    competition = Competition.objects.create(slug=slug, title=title, queue=queue, **({"is_published": True} | fields))
+    CompetitionOrganizer.objects.create(competition=competition, user=organizer)
     rules_publish(
-        competition=made, text="# Rules\n\nOne account for each person. Be fair.", now=now - timedelta(days=40)
+        competition=competition, text="# Rules\n\nOne account for each person. Be fair.", now=now - timedelta(days=40)
     )
-    return Place(organizer, queue, made, now)
+    return Place(organizer, queue, competition, now)
 
 
 def phases(place: Place, **fields: Any) -> None:
@@ -183,16 +183,16 @@ def phase(place: Place, split: str, visibility: str, index: int, fields: dict[st
         "memory_bytes": 256 * MIB, "output_bytes": 16 * MIB, "output_files": 100, "pids": 64,
         "max_submissions_per_day": 20,
     }  # fmt: skip
-    made = Phase.objects.create(
+    phase = Phase.objects.create(
         competition=place.competition, slug=split, visibility=visibility, index=index, **(defaults | fields)
     )
-    made.tasks.add(task(place, split))
-    board = Leaderboard.objects.create(phase=made)
+    phase.tasks.add(task(place, split))
+    board = Leaderboard.objects.create(phase=phase)
     for number, (key, title, unit, sorting) in enumerate(COLUMNS):
         Column.objects.create(
             leaderboard=board, key=key, title=title, unit=unit, sorting=sorting, index=number, is_primary=not number
         )
-    return made
+    return phase
 
 
 def task(place: Place, split: str) -> Task:
@@ -240,9 +240,9 @@ def pages(place: Place) -> None:
     )  # fmt: skip
     data = resource(place.organizer, Resource.Kind.PUBLIC_DATA, zip_of({"train.csv": "smiles,gap\nC,9.1\n"}))
     kit = resource(place.organizer, Resource.Kind.STARTING_KIT, zip_of({"README.md": "Start here."}))
-    for one, name in ((data, "data.zip"), (kit, "starting-kit.zip")):
-        one.file_name = name
-        one.save()
-    for made in place.phases.values():
-        made.public_data, made.starting_kit = data, kit
-        made.save()
+    for download, name in ((data, "data.zip"), (kit, "starting-kit.zip")):
+        download.file_name = name
+        download.save()
+    for phase in place.phases.values():
+        phase.public_data, phase.starting_kit = data, kit
+        phase.save()

@@ -59,7 +59,7 @@ def seeding_file(part: str) -> Any:
 
 
 def _sent(place: places.Place, user: User, note: str, *answers: dict[str, Any], hours_ago: float) -> Submission:
-    made = place.submit(user, code="print(1)", note=note, hours_ago=hours_ago)
+    submission = place.submit(user, code="print(1)", note=note, hours_ago=hours_ago)
     for number, answer in enumerate(answers):
-        made = place.answer(made, after_s=20 + 60 * number, **answer)
-    return made
+        submission = place.answer(submission, after_s=20 + 60 * number, **answer)
+    return submission

@@ -44,11 +44,11 @@ def test_an_engine_that_is_not_there_is_unreachable() -> None:
 
 
 def test_an_image_that_is_there_is_described_by_its_digest(stage: Stage) -> None:
-    found = stage.engine.find_image(stage.image)
-    assert found is not None
-    assert found.digest.startswith("sha256:")
+    image = stage.engine.find_image(stage.image)
+    assert image is not None
+    assert image.digest.startswith("sha256:")
     for policy in (PullPolicy.NEVER, PullPolicy.MISSING):
-        assert stage.engine.ensure_image(stage.image, policy).digest == found.digest
+        assert stage.engine.ensure_image(stage.image, policy).digest == image.digest
 
 
 def test_an_image_is_listed_by_its_name(stage: Stage) -> None:

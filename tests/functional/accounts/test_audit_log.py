@@ -24,8 +24,8 @@ def site() -> Scenario:
 
 
 def test_an_organizers_action_is_kept_with_what_it_was_about(site: Scenario) -> None:
-    made = site.submit()
-    form = {"action": "cancel", "confirmed": "yes", ACTION_CHECKBOX_NAME: [str(made.pk)]}
+    submission = site.submit()
+    form = {"action": "cancel", "confirmed": "yes", ACTION_CHECKBOX_NAME: [str(submission.pk)]}
     client_of(site.organizer).post(reverse("admin:submissions_submission_changelist"), form)
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.actor_name, entry.action, entry.status) == (
@@ -35,7 +35,7 @@ def test_an_organizers_action_is_kept_with_what_it_was_about(site: Scenario) -> 
         302,
     )
     assert entry.view == "admin:submissions_submission_changelist"
-    assert entry.fields[ACTION_CHECKBOX_NAME] == str(made.pk)
+    assert entry.fields[ACTION_CHECKBOX_NAME] == str(submission.pk)
     assert entry.address == "127.0.0.1"
 
 
@@ -54,10 +54,10 @@ def test_reading_and_participants_leave_no_entry(site: Scenario) -> None:
 
 
 def test_an_administrators_call_of_the_api_is_kept(site: Scenario) -> None:
-    made, root = site.submit(), person(is_staff=True, is_superuser=True)
+    submission, root = site.submit(), person(is_staff=True, is_superuser=True)
     expires = timezone.now() + timedelta(days=1)
     _, secret = token_create(user=root, name="robot", scopes=["read", "submit"], expires_at=expires)
-    url = reverse("api:submission-cancel", args=[made.pk])
+    url = reverse("api:submission-cancel", args=[submission.pk])
     Client().post(url, headers={"Authorization": f"Bearer {secret}"})
     entry = AuditEntry.objects.get()
     assert (entry.actor_name, entry.view, entry.status) == (root.username, "api:submission-cancel", 200)

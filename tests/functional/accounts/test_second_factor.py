@@ -49,8 +49,8 @@ def test_the_api_says_so_to_a_browsers_session_and_takes_tokens(site: Scenario) 
 
 def test_no_token_is_given_for_the_password_alone(site: Scenario) -> None:
     EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
-    said = {"username": site.organizer.username, "password": "x"}
-    refused = Client().post("/api/api-token-auth/", said)
+    credentials = {"username": site.organizer.username, "password": "x"}
+    refused = Client().post("/api/api-token-auth/", credentials)
     assert (refused.status_code, refused.json()["code"]) == (403, "second_factor_required")
 
 

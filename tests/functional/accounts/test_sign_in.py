@@ -109,10 +109,10 @@ def test_a_session_ends_when_it_expires_when_it_is_deleted_and_when_the_password
     clients, user = [Client() for _ in range(4)], verified()
     for client in clients:
         client.force_login(user)
-    expired, deleted, kept, old = clients
+    expired, deleted, live, old = clients
     Session.objects.filter(pk=expired.session.session_key).update(expire_date=timezone.now())
     Session.objects.filter(pk=deleted.session.session_key).delete()
-    assert [profile_status(client) for client in (expired, deleted, kept, old)] == [302, 302, 200, 200]
+    assert [profile_status(client) for client in (expired, deleted, live, old)] == [302, 302, 200, 200]
     user.set_password("another long secret")
     user.save()
     assert profile_status(old) == 302
@@ -138,9 +138,9 @@ def make_tokens(*users: User) -> Any:
 
 def test_an_administrator_makes_the_token_of_a_robot() -> None:
     robot = person(is_robot=True)
-    found = re.search(r"shown only now: (podium_[\w-]+)", make_tokens(robot))
-    assert found
-    call = Client().get(reverse("api:submissions"), headers={"Authorization": f"Bearer {found[1]}"})
+    match = re.search(r"shown only now: (podium_[\w-]+)", make_tokens(robot))
+    assert match
+    call = Client().get(reverse("api:submissions"), headers={"Authorization": f"Bearer {match[1]}"})
     assert call.status_code == 200
     assert robot.api_tokens.count() == 1
 
@@ -153,10 +153,12 @@ def test_an_administrator_makes_no_token_that_stands_for_a_person() -> None:
 
 @pytest.mark.parametrize(("behind_proxy", "counts"), [("true", [1, 1]), ("false", [0, 0])])
 def test_one_proxy_is_believed_where_there_is_one(tmp_path: Path, behind_proxy: str, counts: list[int]) -> None:
-    said = os.environ | {"PODIUM_BEHIND_PROXY": behind_proxy, "PODIUM_DATA_DIR": str(tmp_path)}
+    environment = os.environ | {"PODIUM_BEHIND_PROXY": behind_proxy, "PODIUM_DATA_DIR": str(tmp_path)}
     root = Path(site_settings.BASE_DIR)
-    said |= {"PYTHONPATH": os.pathsep.join([str(root / "platform"), str(root)])}
-    ran = subprocess.run([sys.executable, "-c", PRINT_SETTINGS], env=said, capture_output=True, text=True, check=True)
+    environment |= {"PYTHONPATH": os.pathsep.join([str(root / "platform"), str(root)])}
+    ran = subprocess.run(
+        [sys.executable, "-c", PRINT_SETTINGS], env=environment, capture_output=True, text=True, check=True
+    )
     assert json.loads(ran.stdout) == counts
 
 

@@ -55,9 +55,9 @@ def problem(response: Any, status: int, code: str) -> dict[str, Any]:
 
 def test_a_robot_submits_with_a_token_alone_and_reads_the_score(site: Scenario) -> None:
     robot = Robot(site)
-    made = robot.submit(site)
-    assert made.status_code == 201
-    body = made.json()
+    response = robot.submit(site)
+    assert response.status_code == 201
+    body = response.json()
     assert (body["status"], body["scores"], body["verdict"]) == ("checking", None, None)
     site.score(Submission.objects.get(pk=body["id"]), 0.25)
     scored = robot.call("get", reverse("api:submission", args=[body["id"]])).json()
@@ -171,8 +171,8 @@ def test_bad_requests_name_the_field(site: Scenario) -> None:
 
 def test_a_failed_submission_says_whose_fault_it_is_and_what_to_do(site: Scenario) -> None:
     robot = Robot(site)
-    made = Submission.objects.get(pk=robot.submit(site).json()["id"])
-    site.answer(made, {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."})
+    submission = Submission.objects.get(pk=robot.submit(site).json()["id"])
+    site.answer(submission, {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."})
     for hours in (1, 2):
         run = site.claim(at=site.now + timedelta(hours=hours))
         from competitions.runs.leases import reports
@@ -181,7 +181,7 @@ def test_a_failed_submission_says_whose_fault_it_is_and_what_to_do(site: Scenari
 
         body = {"outcome": "failed", "reason": Reason.INFRASTRUCTURE, "detail": "The disk is full."}
         reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
-    verdict = robot.call("get", reverse("api:submission", args=[made.pk])).json()["verdict"]
+    verdict = robot.call("get", reverse("api:submission", args=[submission.pk])).json()["verdict"]
     assert (verdict["reason"], verdict["blame"]) == ("infrastructure", "platform")
     assert "our fault" in verdict["advice"]
 
@@ -202,18 +202,18 @@ def test_pages_of_submissions_follow_a_cursor_without_loss(site: Scenario, narro
     robot = Robot(site)
     site.phase.max_submissions_per_day = None
     site.phase.save()
-    made = sorted((site.submit().pk for _ in range(7)), reverse=True)
+    numbers = sorted((site.submit().pk for _ in range(7)), reverse=True)
     site.submit(team=site.join("Other"))
     url = f"{reverse('api:submissions')}?page_size=3{narrowed.format(phase=site.phase.pk, slug=site.competition.slug)}"
     pages = walk(robot, url, "next")
-    assert list(pages.values()) == [made[:3], made[3:6], made[6:]]
-    assert list(walk(robot, list(pages)[-1], "previous").values()) == [made[6:], made[3:6], made[:3]]
+    assert list(pages.values()) == [numbers[:3], numbers[3:6], numbers[6:]]
+    assert list(walk(robot, list(pages)[-1], "previous").values()) == [numbers[6:], numbers[3:6], numbers[:3]]
 
 
 def test_organizers_and_administrators_list_what_they_may_see(site: Scenario) -> None:
-    made = [site.submit().pk, site.submit(team=site.join("Other")).pk]
+    numbers = [site.submit().pk, site.submit(team=site.join("Other")).pk]
     administrator = person(is_staff=True, is_superuser=True)
-    for user, seen in ((site.organizer, made), (administrator, made), (person(), [])):
+    for user, seen in ((site.organizer, numbers), (administrator, numbers), (person(), [])):
         client = Client()
         client.force_login(user)
         assert [row["id"] for row in client.get(reverse("api:submissions")).json()["results"]] == seen[::-1]
@@ -260,8 +260,8 @@ def test_a_robot_registers_founds_a_team_and_invites(site: Scenario) -> None:
     )
     assert robot.call("post", reverse("api:registration", args=[slug]), {"rules_version": 1}).status_code == 201
     assert robot.call("get", reverse("api:team", args=[slug])).json()["name"] == newcomer.username
-    made = robot.call("post", reverse("api:team", args=[slug]), {"name": "Robots"})
-    assert made.json()["members"] == [newcomer.username]
+    response = robot.call("post", reverse("api:team", args=[slug]), {"name": "Robots"})
+    assert response.json()["members"] == [newcomer.username]
     problem(
         robot.call("post", reverse("api:team-invitations", args=[slug]), {"person": "nobody"}), 404, "unknown_person"
     )

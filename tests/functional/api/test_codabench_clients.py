@@ -77,9 +77,9 @@ class Script:
         put = self.client.put(url.path, content, content_type="application/zip")
         assert put.status_code == 200
         fields = {"phase": phase.pk, "tasks": tasks or [], "data": announced.json()["key"]} | dict(more or {})
-        made = self.post("/api/submissions/", **fields)
-        assert made.status_code in (200, 201), made.content
-        return made.json()
+        response = self.post("/api/submissions/", **fields)
+        assert response.status_code in (200, 201), response.content
+        return response.json()
 
 
 @pytest.fixture
@@ -106,9 +106,9 @@ def test_without_an_account_competitions_phases_and_tasks_are_listed(site: Scena
     assert (row["id"], row["title"], row["created_by"]) == (
         site.competition.pk, site.competition.title, site.organizer.username,
     )  # fmt: skip
-    one = anonymous.get(f"/api/competitions/{row['id']}").json()
-    assert [phase["name"] for phase in one["phases"]] == ["test-dev", "test-challenge"]
-    assert one["phases"][0]["tasks"] == [
+    competition = anonymous.get(f"/api/competitions/{row['id']}").json()
+    assert [phase["name"] for phase in competition["phases"]] == ["test-dev", "test-challenge"]
+    assert competition["phases"][0]["tasks"] == [
         {
             "id": task.pk, "key": str(task.key), "name": task.name, "description": "", "public_datasets": [], "solutions": [],
         }
@@ -117,20 +117,20 @@ def test_without_an_account_competitions_phases_and_tasks_are_listed(site: Scena
 
 
 def test_a_robot_enrols_submits_and_reads_its_score(site: Scenario, phase: Phase, robot: Script) -> None:
-    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
-    assert (made["status"], made["phase"]) == ("Submitting", phase.pk)
+    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    assert (submission["status"], submission["phase"]) == ("Submitting", phase.pk)
     assert Team.objects.get(memberships__user=robot.user).name == robot.user.username
-    scored(site, made["id"])
+    scored(site, submission["id"])
     (row,) = robot.get("/api/submissions/", phase=phase.pk).json()
-    assert (row["id"], row["owner"], row["status"]) == (made["id"], robot.user.username, "Finished")
+    assert (row["id"], row["owner"], row["status"]) == (submission["id"], robot.user.username, "Finished")
     assert [(score["column_key"], score["score"]) for score in row["scores"]] == [("mae", "0.2500")]
     assert row["task"]["key"] == str(phase.tasks.get().key)
 
 
 def test_details_have_files_that_are_fetched_without_a_header(site: Scenario, phase: Phase, robot: Script) -> None:
     content = zip_of({"answer.txt": "1"})
-    made = robot.submit(phase, content)
-    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    submission = robot.submit(phase, content)
+    details = robot.get(f"/api/submissions/{submission['id']}/get_details/").json()
     path = urlsplit(details["data_file"]).path
     assert body_of(Client().get(path)) == content.decode("utf-8", "replace")
     assert Client().get(path.replace("files", "outputs")).status_code == 404
@@ -144,10 +144,10 @@ def test_a_submission_may_name_its_tasks_and_then_stands_on_no_board(
         competition=site.competition, name="Second", scoring_program=phase.tasks.get().scoring_program
     )
     phase.tasks.add(second)
-    made = robot.submit(phase, zip_of({"answer.txt": "1"}), tasks=[second.pk])
-    assert made["task"]["id"] == second.pk
-    scored(site, made["id"])
-    assert not Entry.objects.filter(score__submission=made["id"]).exists()
+    submission = robot.submit(phase, zip_of({"answer.txt": "1"}), tasks=[second.pk])
+    assert submission["task"]["id"] == second.pk
+    scored(site, submission["id"])
+    assert not Entry.objects.filter(score__submission=submission["id"]).exists()
 
 
 def test_an_organizers_robot_runs_a_submission_again_on_one_task(site: Scenario, phase: Phase) -> None:
@@ -176,8 +176,8 @@ def test_what_is_still_running_is_not_run_again(site: Scenario, phase: Phase) ->
     EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
     script = Script(site.organizer)
     script.sign_in()
-    made = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
-    assert script.post(f"/api/submissions/{made.pk}/re_run_submission/").status_code == 409
+    submission = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
+    assert script.post(f"/api/submissions/{submission.pk}/re_run_submission/").status_code == 409
 
 
 def test_exact_scores_are_given_where_the_board_is_open_and_gives_them(
@@ -208,12 +208,15 @@ def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task(
     first = phase.tasks.get()
     second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
     phase.tasks.add(second)
-    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
     for value in (0.1, 0.3):
-        site.score(Submission.objects.get(pk=made["id"]), value)
-    scores = robot.get(f"/api/submissions/{made['id']}/").json()["scores"]
+        site.score(Submission.objects.get(pk=submission["id"]), value)
+    scores = robot.get(f"/api/submissions/{submission['id']}/").json()["scores"]
     assert [(score["column_key"], score["task"], score["score"]) for score in scores] == [
-        *(("mae", run.task_id, f"{run.scores['mae']:.4f}") for run in Submission.objects.get(pk=made["id"]).runs.all()),
+        *(
+            ("mae", run.task_id, f"{run.scores['mae']:.4f}")
+            for run in Submission.objects.get(pk=submission["id"]).runs.all()
+        ),
         ("worst", None, "0.3000"),
     ]
     assert len({score["id"] for score in scores}) == 3
@@ -290,18 +293,22 @@ def test_sealed_scores_are_sealed_for_robots(site: Scenario, robot: Script) -> N
         "/api/datasets/", type="submission", request_sassy_file_name="y_pred_pcqm4m-v2_test-challenge.npz"
     )
     robot.client.put(urlsplit(announced.json()["sassy_url"]).path, content, content_type="application/zip")
-    made = robot.post("/api/submissions/", phase=sealed.pk, data=announced.json()["key"]).json()
-    scored(site, made["id"], 0.123456)
-    for path in (f"/api/submissions/{made['id']}/", f"/api/submissions/{made['id']}/get_details/", "/api/submissions/"):
+    submission = robot.post("/api/submissions/", phase=sealed.pk, data=announced.json()["key"]).json()
+    scored(site, submission["id"], 0.123456)
+    for path in (
+        f"/api/submissions/{submission['id']}/",
+        f"/api/submissions/{submission['id']}/get_details/",
+        "/api/submissions/",
+    ):
         assert "0.123456" not in robot.get(path).content.decode()
-    assert robot.get(f"/api/submissions/{made['id']}/").json()["scores"] == []
+    assert robot.get(f"/api/submissions/{submission['id']}/").json()["scores"] == []
 
 
 def test_a_verdict_is_told_in_the_status_details(site: Scenario, phase: Phase, robot: Script) -> None:
-    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
     body = {"outcome": "failed", "reason": "scoring_error", "code": "exit_code", "detail": "The scoring program ended."}
-    site.answer(Submission.objects.get(pk=made["id"]), body)
-    row = robot.get(f"/api/submissions/{made['id']}/").json()
+    site.answer(Submission.objects.get(pk=submission["id"]), body)
+    row = robot.get(f"/api/submissions/{submission['id']}/").json()
     assert row["status"] == "Failed"
     assert "The scoring program ended. It cost no quota" in row["status_details"]
 
@@ -311,9 +318,9 @@ def test_the_kind_of_a_submission_follows_from_its_zip(site: Scenario, phase: Ph
         Kind.PREDICTION: {"answer.txt": "1"}, Kind.CODE: {"metadata": "command: python3 main.py", "main.py": "x"},
     }  # fmt: skip
     for kind, files in kinds.items():
-        made = robot.submit(phase, zip_of(files))
+        submission = robot.submit(phase, zip_of(files))
         run_background()
-        assert Submission.objects.get(pk=made["id"]).kind == kind
+        assert Submission.objects.get(pk=submission["id"]).kind == kind
 
 
 def test_a_person_must_have_confirmed_the_address_and_have_no_second_factor(
@@ -380,8 +387,8 @@ def test_who_answers_nothing_may_submit_where_no_answer_is_required(
     site: Scenario, phase: Phase, robot: Script, fields: dict[str, str]
 ) -> None:
     site.competition.questions.create(key="method", title="Method")
-    made = robot.submit(phase, zip_of({"answer.txt": "1"}), more=fields)
-    assert made["fact_sheet_answers"] is None
+    submission = robot.submit(phase, zip_of({"answer.txt": "1"}), more=fields)
+    assert submission["fact_sheet_answers"] is None
 
 
 def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Script) -> None:
@@ -390,14 +397,14 @@ def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Scr
 
 
 def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, phase: Phase, robot: Script) -> None:
-    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
     fields = {
         "id", "data", "phase", "status", "status_details", "filename", "description", "md5", "fact_sheet_answers", "organization", "queue",
         "created_when", "scores",
     }  # fmt: skip
-    assert fields <= set(made)
-    assert made["created_when"] == f"{Submission.objects.get(pk=made['id']).created_at:%Y-%m-%d %H:%M}"
-    row = robot.get(f"/api/submissions/{made['id']}/").json()
+    assert fields <= set(submission)
+    assert submission["created_when"] == f"{Submission.objects.get(pk=submission['id']).created_at:%Y-%m-%d %H:%M}"
+    row = robot.get(f"/api/submissions/{submission['id']}/").json()
     assert {
         "phase_name", "name", "filename", "description", "created_when", "is_public", "is_specific_task_re_run", "status", "status_details",
         "owner", "has_children", "parent", "children", "pk", "id", "phase", "scores", "fact_sheet_answers", "leaderboard", "on_leaderboard",
@@ -407,7 +414,7 @@ def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, ph
         "id", "name", "description", "key", "created_by", "created_when", "is_public", "ingestion_only_during_scoring", "validated",
         "input_data", "ingestion_program", "reference_data", "scoring_program", "shared_with",
     } == set(row["task"])  # fmt: skip
-    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    details = robot.get(f"/api/submissions/{submission['id']}/get_details/").json()
     assert {
         "logs", "data_file", "prediction_result", "detailed_result", "scoring_result", "leaderboards", "fact_sheet_answers",
     } <= set(details)  # fmt: skip
@@ -416,8 +423,8 @@ def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, ph
 def test_participants_learn_no_keys_of_data(site: Scenario, phase: Phase, robot: Script) -> None:
     Task.objects.update(is_public=True)
     Resource.objects.update(is_public=True)
-    made = robot.submit(phase, zip_of({"answer.txt": "1"}))
-    task = robot.get(f"/api/submissions/{made['id']}/").json()["task"]
+    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    task = robot.get(f"/api/submissions/{submission['id']}/").json()["task"]
     assert {task[kind] for kind in ("scoring_program", "reference_data", "input_data", "ingestion_program")} == {None}
     assert robot.get("/api/tasks/").json()["count"] == 0, "nothing there is for those who organize nothing"
     organizer = Script(site.organizer)
@@ -425,18 +432,18 @@ def test_participants_learn_no_keys_of_data(site: Scenario, phase: Phase, robot:
     assert organizer.sign_in() == 200
     keys = {str(key) for key in Resource.objects.values_list("key", flat=True)}
     assert {row["reference_data"]["key"] for row in organizer.get("/api/tasks/").json()["results"]} < keys
-    row = organizer.get(f"/api/submissions/{made['id']}/").json()
+    row = organizer.get(f"/api/submissions/{submission['id']}/").json()
     assert row["task"]["reference_data"]["key"] in keys
 
 
 def test_pages_are_given_where_they_are_asked_for(site: Scenario, phase: Phase, robot: Script) -> None:
-    made = [robot.submit(phase, zip_of({"answer.txt": str(number)}))["id"] for number in range(3)]
+    numbers = [robot.submit(phase, zip_of({"answer.txt": str(number)}))["id"] for number in range(3)]
     assert len(robot.get("/api/submissions/").json()) == 3
     first = robot.get("/api/submissions/", page=1, page_size=2).json()
-    assert (first["count"], [row["id"] for row in first["results"]], first["previous"]) == (3, made[:0:-1], None)
+    assert (first["count"], [row["id"] for row in first["results"]], first["previous"]) == (3, numbers[:0:-1], None)
     url = urlsplit(first["next"])
     second = robot.get(f"{url.path}?{url.query}").json()
-    assert ([row["id"] for row in second["results"]], second["next"]) == (made[:1], None)
+    assert ([row["id"] for row in second["results"]], second["next"]) == (numbers[:1], None)
     assert robot.get("/api/submissions/", page=9).status_code == 404
 
 
@@ -444,13 +451,13 @@ def test_files_of_every_task_are_fetched(site: Scenario, phase: Phase, robot: Sc
     first = phase.tasks.get()
     second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
     phase.tasks.add(second)
-    made = robot.submit(phase, zip_of({"metadata": "command: python3 main.py", "main.py": "x"}))
+    submission = robot.submit(phase, zip_of({"metadata": "command: python3 main.py", "main.py": "x"}))
     names = ("submission.log", "predictions.zip", "scoring.log")
-    for run in Submission.objects.get(pk=made["id"]).runs.all():
+    for run in Submission.objects.get(pk=submission["id"]).runs.all():
         for name in names:
             stored = store_bytes(f"{name} of {run.task_id}".encode())
             RunOutput.objects.create(run=run, attempt=run.attempt, name=name, file=stored)
-    details = robot.get(f"/api/submissions/{made['id']}/get_details/").json()
+    details = robot.get(f"/api/submissions/{submission['id']}/get_details/").json()
     assert [files["task"] for files in details["tasks"]] == [first.pk, second.pk]
     assert details["prediction_result"] == details["tasks"][0]["prediction_result"]
     assert [log["name"] for log in details["logs"]] == [
@@ -461,20 +468,22 @@ def test_files_of_every_task_are_fetched(site: Scenario, phase: Phase, robot: Sc
 
 
 @pytest.mark.parametrize(
-    ("beside", "name", "said"),
+    ("beside", "name", "expected"),
     [
         (False, "submission.log", "prediction_stdout"), (False, "ingestion.log", "prediction_ingestion_stdout"),
         (True, "ingestion.log", "scoring_ingestion_stdout"), (None, "ingestion.log", "prediction_stdout"),
         (False, "scoring.log", "scoring_stdout"),
     ],
 )  # fmt: skip
-def test_logs_have_codabenchs_names(site: Scenario, phase: Phase, beside: bool | None, name: str, said: str) -> None:
+def test_logs_have_codabenchs_names(
+    site: Scenario, phase: Phase, beside: bool | None, name: str, expected: str
+) -> None:
     task = phase.tasks.get()
     if beside is not None:
         task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, beside
         task.save()
     submission = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
-    assert log_name(submission.runs.get(), name) == said
+    assert log_name(submission.runs.get(), name) == expected
 
 
 @pytest.mark.parametrize("path", ["/api/submissions/", "/api/submissions/?page=1", "/api/tasks/", "/api/competitions/"])

@@ -73,31 +73,31 @@ def test_a_competition_is_made_of_what_the_editor_sends(site: Scenario) -> None:
     answer = send(client, "post", "/api/competitions/", edited(site, collaborators=["somebody"]))
     assert answer.status_code == 201, answer.content
     assert answer.json()["ignored"] == ["collaborators"]
-    made = Competition.objects.get(pk=answer.json()["id"])
-    assert (made.title, made.is_published, made.queue, made.logo is not None) == (
+    competition = Competition.objects.get(pk=answer.json()["id"])
+    assert (competition.title, competition.is_published, competition.queue, competition.logo is not None) == (
         "Made by editor",
         False,
         site.queue,
         True,
     )
-    phase = made.phases.get()
+    phase = competition.phases.get()
     assert (phase.max_submissions, phase.time_limit_s, phase.tasks.get()) == (50, 300, site.phase.tasks.get())
     assert (phase.leaderboard.rule, phase.leaderboard.columns.get().precision) == ("best", 3)
-    assert made.pages.get().body == "# Hello"
+    assert competition.pages.get().body == "# Hello"
 
 
 @pytest.mark.usefixtures("background_meanwhile")
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "words"),
     [({"phases": "none"}, "list of objects"), ({"queue": 999_999}, "no queue"), ({"leaderboards": []}, "leaderboards"),
      ({"image": "data:image/png;base64,?"}, "base64")],
 )  # fmt: skip
 def test_what_is_wrong_with_a_competition_is_said_and_nothing_is_made(
-    site: Scenario, changes: dict[str, Any], said: str
+    site: Scenario, changes: dict[str, Any], words: str
 ) -> None:
     answer = send(client_of(site, site.organizer), "post", "/api/competitions/", edited(site, **changes))
     assert answer.status_code in (400, 422)
-    assert said in json.dumps(answer.json())
+    assert words in json.dumps(answer.json())
     assert Competition.objects.count() == 1
 
 
@@ -171,8 +171,8 @@ def test_who_takes_part_downloads_what_is_offered_and_no_reference_data(site: Sc
     answer.close()
     assert member.get(f"/datasets/download/{labels.key}/").status_code == 404
     assert client_of(site, person()).get(f"/datasets/download/{program.key}/").status_code == 404
-    found = organizer.get("/api/datasets/", {"type": "reference_data"}).json()["results"]
-    assert str(labels.key) in {row["key"] for row in found}
+    rows = organizer.get("/api/datasets/", {"type": "reference_data"}).json()["results"]
+    assert str(labels.key) in {row["key"] for row in rows}
     by_key = organizer.get(f"/api/datasets/{labels.key}/").json()
     assert by_key == organizer.get(f"/api/datasets/{by_key['id']}/").json()
     assert member.get(f"/api/datasets/{labels.key}/").status_code == 404
@@ -202,11 +202,11 @@ def test_filters_are_honoured_or_refused_and_never_ignored(site: Scenario) -> No
     assert numbers(status="Submitted") == [waiting.pk]
     assert numbers(phase__competition=site.competition.pk) == [waiting.pk, ended.pk]
     assert numbers(phase__competition=0) == []
-    for query, said in (
+    for query, words in (
         ({"status": "Done"}, "Finished"), ({"owner": "me"}, "parameter"), ({"phase": "x"}, "number"), ({"colour": "red"}, "phase"),
     ):  # fmt: skip
         answer = client.get("/api/submissions/", query)
-        assert (answer.status_code, said in answer.json()["detail"]) == (400, True)
+        assert (answer.status_code, words in answer.json()["detail"]) == (400, True)
     assert client.get("/api/competitions/", {"mine": "true"}).json() == []
     assert len(client.get("/api/competitions/", {"participating_in": "true"}).json()) == 1
     assert client.get("/api/competitions/public/", {"search": "nothing"}).json()["count"] == 0

@@ -40,12 +40,12 @@ def title_of(phase: Phase) -> str:
 
 
 def test_boards_and_results_are_read_and_sealed_ones_are_not(site: Scenario) -> None:
-    made, task = site.score(site.submit(), 0.25), site.phase.tasks.get()
+    submission, task = site.score(site.submit(), 0.25), site.phase.tasks.get()
     site.score(site.submit(phase=site.sealed), 0.123456)
     board = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
     assert board == Client().get(f"/api/leaderboards/{board['id']}/").json()
     (row,) = board["submissions"]
-    assert (row["id"], row["rank"], row["owner"], row["fact_sheet_answers"]) == (made.pk, 1, site.team.name, {})
+    assert (row["id"], row["rank"], row["owner"], row["fact_sheet_answers"]) == (submission.pk, 1, site.team.name, {})
     (score,) = row["scores"]
     assert isinstance(score.pop("id"), int)
     assert score == {
@@ -72,14 +72,14 @@ def test_a_board_shows_each_task_and_what_is_over_all_of_them(site: Scenario) ->
     )
     second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
     site.phase.tasks.add(second)
-    made = site.submit()
+    submission = site.submit()
     for value in (0.1, 0.3):
-        site.score(made, value)
+        site.score(submission, value)
     shown = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
     assert [task["name"] for task in shown["tasks"]] == [first.name, "Second"]
     (row,) = shown["submissions"]
     assert [(score["column_key"], score["task_id"], score["score"]) for score in row["scores"]] == [
-        *(("mae", task.pk, f"{made.runs.get(task=task).scores['mae']:.4f}") for task in (first, second)),
+        *(("mae", task.pk, f"{submission.runs.get(task=task).scores['mae']:.4f}") for task in (first, second)),
         ("worst", None, "0.3000"),
     ]
 
@@ -97,33 +97,33 @@ def test_results_that_are_too_large_for_a_request_say_where_they_are(
 
 def test_a_team_puts_a_submission_on_the_board_and_takes_it_off(site: Scenario) -> None:
     Leaderboard.objects.filter(phase=site.phase).update(rule="add_and_delete")
-    made = site.score(site.submit(), 0.25)
+    submission = site.score(site.submit(), 0.25)
     client = robot(site, site.member())
-    path = f"/api/submissions/{made.pk}/submission_leaderboard_connection/"
+    path = f"/api/submissions/{submission.pk}/submission_leaderboard_connection/"
     assert client.post(path).status_code == 201
-    assert Entry.objects.filter(score__submission=made).exists()
-    assert client.get(f"/api/submissions/{made.pk}/").json()["on_leaderboard"] is True
+    assert Entry.objects.filter(score__submission=submission).exists()
+    assert client.get(f"/api/submissions/{submission.pk}/").json()["on_leaderboard"] is True
     assert client.delete(path).status_code == 200
-    assert not Entry.objects.filter(score__submission=made).exists()
+    assert not Entry.objects.filter(score__submission=submission).exists()
 
 
 def test_rows_of_a_board_have_the_answers_that_are_for_everybody(site: Scenario) -> None:
     for key, public in (("method", True), ("contact", False)):
         Question.objects.create(competition=site.competition, key=key, title=key, is_public=public, is_on_board=public)
-    made = site.submit()
-    Submission.objects.filter(pk=made.pk).update(fact_sheet={"method": "=GIN", "contact": "secret"})
-    site.score(Submission.objects.get(pk=made.pk), 0.25)
+    submission = site.submit()
+    Submission.objects.filter(pk=submission.pk).update(fact_sheet={"method": "=GIN", "contact": "secret"})
+    site.score(Submission.objects.get(pk=submission.pk), 0.25)
     answer = Client().get(f"/api/phases/{site.phase.pk}/get_leaderboard/")
     assert answer.json()["submissions"][0]["fact_sheet_answers"] == {"method": "=GIN"}
     assert "secret" not in answer.content.decode()
 
 
 def test_a_dump_is_fetched_from_the_address_that_its_organizer_got(site: Scenario) -> None:
-    said = robot(site, site.organizer).post(f"/api/competitions/{site.competition.pk}/create_dump/").json()
-    early = Client().get(urlsplit(said["url"]).path)
+    dump = robot(site, site.organizer).post(f"/api/competitions/{site.competition.pk}/create_dump/").json()
+    early = Client().get(urlsplit(dump["url"]).path)
     assert (early.status_code, early["Retry-After"]) == (503, "5"), "nobody takes it for the zip"
     run_background()
-    response = Client().get(urlsplit(said["url"]).path)
+    response = Client().get(urlsplit(dump["url"]).path)
     assert BundleExport.objects.count() == 1, "asked again, it is the same one"
     content = b"".join(response.streaming_content)  # type: ignore[attr-defined]
     response.close()
@@ -134,9 +134,9 @@ def test_a_dump_is_fetched_from_the_address_that_its_organizer_got(site: Scenari
 PROGRAM = zip_of({"metadata.yaml": "command: python3 score.py"})
 
 
-def task_zip(path: Path, said: dict[str, Any], **files: bytes) -> Path:
+def task_zip(path: Path, document: dict[str, Any], **files: bytes) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("task.yaml", yaml.safe_dump(said))
+        archive.writestr("task.yaml", yaml.safe_dump(document))
         for name, content in files.items():
             archive.writestr(f"{name}.zip", content)
     return path
@@ -145,18 +145,18 @@ def task_zip(path: Path, said: dict[str, Any], **files: bytes) -> Path:
 @pytest.mark.usefixtures("background_meanwhile")
 def test_a_task_is_made_of_a_zip(site: Scenario, tmp_path: Path) -> None:
     labels = resource(site.organizer, Resource.Kind.REFERENCE_DATA, b"x")
-    said = {
+    document = {
         "name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}, "is_public": True,
         "reference_data": {"key": str(labels.key), "zip": "ignored.zip"},
     }  # fmt: skip
-    content = task_zip(tmp_path / "task.zip", said, program=PROGRAM).read_bytes()
+    content = task_zip(tmp_path / "task.zip", document, program=PROGRAM).read_bytes()
     answer = robot(site, site.organizer).post(
         "/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)}
     )
     assert answer.status_code == 201, "as on Codabench, where it is made within the call"
-    made = Task.objects.get(key=answer.json()["key"])
-    assert (made.name, made.competition, made.owner, made.reference_data) == ("Alone", None, site.organizer, labels)
-    assert made in Task.objects.usable_by(person(is_staff=True))
+    task = Task.objects.get(key=answer.json()["key"])
+    assert (task.name, task.competition, task.owner, task.reference_data) == ("Alone", None, site.organizer, labels)
+    assert task in Task.objects.usable_by(person(is_staff=True))
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ def test_a_task_is_made_of_a_zip(site: Scenario, tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_task_is_said_and_nothing_is_made(
     site: Scenario, tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
-    said = {"name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}} | changes
-    said = {key: value for key, value in said.items() if value is not None}
+    document = {"name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}} | changes
+    document = {key: value for key, value in document.items() if value is not None}
     before = Task.objects.count(), Resource.objects.count()
     with pytest.raises(InvalidBundle, match=r"task\.yaml.*" + words):
-        task_import(source=task_zip(tmp_path / "t.zip", said, program=PROGRAM, broken=b"no"), owner=site.organizer)
+        task_import(source=task_zip(tmp_path / "t.zip", document, program=PROGRAM, broken=b"no"), owner=site.organizer)
     assert (Task.objects.count(), Resource.objects.count()) == before
 
 
@@ -214,16 +214,16 @@ def test_several_boards_are_no_single_csv(site: Scenario) -> None:
 
 
 def test_get_files_says_where_the_competition_is_dumped(site: Scenario) -> None:
-    said = robot(site, site.organizer).get(f"/api/competitions/{site.competition.pk}/get_files/").json()
-    assert said["bundle"] is None
-    assert [dump["name"] for dump in said["dumps"]] == [
+    files = robot(site, site.organizer).get(f"/api/competitions/{site.competition.pk}/get_files/").json()
+    assert files["bundle"] is None
+    assert [dump["name"] for dump in files["dumps"]] == [
         f"{site.competition.slug}.zip",
         f"{site.competition.slug}-keys.zip",
     ]
-    response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
+    response = Client().get(urlsplit(files["dumps"][1]["url"]).path)
     assert response.status_code == 503
     run_background()
-    response = Client().get(urlsplit(said["dumps"][1]["url"]).path)
+    response = Client().get(urlsplit(files["dumps"][1]["url"]).path)
     with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:  # type: ignore[attr-defined]
         assert "competition.yaml" in archive.namelist()
     response.close()
@@ -238,8 +238,8 @@ def test_what_is_wrong_with_a_task_is_said_to_the_robot(site: Scenario) -> None:
 
 
 def test_a_robot_asks_later_for_a_task_that_took_long(site: Scenario, tmp_path: Path) -> None:
-    said = {"name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}}
-    content = task_zip(tmp_path / "task.zip", said, program=PROGRAM).read_bytes()
+    document = {"name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}}
+    content = task_zip(tmp_path / "task.zip", document, program=PROGRAM).read_bytes()
     script = robot(site, site.organizer)
     answer = script.post("/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)})
     assert (answer.status_code, answer.json()["status"]) == (202, "Starting")
@@ -252,8 +252,8 @@ def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenar
     ended, running = site.score(site.submit(), 0.5), site.submit()
     path = f"/api/phases/{site.phase.pk}/rerun_submissions/"
     script = robot(site, site.organizer)
-    (made,) = script.get(path).json()["submissions"]
-    copy = Submission.objects.get(pk=made)
+    (number,) = script.get(path).json()["submissions"]
+    copy = Submission.objects.get(pk=number)
     assert (copy.rerun_of, copy.is_charged, copy.status) == (ended, False, State.QUEUED)
     assert not Submission.objects.filter(rerun_of=running).exists()
     assert script.post(path).json()["count"] == 1, "the copy is not copied"
@@ -267,9 +267,9 @@ def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenar
 def test_what_may_not_stand_on_a_board_may_not_after_running_again_either(
     site: Scenario, why_not: dict[str, Any]
 ) -> None:
-    made = site.score(site.submit(), 0.5)
-    Submission.objects.filter(pk=made.pk).update(**why_not)
-    answer = robot(site, site.organizer).post(f"/api/submissions/{made.pk}/re_run_submission/")
+    submission = site.score(site.submit(), 0.5)
+    Submission.objects.filter(pk=submission.pk).update(**why_not)
+    answer = robot(site, site.organizer).post(f"/api/submissions/{submission.pk}/re_run_submission/")
     site.now += timedelta(minutes=1)
     copy = site.score(Submission.objects.get(pk=answer.json()["id"]), 0.1)
     assert {name: getattr(copy, name) for name in why_not} == why_not
@@ -307,8 +307,8 @@ def test_files_of_several_submissions_are_fetched_by_their_team_alone(site: Scen
 
 
 def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: Scenario) -> None:
-    made, script = site.score(site.submit(), 0.5), robot(site, site.member())
-    base = f"/api/submissions/{made.pk}"
+    submission, script = site.score(site.submit(), 0.5), robot(site, site.member())
+    base = f"/api/submissions/{submission.pk}"
     refusals = [
         (script.get(f"{base}/toggle_public/"), "fact sheet"), (script.post(f"{base}/run_submission/"), "re_run_submission"),
         (script.delete(f"{base}/soft_delete/"), "submission_leaderboard_connection"),
@@ -316,35 +316,40 @@ def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: Scenario) ->
     ]  # fmt: skip
     for answer, words in refusals:
         assert (answer.status_code, words in answer.json()["detail"]) == (409, True)
-    assert Submission.objects.filter(pk=made.pk).exists()
+    assert Submission.objects.filter(pk=submission.pk).exists()
 
 
 @pytest.mark.parametrize("name", ["rerun_submissions", "cancel_submission"])
 def test_a_get_that_changes_something_is_not_taken_from_a_signed_in_browser(site: Scenario, name: str) -> None:
-    made = site.submit() if name == "cancel_submission" else site.score(site.submit(), 0.5)
+    submission = site.submit() if name == "cancel_submission" else site.score(site.submit(), 0.5)
     path = (
-        f"/api/phases/{site.phase.pk}/{name}/" if name == "rerun_submissions" else f"/api/submissions/{made.pk}/{name}/"
+        f"/api/phases/{site.phase.pk}/{name}/"
+        if name == "rerun_submissions"
+        else f"/api/submissions/{submission.pk}/{name}/"
     )
     browser = Client()
     browser.force_login(site.organizer)
     assert browser.get(path).status_code == 403
     _, secret = token_create(user=site.organizer, name="r", scopes=[Scope.READ], expires_at=site.now.replace(year=2031))
     assert Client(headers={"Authorization": f"Token {secret}"}).get(path).status_code == 403
-    assert (Submission.objects.count(), Submission.objects.get(pk=made.pk).status) == (1, made.status)
+    assert (Submission.objects.count(), Submission.objects.get(pk=submission.pk).status) == (1, submission.status)
     assert robot(site, site.organizer).get(path).status_code == 200
 
 
 def test_a_team_changes_its_fact_sheet(site: Scenario) -> None:
     Question.objects.create(competition=site.competition, key="method", title="Method")
-    made = site.submit()
-    path, script = f"/api/submissions/{made.pk}/update_fact_sheet/", robot(site, site.member())
+    submission = site.submit()
+    path, script = f"/api/submissions/{submission.pk}/update_fact_sheet/", robot(site, site.member())
     answer = script.patch(path, {"method": "GIN"}, content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"method": "GIN"})
     form = script.patch(path, "method=GAT", content_type="application/x-www-form-urlencoded")
     assert (form.status_code, form.json()) == (200, {"method": "GAT"})
     assert script.patch(path, {"none": "x"}, content_type="application/json").status_code == 422
-    assert Submission.objects.get(pk=made.pk).fact_sheet == {"method": "GAT"}
-    assert [one.answers for one in made.fact_sheet_revisions.order_by("pk")] == [{"method": "GIN"}, {"method": "GAT"}]
+    assert Submission.objects.get(pk=submission.pk).fact_sheet == {"method": "GAT"}
+    assert [revision.answers for revision in submission.fact_sheet_revisions.order_by("pk")] == [
+        {"method": "GIN"},
+        {"method": "GAT"},
+    ]
 
 
 def test_an_organizer_carries_on_what_counts_once(site: Scenario) -> None:
@@ -355,5 +360,5 @@ def test_an_organizer_carries_on_what_counts_once(site: Scenario) -> None:
     assert robot(site, site.member()).post(path).status_code == 403
     assert robot(site, site.organizer).post(path).json() == {"submissions": 1}
     assert robot(site, site.organizer).post(path).json() == {"submissions": 0}
-    (made,) = Submission.objects.filter(phase=site.sealed)
-    assert made.migrated_from == best
+    (submission,) = Submission.objects.filter(phase=site.sealed)
+    assert submission.migrated_from == best

@@ -81,11 +81,11 @@ def test_how_a_board_grows_travels_and_the_data_sets_of_teams_do_not(site: Scena
         by=site.organizer,
     )
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
-    made = copy.phases.get()
-    assert made.dataset_check is not None
-    assert made.dataset_check.name == "Check"
-    assert (made.max_datasets, made.max_datasets_per_team) == (17, 2)
-    assert [task.name for task in made.tasks.all()] == ["Task test-dev"]
+    copied_phase = copy.phases.get()
+    assert copied_phase.dataset_check is not None
+    assert copied_phase.dataset_check.name == "Check"
+    assert (copied_phase.max_datasets, copied_phase.max_datasets_per_team) == (17, 2)
+    assert [task.name for task in copied_phase.tasks.all()] == ["Task test-dev"]
     assert copy.tasks.count() == 2
 
 

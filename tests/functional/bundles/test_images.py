@@ -23,18 +23,18 @@ BOMB = png_of(announced=(50_000, 20_000))
 
 def imported(site: Scenario, folder: Path, files: dict[str, Any], data: dict[str, Any] | None = None) -> Imported:
     source = write(folder / "b", data or changed("pages.0.file", "pages/one.md"), FILES | files)
-    made = bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
+    result = bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
     run_background()
-    made.competition.refresh_from_db()
-    return made
+    result.competition.refresh_from_db()
+    return result
 
 
 def images_of(competition: Competition) -> dict[str, bytes]:
-    found = {}
+    contents = {}
     for image in competition.images.select_related("file"):
         with open_stored(image.file) as file:
-            found[image.name] = file.read()
-    return found
+            contents[image.name] = file.read()
+    return contents
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def images_of(competition: Competition) -> dict[str, bytes]:
 def test_an_image_that_a_page_shows_comes_with_it(
     site: Scenario, tmp_path: Path, source: str, path: str, name: str
 ) -> None:
-    made = imported(site, tmp_path, {"pages/one.md": f"![Loss]({source})", path: png_of(9, 9)})
-    shown = made.competition.images.get()
+    result = imported(site, tmp_path, {"pages/one.md": f"![Loss]({source})", path: png_of(9, 9)})
+    shown = result.competition.images.get()
     assert (shown.name, shown.width, shown.height) == (name, 9, 9)
-    assert "1 image for pages" in made.report.created
-    assert not made.report.warnings
+    assert "1 image for pages" in result.report.created
+    assert not result.report.warnings
 
 
 def test_the_rules_show_images_too(site: Scenario, tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_the_rules_show_images_too(site: Scenario, tmp_path: Path) -> None:
 def test_an_image_that_cannot_be_shown_is_left_out_with_a_warning(
     site: Scenario, tmp_path: Path, text: str, files: dict[str, bytes], words: str
 ) -> None:
-    made = imported(site, tmp_path, files | {"pages/one.md": text})
-    (warning,) = made.report.warnings
+    result = imported(site, tmp_path, files | {"pages/one.md": text})
+    (warning,) = result.report.warnings
     assert words in warning.message
     assert warning.path == "pages[0]"
     assert not PageImage.objects.exists()
@@ -88,45 +88,49 @@ def test_two_files_of_one_name_are_said(site: Scenario, tmp_path: Path) -> None:
     files = {
         f"{name}/{file}": content for name in "ab" for file, content in (("p.md", "![x](x.png)"), ("x.png", png_of()))
     }
-    made = imported(site, tmp_path, files, changed("pages", pages))
-    assert "two images are called 'x.png'" in made.report.warnings[0].message
-    assert list(images_of(made.competition)) == ["x.png"]
+    result = imported(site, tmp_path, files, changed("pages", pages))
+    assert "two images are called 'x.png'" in result.report.warnings[0].message
+    assert list(images_of(result.competition)) == ["x.png"]
 
 
 @pytest.mark.parametrize("content", [BOMB, b"<svg/>"])
 def test_a_logo_that_cannot_be_shown_is_left_out_with_a_warning(site: Scenario, tmp_path: Path, content: bytes) -> None:
-    made = imported(site, tmp_path, {"logo.png": content}, second())
-    assert made.competition.logo is None
-    (warning,) = made.report.warnings
+    result = imported(site, tmp_path, {"logo.png": content}, second())
+    assert result.competition.logo is None
+    (warning,) = result.report.warnings
     assert (warning.path, "It is left out" in warning.message) == ("image", True)
 
 
 def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_path: Path) -> None:
-    made = imported(
+    competition = imported(
         site, tmp_path, {"pages/one.md": "![Loss](../plots/a.png)", "plots/a.png": png_of(7, 7)}
     ).competition
-    image_request(competition=made, place=ImageUpload.Place.LOGO, file=store_bytes(png_of(600, 3)), now=NOON)
-    image_request(competition=made, place=ImageUpload.Place.COVER, file=store_bytes(png_of(60, 30)), now=NOON)
+    image_request(competition=competition, place=ImageUpload.Place.LOGO, file=store_bytes(png_of(600, 3)), now=NOON)
+    image_request(competition=competition, place=ImageUpload.Place.COVER, file=store_bytes(png_of(60, 30)), now=NOON)
     image_request(
-        competition=made, place=ImageUpload.Place.PAGE, file=store_bytes(png_of(8, 8)), name="page-0.md", now=NOON
+        competition=competition,
+        place=ImageUpload.Place.PAGE,
+        file=store_bytes(png_of(8, 8)),
+        name="page-0.md",
+        now=NOON,
     )
     run_background()
-    made.refresh_from_db()
-    copy = competition_clone(competition=made, by=site.organizer, now=NOON)
+    competition.refresh_from_db()
+    copy = competition_clone(competition=competition, by=site.organizer, now=NOON)
     assert not copy.image_uploads.exists()
-    assert images_of(copy) == images_of(made)
+    assert images_of(copy) == images_of(competition)
     assert len(images_of(copy)) == 2
     run_background()
     copy.refresh_from_db()
-    assert copy.logo == made.logo is not None  # written anew twice, it is the same
+    assert copy.logo == competition.logo is not None  # written anew twice, it is the same
     assert copy.cover is not None
-    bundle_write(competition=made, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
+    bundle_write(competition=competition, target=tmp_path / "out.zip", with_files=True, by=site.organizer)
     assert b"logo.webp" in (tmp_path / "out.zip").read_bytes()
 
 
 def test_what_was_never_written_anew_is_in_a_copy(site: Scenario, tmp_path: Path) -> None:
-    made = imported(site, tmp_path, {"pages/one.md": "Words."}).competition
-    PageImage.objects.create(competition=made, name="old.png", file=store_bytes(png_of(8, 8)))
-    copy = competition_clone(competition=made, by=site.organizer, now=NOON)
+    competition = imported(site, tmp_path, {"pages/one.md": "Words."}).competition
+    PageImage.objects.create(competition=competition, name="old.png", file=store_bytes(png_of(8, 8)))
+    copy = competition_clone(competition=competition, by=site.organizer, now=NOON)
     run_background()
     assert copy.images.get(name="old.png").width == 8

@@ -19,7 +19,7 @@ from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from tests.bundle_files import LEGACY, changed, packed, second, write
 from tests.scenario import NOON, Scenario, person, resource, zip_of
-from tests.unit.bundles.test_faults_are_named_with_their_place import FAULTS, documented, pattern
+from tests.unit.bundles.test_fault_places import FAULTS, documented, pattern
 
 
 @pytest.fixture
@@ -43,14 +43,14 @@ def test_a_bundle_becomes_a_draft_of_its_owner(
     site: Scenario, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(site, folder)
-    made = Competition.objects.get(slug="pcqm4mv2-small")
+    competition = Competition.objects.get(slug="pcqm4mv2-small")
     assert capsys.readouterr().out == "/competitions/pcqm4mv2-small/\n"
-    assert (made.is_published, list(made.organizers.all())) == (False, [site.organizer])
-    assert [(phase.slug, phase.is_sealed) for phase in made.phases.all()] == [
+    assert (competition.is_published, list(competition.organizers.all())) == (False, [site.organizer])
+    assert [(phase.slug, phase.is_sealed) for phase in competition.phases.all()] == [
         ("test-dev", False),
         ("test-challenge", True),
     ]
-    assert {column.key for phase in made.phases.all() for column in phase.leaderboard.columns.all()} == {"mae"}
+    assert {column.key for phase in competition.phases.all() for column in phase.leaderboard.columns.all()} == {"mae"}
     with pytest.raises(CommandError, match="exists"):
         run(site, folder)
 
@@ -97,14 +97,14 @@ def test_an_unknown_owner_or_queue_is_said(site: Scenario, folder: Path, options
 
 
 def test_a_bundle_of_codalab_becomes_a_competition_with_a_report(site: Scenario, tmp_path: Path) -> None:
-    made = import_from(site, packed(write(tmp_path / "old", LEGACY), tmp_path / "old.zip"))
-    competition = made.competition
+    result = import_from(site, packed(write(tmp_path / "old", LEGACY), tmp_path / "old.zip"))
+    competition = result.competition
     assert (competition.slug, competition.registration_policy) == ("small-and-old", "approval")
     assert [(phase.name, phase.as_on_codabench, phase.auto_migrate_to_this_phase) for phase in competition.phases.all()] == [
         ("Development", True, False), ("Final", True, True),
     ]  # fmt: skip
-    assert made.report.created[0] == "competition 'Small and old' at /competitions/small-and-old/, a draft"
-    assert {note.path for note in made.report.ignored} == {"enable_forum", "phases.1.color"}
+    assert result.report.created[0] == "competition 'Small and old' at /competitions/small-and-old/, a draft"
+    assert {note.path for note in result.report.ignored} == {"enable_forum", "phases.1.color"}
     again = import_from(site, tmp_path / "old")
     assert again.competition.slug == "small-and-old-2"
 
@@ -164,7 +164,12 @@ def test_phases_of_one_name_get_addresses_of_their_own(site: Scenario, tmp_path:
     phases[1]["name"] = "Round 2"
     phases[3]["podium"] = {"slug": "round-3"}
     competition = import_from(site, write(tmp_path / "b", changed("phases", phases))).competition
-    assert [one.slug for one in competition.phases.all()] == ["round", "round-2", "round-4", "round-3"]
+    assert [imported_phase.slug for imported_phase in competition.phases.all()] == [
+        "round",
+        "round-2",
+        "round-4",
+        "round-3",
+    ]
 
 
 def test_a_task_is_named_by_its_key(site: Scenario, tmp_path: Path) -> None:
@@ -188,10 +193,12 @@ def test_the_reference_has_the_faults_that_a_site_alone_finds(site: Scenario, tm
     data = changed("tasks.1", {"index": 1, "key": nobodys}, data)
     with pytest.raises(InvalidBundle) as refused:
         import_from(site, write(tmp_path / "b", data), queue=None)
-    said = {fault.message for fault in refused.value.report.faults}
+    messages = {fault.message for fault in refused.value.report.faults}
     known = documented(FAULTS.split("and by a site alone:")[1])
-    assert {one for one in known if any(pattern(one).fullmatch(sentence) for sentence in said)} == set(known)
-    assert len(said) == len(known) == 5
+    assert {
+        template for template in known if any(pattern(template).fullmatch(sentence) for sentence in messages)
+    } == set(known)
+    assert len(messages) == len(known) == 5
 
 
 def test_a_failure_leaves_nothing_behind(site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

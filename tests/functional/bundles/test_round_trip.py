@@ -275,11 +275,11 @@ def test_a_program_imports_and_exports_by_the_api(site: Scenario, tmp_path: Path
     headers = {"Authorization": f"Bearer {secret}"}
     content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
     fields = {"file": SimpleUploadedFile("a.zip", content), "queue": site.queue.name}
-    made = Client().post("/api/v1/bundles/", fields, headers=headers)
-    assert (made.status_code, made.json()["state"]) == (202, "waiting")
+    response = Client().post("/api/v1/bundles/", fields, headers=headers)
+    assert (response.status_code, response.json()["state"]) == (202, "waiting")
     run_background()
     (job,) = Client().get("/api/v1/bundles/", headers=headers).json()
-    assert job == Client().get(made["Location"], headers=headers).json()
+    assert job == Client().get(response["Location"], headers=headers).json()
     assert job["url"] == "/competitions/small/"
     assert job["report"]["created"]
     assert (job["state"], job["file_name"], job["slug"]) == ("finished", "a.zip", "small")
@@ -352,12 +352,12 @@ def test_an_import_that_broke_off_says_so_to_a_robot(site: Scenario) -> None:
         owner=site.organizer, file=store_bytes(b"x"), file_name="b.zip", state=BundleImport.State.FAILED, created_at=site.now,
         changed_at=site.now, report=Report().as_json(),
     )  # fmt: skip
-    said = (
+    status = (
         Client()
         .get(f"/api/competitions/{job.pk}/creation_status/", headers={"Authorization": f"Token {secret}"})
         .json()
     )
-    assert (said["status"], "nothing was created" in said["details"]) == ("Failed", True)
+    assert (status["status"], "nothing was created" in status["details"]) == ("Failed", True)
 
 
 def test_a_robot_of_codabench_sends_a_bundle(site: Scenario, tmp_path: Path) -> None:
@@ -366,9 +366,9 @@ def test_a_robot_of_codabench_sends_a_bundle(site: Scenario, tmp_path: Path) -> 
     )
     robot = Client(headers={"Authorization": f"Token {secret}"})
     content = packed(write(tmp_path / "a", changed("queue", site.queue.name)), tmp_path / "a.zip").read_bytes()
-    said = robot.post("/api/datasets/", {"type": "competition_bundle", "request_sassy_file_name": "a.zip"}).json()
-    assert Client().put(said["sassy_url"], content, content_type="application/zip").status_code == 200
-    status = robot.put(f"/api/datasets/completed/{said['key']}/").json()["status_id"]
+    dataset = robot.post("/api/datasets/", {"type": "competition_bundle", "request_sassy_file_name": "a.zip"}).json()
+    assert Client().put(dataset["sassy_url"], content, content_type="application/zip").status_code == 200
+    status = robot.put(f"/api/datasets/completed/{dataset['key']}/").json()["status_id"]
     assert robot.get(f"/api/competitions/{status}/creation_status/").json()["status"] == "Starting"
     run_background()
     answer = robot.get(f"/api/competitions/{status}/creation_status/").json()

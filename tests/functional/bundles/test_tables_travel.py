@@ -26,8 +26,10 @@ def test_columns_and_sample_travel(site: Scenario, tmp_path: Path) -> None:
     bundle_write(
         competition=Competition.objects.get(pk=site.competition.pk), target=tmp_path / "bundle.zip", with_files=True, by=site.organizer
     )  # fmt: skip
-    made = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
-    copy = made.phases.order_by("index")[0]
+    competition = bundle_import(
+        source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON
+    ).competition
+    copy = competition.phases.order_by("index")[0]
     assert copy.prediction_format == FORMAT
     assert copy.sample_submission is not None
     assert copy.sample_submission.file_name.endswith(".csv.gz")

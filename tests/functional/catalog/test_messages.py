@@ -99,10 +99,10 @@ def test_each_tab_of_a_competition_has_a_title_of_its_own(site: Scenario) -> Non
     member, titles = client_of(site.member()), set()
     for name in ("overview", "data", "rules", "leaderboard", "history", "team", "submissions"):
         page = member.get(reverse(f"web:{name}", args=[site.competition.slug])).content.decode()
-        found = re.search("<title>(.*)</title>", page)
-        assert found is not None
-        assert site.competition.title in found[1]
-        titles.add(found[1])
+        match = re.search("<title>(.*)</title>", page)
+        assert match is not None
+        assert site.competition.title in match[1]
+        titles.add(match[1])
     assert len(titles) == 7
 
 
@@ -112,16 +112,16 @@ def test_a_refusal_without_script_leads_back_to_the_phase_it_was_about(site: Sce
     assert answer.headers["Location"].endswith(f"?phase={site.sealed.slug}")
 
 
-@pytest.mark.parametrize(("length", "kept"), [(1000, "x" * 1000), (2000, "x" * 999 + "…")])
-def test_an_error_of_two_thousand_letters_says_that_it_is_cut(length: int, kept: str) -> None:
+@pytest.mark.parametrize(("length", "expected"), [(1000, "x" * 1000), (2000, "x" * 999 + "…")])
+def test_an_error_of_two_thousand_letters_says_that_it_is_cut(length: int, expected: str) -> None:
     body = {"outcome": "failed", "reason": "program_error", "detail": "x" * length}
-    assert read_result(body, columns=[]).detail == kept
+    assert read_result(body, columns=[]).detail == expected
 
 
 def test_of_several_tasks_each_says_how_it_is(site: Scenario) -> None:
     task = Task.objects.filter(phases=site.phase).get()
     second = Task.objects.create(competition=site.competition, name="second", scoring_program=task.scoring_program)
     site.phase.tasks.add(second)
-    made = site.submit(kind=Kind.CODE, at=site.now - timedelta(minutes=1))
-    page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
+    submission = site.submit(kind=Kind.CODE, at=site.now - timedelta(minutes=1))
+    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert page.count('class="badge" data-status="queued"') == 3, "its own and one for each task"

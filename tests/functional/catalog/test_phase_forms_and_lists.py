@@ -29,10 +29,10 @@ def html_of(client: Client, url: str, **query: Any) -> str:
 @pytest.fixture
 def second(site: Scenario) -> Competition:
     """Another competition of the same organizer, with a phase of its own."""
-    made = Competition.objects.create(slug="second", title="The second one", queue=site.queue)
-    CompetitionOrganizer.objects.create(competition=made, user=site.organizer)
-    Phase.objects.create(competition=made, name="Elsewhere", slug="elsewhere", opens_at=site.now)
-    return made
+    competition = Competition.objects.create(slug="second", title="The second one", queue=site.queue)
+    CompetitionOrganizer.objects.create(competition=competition, user=site.organizer)
+    Phase.objects.create(competition=competition, name="Elsewhere", slug="elsewhere", opens_at=site.now)
+    return competition
 
 
 def test_a_new_phase_is_asked_for_its_competition_first(site: Scenario, second: Competition) -> None:
@@ -40,7 +40,7 @@ def test_a_new_phase_is_asked_for_its_competition_first(site: Scenario, second: 
     page = html_of(organizer, ADD)
     assert "Which competition is it for?" in page
     links = [unescape(link) for link in re.findall(r'href="([^"]*add/\?[^"]*)"', page)]
-    assert links == [f"{ADD}?competition={one.pk}" for one in (site.competition, second)]
+    assert links == [f"{ADD}?competition={competition.pk}" for competition in (site.competition, second)]
     assert fields_of(organizer.get(links[1]))["competition"] == [str(second.pk)]
     assert "The second one</option>" in html_of(organizer, links[1])
     assert f"{site.competition.title}</option>" not in html_of(organizer, links[1])
@@ -62,8 +62,8 @@ def test_a_phase_is_added_from_the_form_as_it_is_offered(site: Scenario) -> None
     task = site.phase.tasks.get()
     answer = save_form(client_of(site.organizer), url, **values, tasks=[str(task.pk)])
     assert answer.status_code == 302
-    made = Phase.objects.get(slug="last")
-    assert (made.competition, list(made.tasks.all()), made.prediction_format) == (site.competition, [task], None)
+    phase = Phase.objects.get(slug="last")
+    assert (phase.competition, list(phase.tasks.all()), phase.prediction_format) == (site.competition, [task], None)
 
 
 def test_a_format_is_fields_and_none_is_any_zip(site: Scenario) -> None:
@@ -119,9 +119,9 @@ def test_a_list_can_be_narrowed_to_a_competition_and_its_add_button_keeps_it(
     narrowed = html_of(organizer, url, competition=second.pk)
     assert "Elsewhere" in narrowed
     assert "test-dev</a>" not in narrowed
-    found = re.search(r'href="([^"]+_changelist_filters=[^"]+)" class="addlink"', narrowed)
-    assert found is not None
-    assert fields_of(organizer.get(unescape(found[1])))["competition"] == [str(second.pk)]
+    match = re.search(r'href="([^"]+_changelist_filters=[^"]+)" class="addlink"', narrowed)
+    assert match is not None
+    assert fields_of(organizer.get(unescape(match[1])))["competition"] == [str(second.pk)]
 
 
 def test_links_of_the_checklist_lead_to_the_competition(site: Scenario, second: Competition) -> None:

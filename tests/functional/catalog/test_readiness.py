@@ -82,5 +82,5 @@ def test_an_image_that_no_worker_has_is_told_before_a_run(
     site.queue.save()
     change(site, docker_image="lab/model:2")
     warnings = competition_warnings(Competition.objects.get(pk=site.competition.pk))
-    texts = [one.text for one in warnings if one.code == "no_image" and "lab/model:2" in one.text]
+    texts = [warning.text for warning in warnings if warning.code == "no_image" and "lab/model:2" in warning.text]
     assert [told in text for text in texts] == ([True] if told else [])

@@ -103,8 +103,8 @@ def test_pausing_and_resuming(site: Scenario) -> None:
 
 
 def test_running_many_again_says_first_what_it_would_cost(site: Scenario, organizer: Client) -> None:
-    made = [site.score(site.submit(), value) for value in (0.5, 0.25)]
-    pks = [one.pk for one in made]
+    submissions = [site.score(site.submit(), value) for value in (0.5, 0.25)]
+    pks = [submission.pk for submission in submissions]
     page = act(organizer, "submissions_submission", "rerun", pks)
     assert "<strong>2 submissions</strong> with 2 runs: 0 waiting, 0 running, 2 ended" in page
     assert "at most 20 min" in page or "at most 20:00" in page, page[page.index("at most") :][:60]
@@ -124,12 +124,14 @@ def test_cancelling_many_asks_first(site: Scenario, organizer: Client) -> None:
 def test_more_submissions_than_a_form_has_fields_are_confirmed_and_no_other_is_touched(
     site: Scenario, organizer: Client, settings: Any
 ) -> None:
-    made = [site.submit() for _ in range(12)]
+    submissions = [site.submit() for _ in range(12)]
     url = reverse("admin:submissions_submission_changelist")
-    page = organizer.post(url, {"action": "cancel", ACTION_CHECKBOX_NAME: [str(one.pk) for one in made[:10]]})
+    page = organizer.post(
+        url, {"action": "cancel", ACTION_CHECKBOX_NAME: [str(submission.pk) for submission in submissions[:10]]}
+    )
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 9
     assert organizer.post(url, fields_of(page) | {"action": ["cancel"]}).status_code == 302
-    assert statuses(made) == [State.CANCELLED] * 10 + [State.QUEUED] * 2
+    assert statuses(submissions) == [State.CANCELLED] * 10 + [State.QUEUED] * 2
 
 
 def test_what_waits_moves_to_another_queue_and_what_runs_stays(site: Scenario, organizer: Client) -> None:
@@ -175,16 +177,16 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
 
 
 def test_the_running_page_shows_processor_memory_and_the_projected_end(site: Scenario) -> None:
-    made = site.submit(kind=Kind.CODE)
+    submission = site.submit(kind=Kind.CODE)
     run = site.claim()
     meters = {"wall_s": 10.0, "cpu_s": 5.0, "memory_bytes": 2 << 30, "progress": {"fraction": 0.001}}
     Run.objects.filter(pk=run.pk).update(
         state=State.INGESTING, started_at=timezone.now() - timedelta(seconds=10), meters=meters
     )
-    Submission.objects.filter(pk=made.pk).update(status=State.INGESTING)
-    page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
+    Submission.objects.filter(pk=submission.pk).update(status=State.INGESTING)
+    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert 'value="0.500"' in page
     assert "at its current pace" not in page, "a thousandth is too little to go by"
     Run.objects.filter(pk=run.pk).update(meters=meters | {"progress": {"fraction": 0.5}})
-    page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
+    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert "at its current pace it finishes after" in page

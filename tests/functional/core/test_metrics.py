@@ -25,27 +25,27 @@ def _token(settings: object) -> None:
 
 
 def test_queue_runs_and_workers_are_counted(site: Scenario) -> None:
-    made = site.score(site.submit(), 0.123456)
+    submission = site.score(site.submit(), 0.123456)
     site.submit(at=site.now - timedelta(seconds=30))
-    said = scrape()
+    metrics = scrape()
     queue = site.queue.name
-    assert f'podium_queue_depth{{queue="{queue}"}} 1.0' in said
-    age = re.search(rf'podium_queue_oldest_age_seconds{{queue="{queue}"}} ([\d.]+)', said)
+    assert f'podium_queue_depth{{queue="{queue}"}} 1.0' in metrics
+    age = re.search(rf'podium_queue_oldest_age_seconds{{queue="{queue}"}} ([\d.]+)', metrics)
     assert age is not None
     assert 30 <= float(age[1]) < 90  # the clock goes on while the test runs
-    assert 'podium_runs{reason="",state="finished"} 1.0' in said
-    assert re.search(rf'podium_worker_last_seen_seconds{{queue="{queue}",worker="worker\d+"}} ', said)
-    assert "0.123456" not in said
-    assert made.team.name not in said
+    assert 'podium_runs{reason="",state="finished"} 1.0' in metrics
+    assert re.search(rf'podium_worker_last_seen_seconds{{queue="{queue}",worker="worker\d+"}} ', metrics)
+    assert "0.123456" not in metrics
+    assert submission.team.name not in metrics
 
 
 def test_uploads_that_came_to_nothing_are_counted(site: Scenario) -> None:
     upload_begin(user=site.member(), file_name="x.zip", size_bytes=10, now=site.now)
     assert "podium_uploads_unfinished 1.0" in scrape()
     remove_expired_uploads(now=site.now + timedelta(days=2))
-    said = scrape()
-    assert "podium_uploads_unfinished 0.0" in said
-    assert 'podium_uploads_failed_total{cause="expired"} 1.0' in said
+    metrics = scrape()
+    assert "podium_uploads_unfinished 0.0" in metrics
+    assert 'podium_uploads_failed_total{cause="expired"} 1.0' in metrics
 
 
 def test_a_lost_lease_is_seen_at_once_and_counted_for_ever(site: Scenario) -> None:
@@ -54,9 +54,9 @@ def test_a_lost_lease_is_seen_at_once_and_counted_for_ever(site: Scenario) -> No
     run = site.claim(at=hour_ago)
     assert "podium_runs_without_lease 1.0" in scrape()
     expire_leases(now=site.now)
-    said = scrape()
-    assert "podium_runs_without_lease 0.0" in said
-    assert "podium_leases_expired_total 1.0" in said
+    metrics = scrape()
+    assert "podium_runs_without_lease 0.0" in metrics
+    assert "podium_leases_expired_total 1.0" in metrics
     assert run.attempt == 1
 
 
@@ -72,10 +72,10 @@ def test_without_a_token_in_the_settings_there_are_no_metrics(site: Scenario, se
 
 def test_background_work_that_waits_is_counted_with_its_age(site: Scenario) -> None:
     export_begin(competition=site.competition, by=site.organizer, with_files=True, now=site.now - timedelta(seconds=90))
-    said = scrape()
-    assert 'podium_background_waiting{job="bundle-export"} 1.0' in said
-    assert 'podium_background_waiting{job="file-check"} 0.0' in said
-    age = re.search(r'podium_background_oldest_age_seconds{job="bundle-export"} ([\d.]+)', said)
+    metrics = scrape()
+    assert 'podium_background_waiting{job="bundle-export"} 1.0' in metrics
+    assert 'podium_background_waiting{job="file-check"} 0.0' in metrics
+    age = re.search(r'podium_background_oldest_age_seconds{job="bundle-export"} ([\d.]+)', metrics)
     assert age is not None
     assert 90 <= float(age[1]) < 150
     run_background()

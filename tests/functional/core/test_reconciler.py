@@ -35,11 +35,11 @@ def use_steps(monkeypatch: pytest.MonkeyPatch, **steps: Callable[..., int]) -> N
 
 
 def rounds(patience: Patience, times: list[float]) -> list[bool]:
-    found = []
+    verdicts = []
     for at in times:
-        found.append(patience.spares(at))
+        verdicts.append(patience.spares(at))
         patience.succeeded(at)
-    return found
+    return verdicts
 
 
 def test_leases_are_spared_for_two_heartbeats_after_a_start_and_then_no_more() -> None:
@@ -181,6 +181,6 @@ def test_failures_of_steps_are_counted_for_prometheus(
     use_steps(monkeypatch, boards_filled=broken, reveals_told=lambda *, now: 0)
     for _ in range(2):
         service.reconcile(now=site.now)
-    said = Client().get("/metrics", headers={"Authorization": "Bearer scrape-me"}).content.decode()
-    assert 'podium_reconciler_step_failures_total{step="boards_filled"} 2.0' in said
-    assert "reveals_told" not in said
+    metrics = Client().get("/metrics", headers={"Authorization": "Bearer scrape-me"}).content.decode()
+    assert 'podium_reconciler_step_failures_total{step="boards_filled"} 2.0' in metrics
+    assert "reveals_told" not in metrics

@@ -185,9 +185,9 @@ def test_no_list_is_searched_filtered_or_sorted_by_what_is_sealed(secretive: Per
         secret = set(secret_paths(model, 4))
         searched = {str(name).lstrip("^=@") for name in model_admin.get_search_fields(request)}
         filtered = {
-            one if isinstance(one, str) else one[0]
-            for one in model_admin.get_list_filter(request)
-            if not isinstance(one, type)
+            list_filter if isinstance(list_filter, str) else list_filter[0]
+            for list_filter in model_admin.get_list_filter(request)
+            if not isinstance(list_filter, type)
         }
         sorted_by = {str(name) for name in model_admin.get_list_display(request)}
         assert not (searched | filtered | sorted_by) & secret, model.__name__
@@ -207,10 +207,12 @@ def test_the_filters_that_a_list_shows_still_work(secretive: PermissionSite) -> 
 
 def test_every_admin_of_ours_is_guarded() -> None:
     ours = [
-        one for one in admins().values() if type(one).__module__.split(".")[0] in ("competitions", "accounts", "audit")
+        model_admin
+        for model_admin in admins().values()
+        if type(model_admin).__module__.split(".")[0] in ("competitions", "accounts", "audit")
     ]
     assert len(ours) > 20
-    assert not [one for one in ours if not isinstance(one, GuardedAdmin)]
+    assert not [model_admin for model_admin in ours if not isinstance(model_admin, GuardedAdmin)]
 
 
 def test_no_text_of_a_row_follows_from_a_score(secretive: PermissionSite) -> None:
@@ -236,8 +238,8 @@ def test_a_board_with_sealed_scores_is_deleted_by_nobody(secretive: PermissionSi
             ),
         ]
         for page in pages:
-            assert "protected related objects" in (said := body_of(page))
-            assert "key of sealed scores: 1" in said
+            assert "protected related objects" in (text := body_of(page))
+            assert "key of sealed scores: 1" in text
     assert Leaderboard.objects.filter(pk=final.pk).exists()
     with pytest.raises(models.ProtectedError):
         final.delete()

@@ -16,7 +16,7 @@ SCRIPT = b"<script>document.title = 'ran'</script><p>details</p>"
 
 
 @pytest.fixture
-def made(site: Scenario) -> Submission:
+def submission(site: Scenario) -> Submission:
     """A scored submission with everything that a run can leave."""
     submission = site.score(site.submit(), 0.5)
     run = submission.runs.get()
@@ -26,8 +26,8 @@ def made(site: Scenario) -> Submission:
     return submission
 
 
-def status(visitor: Client, made: Submission, name: str) -> int:
-    response = visitor.get(f"/submissions/{made.pk}/outputs/{name}/")
+def status(visitor: Client, submission: Submission, name: str) -> int:
+    response = visitor.get(f"/submissions/{submission.pk}/outputs/{name}/")
     body_of(response)
     return response.status_code
 
@@ -41,24 +41,24 @@ def status(visitor: Client, made: Submission, name: str) -> int:
     ],
 )
 def test_what_a_phase_hides_is_for_organizers(
-    site: Scenario, made: Submission, flag: str, name: str, text: str
+    site: Scenario, submission: Submission, flag: str, name: str, text: str
 ) -> None:
     member, organizer = client_of(site.member()), client_of(site.organizer)
-    assert status(member, made, name) == 200
-    assert text in member.get(f"/submissions/{made.pk}/").content.decode()
-    Phase.objects.filter(pk=made.phase_id).update(**{flag: True})
-    assert status(member, made, name) == 404
-    assert text not in member.get(f"/submissions/{made.pk}/").content.decode()
-    assert status(organizer, made, name) == 200
-    assert text in organizer.get(f"/submissions/{made.pk}/").content.decode()
+    assert status(member, submission, name) == 200
+    assert text in member.get(f"/submissions/{submission.pk}/").content.decode()
+    Phase.objects.filter(pk=submission.phase_id).update(**{flag: True})
+    assert status(member, submission, name) == 404
+    assert text not in member.get(f"/submissions/{submission.pk}/").content.decode()
+    assert status(organizer, submission, name) == 200
+    assert text in organizer.get(f"/submissions/{submission.pk}/").content.decode()
 
 
-def test_details_have_an_origin_of_their_own_and_load_nothing(site: Scenario, made: Submission) -> None:
+def test_details_have_an_origin_of_their_own_and_load_nothing(site: Scenario, submission: Submission) -> None:
     member = client_of(site.member())
-    page = member.get(f"/submissions/{made.pk}/").content.decode()
+    page = member.get(f"/submissions/{submission.pk}/").content.decode()
     assert 'sandbox="allow-scripts"' in page
     assert "allow-same-origin" not in page
-    response = member.get(f"/submissions/{made.pk}/details/{made.runs.get().pk}/")
+    response = member.get(f"/submissions/{submission.pk}/details/{submission.runs.get().pk}/")
     assert response.content == SCRIPT
     policy = response["Content-Security-Policy"]
     assert policy.startswith("sandbox allow-scripts; default-src 'none'")

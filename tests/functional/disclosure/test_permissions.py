@@ -35,10 +35,10 @@ OTHERS = (
 def expected(name: str) -> dict[str, int | None]:
     """Status by letter; None for "an answer"."""
     _, allowed, refused = PAGES[name]
-    found: dict[str, int | None] = dict.fromkeys(allowed)
+    statuses: dict[str, int | None] = dict.fromkeys(allowed)
     for letters, status in refused.items():
-        found |= dict.fromkeys(letters, status)
-    return found
+        statuses |= dict.fromkeys(letters, status)
+    return statuses
 
 
 def counts() -> list[tuple[str, int]]:
@@ -75,19 +75,19 @@ def test_every_url_answers_each_kind_of_person_as_the_table_says(permissions: Pe
     before = counts()  # the same before each request: the one before it was rolled back
     for name, (method, _, _) in PAGES.items():
         url = url_of(permissions, name, patterns[name])
-        for letter, wanted in expected(name).items():
+        for letter, expected_status in expected(name).items():
             form = dict(FORMS.get(name, {}))
             if name == "web:team-captain":
                 form = {"to": permissions.site.member().username}
             save = transaction.savepoint()
             response = getattr(permissions.people[letter], method)(url, form)
             body_of(response)
-            ok = response.status_code < 400 if wanted is None else response.status_code == wanted
-            if wanted == 302:
+            ok = response.status_code < 400 if expected_status is None else response.status_code == expected_status
+            if expected_status == 302:
                 ok = ok and "/accounts/login/" in response["Location"]
             if not ok:
-                wrong.append(f"{name} as {letter}: {response.status_code}, expected {wanted or 'an answer'}")
-            if wanted is not None and counts() != before:
+                wrong.append(f"{name} as {letter}: {response.status_code}, expected {expected_status or 'an answer'}")
+            if expected_status is not None and counts() != before:
                 wrong.append(f"{name} as {letter}: refused, but something was changed")
             transaction.savepoint_rollback(save)
     assert not wrong, "\n".join(wrong)
@@ -115,8 +115,8 @@ def test_a_draft_exists_for_its_organizers_alone(permissions: PermissionSite) ->
     for name in ("web:overview", "web:leaderboard", "api:competition", "api:leaderboard"):
         url = url_of(permissions, name, dict(named_patterns())[name])
         for letter, client in permissions.people.items():
-            wanted = 200 if letter in "OR" else 404
-            assert client.get(url).status_code == wanted, f"{name} as {letter}"
+            expected_status = 200 if letter in "OR" else 404
+            assert client.get(url).status_code == expected_status, f"{name} as {letter}"
 
 
 def admin_urls() -> list[str]:

@@ -32,7 +32,7 @@ def final(site: Scenario) -> Leaderboard:
     Column.objects.create(leaderboard=board, key="private", title="MAE", sorting="asc", is_primary=True)
     site.submit()
     complete(site, site.claim())
-    assert [one.key for one in SealedKey.objects.all()] == ["private"]
+    assert [sealed_key.key for sealed_key in SealedKey.objects.all()] == ["private"]
     return board
 
 
@@ -181,8 +181,8 @@ def test_the_form_of_a_board_refuses_the_key_of_a_sealed_score(site: Scenario, f
         "columns-1-precision": ["4"],
         "columns-1-sources": ["[]"],
     }
-    said = saved(site, site.phase.leaderboard, **new, **more)
-    assert "The score &#x27;private&#x27; is sealed in this phase until the reveal" in said
+    page = saved(site, site.phase.leaderboard, **new, **more)
+    assert "The score &#x27;private&#x27; is sealed in this phase until the reveal" in page
     assert site.phase.leaderboard.columns.count() == 1
 
 
@@ -216,11 +216,11 @@ def test_a_board_is_not_sealed_while_an_open_one_shows_the_same_score(site: Scen
 
 def test_a_task_of_a_sealed_phase_is_not_run_for_an_open_one(site: Scenario) -> None:
     site.score(site.submit(phase=site.sealed), SECRET)
-    made = site.score(site.submit(), 0.25)
+    submission = site.score(site.submit(), 0.25)
     with pytest.raises(TaskSealed, match="after the reveal"):
-        submission_repeat(submission=made, by=site.organizer, now=site.now, task=site.sealed.tasks.get())
+        submission_repeat(submission=submission, by=site.organizer, now=site.now, task=site.sealed.tasks.get())
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-    assert submission_repeat(submission=made, by=site.organizer, now=site.now, task=site.sealed.tasks.get()).pk
+    assert submission_repeat(submission=submission, by=site.organizer, now=site.now, task=site.sealed.tasks.get()).pk
 
 
 def test_the_form_of_a_phase_refuses_a_task_whose_scores_another_keeps_sealed(site: Scenario) -> None:

@@ -28,7 +28,7 @@ NOTE = "scores.json: 'mae_0_98765' is no column of the board and was left out."
 
 def ended(site: Scenario, phase: Phase, *, kind: Kind = Kind.PREDICTION, **more: Any) -> Submission:
     """A submission whose containers left all that a worker reports."""
-    made = site.submit(phase=phase, kind=kind)
+    submission = site.submit(phase=phase, kind=kind)
     run = site.claim()
     reports.run_heartbeat(**lease(run), state=State.SCORING, meters=dict(USED), now=site.now)
     stages = [SCORING] if kind == Kind.PREDICTION else [INGESTION, SCORING]
@@ -36,20 +36,20 @@ def ended(site: Scenario, phase: Phase, *, kind: Kind = Kind.PREDICTION, **more:
         "outcome": "finished", "scores": {"mae": 0.5}, "stages": stages, "notes": [NOTE], "timings": {"collect_s": 77.313},
     }  # fmt: skip
     reports.run_complete(**lease(run), result=read_result(body | more, columns=["mae"]), now=site.now)
-    return made
+    return submission
 
 
-def said_of(site: Scenario, user: Any, made: Submission) -> str:
+def said_of(site: Scenario, user: Any, submission: Submission) -> str:
     """All that pages, API and admin say to somebody of a submission."""
-    client, run = client_of(user), made.runs.get()
+    client, run = client_of(user), submission.runs.get()
     urls = [
-        reverse(name, args=[made.pk])
+        reverse(name, args=[submission.pk])
         for name in ("web:submission", "api:submission", "api:submission-receipt", "codabench:submission")
     ]
     urls += [
         reverse("api:submissions"),
         reverse("admin:runs_run_change", args=[run.pk]),
-        reverse("api:submission-logs", args=[made.pk]),
+        reverse("api:submission-logs", args=[submission.pk]),
     ]
     return "".join(body_of(client.get(url)) for url in urls)
 
@@ -59,11 +59,11 @@ def people(site: Scenario) -> list[Any]:
 
 
 def test_the_meters_of_a_container_that_only_scores_are_sealed(site: Scenario) -> None:
-    made = ended(site, site.sealed)
+    submission = ended(site, site.sealed)
     for user in people(site):
-        said = said_of(site, user, made)
-        assert not [part for part in ("77313", "77.313", "98765") if part in said]
-    assert made.runs.get().meters == {}
+        text = said_of(site, user, submission)
+        assert not [part for part in ("77313", "77.313", "98765") if part in text]
+    assert submission.runs.get().meters == {}
 
 
 def test_the_meters_of_a_scoring_container_are_sealed_while_it_runs(site: Scenario) -> None:
@@ -74,10 +74,10 @@ def test_the_meters_of_a_scoring_container_are_sealed_while_it_runs(site: Scenar
 
 
 def test_the_meters_of_a_teams_own_program_stay(site: Scenario) -> None:
-    made = ended(site, site.sealed, kind=Kind.CODE)
-    assert made.runs.get().meters == {"wall_s": 3.0, "cpu_s": 2.0}
+    submission = ended(site, site.sealed, kind=Kind.CODE)
+    assert submission.runs.get().meters == {"wall_s": 3.0, "cpu_s": 2.0}
     for user in people(site):
-        assert "77.313" not in said_of(site, user, made)
+        assert "77.313" not in said_of(site, user, submission)
 
 
 def test_no_column_of_measurements_shows_what_sealed_scoring_used(site: Scenario) -> None:
@@ -92,92 +92,92 @@ def test_no_column_of_measurements_shows_what_sealed_scoring_used(site: Scenario
 
 
 def test_in_a_public_phase_the_meters_of_scoring_are_shown(site: Scenario) -> None:
-    made = ended(site, site.phase)
-    assert made.runs.get().meters["output_bytes"] == DIGITS
-    assert "77.313" in said_of(site, site.member(), made)
+    submission = ended(site, site.phase)
+    assert submission.runs.get().meters["output_bytes"] == DIGITS
+    assert "77.313" in said_of(site, site.member(), submission)
 
 
 def test_who_holds_the_right_and_everybody_after_the_reveal_reads_what_scoring_used(site: Scenario) -> None:
-    made = ended(site, site.sealed)
+    submission = ended(site, site.sealed)
     CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
-    assert "77.313" in said_of(site, site.organizer, made)
+    assert "77.313" in said_of(site, site.organizer, submission)
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-    assert "77.313" in said_of(site, site.member(), made)
+    assert "77.313" in said_of(site, site.member(), submission)
 
 
-def receipt(site: Scenario, user: Any, made: Submission) -> dict[str, Any]:
-    answer = client_of(user).get(reverse("api:submission-receipt", args=[made.pk]))
-    found: dict[str, Any] = json.loads(body_of(answer))["runs"][0]["receipt"]
-    return found
+def receipt(site: Scenario, user: Any, submission: Submission) -> dict[str, Any]:
+    answer = client_of(user).get(reverse("api:submission-receipt", args=[submission.pk]))
+    run_receipt: dict[str, Any] = json.loads(body_of(answer))["runs"][0]["receipt"]
+    return run_receipt
 
 
 @pytest.mark.parametrize("programs", [False, True])
 def test_a_team_gets_digests_of_what_it_may_have(site: Scenario, programs: bool) -> None:
     site.competition.make_programs_available = site.competition.make_input_data_available = programs
     site.competition.save()
-    made = ended(site, site.phase)
+    submission = ended(site, site.phase)
     more = {"scoring_program", "input_data"} if programs else set()
-    assert set(receipt(site, site.member(), made)["inputs"]) == {"submission"} | more
-    assert "reference_data" in receipt(site, site.organizer, made)["inputs"]
+    assert set(receipt(site, site.member(), submission)["inputs"]) == {"submission"} | more
+    assert "reference_data" in receipt(site, site.organizer, submission)["inputs"]
 
 
 def printed(site: Scenario, phase: Phase) -> Submission:
     """A code submission whose program printed the hidden input, and left it among its predictions."""
-    made = ended(site, phase, kind=Kind.CODE)
-    run = made.runs.get()
+    submission = ended(site, phase, kind=Kind.CODE)
+    run = submission.runs.get()
     for stream in ("ingestion", "submission"):
         RunLog.objects.create(run=run, attempt=1, stream=stream, seq=0, text=f"hidden input seen by {stream}")
     for name in ("ingestion.log", "submission.log", "predictions.zip"):
         RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"hidden input in {name}".encode()))
     Run.objects.filter(pk=run.pk).update(receipt=run.receipt | {"outputs": {"predictions.zip": "d" * 64}})
-    return made
+    return submission
 
 
-def files_of(user: Any, made: Submission) -> list[int]:
+def files_of(user: Any, submission: Submission) -> list[int]:
     client = client_of(user)
     names = ("ingestion.log", "submission.log", "predictions.zip")
-    answers = [client.get(reverse("web:submission-output", args=[made.pk, name])) for name in names]
+    answers = [client.get(reverse("web:submission-output", args=[submission.pk, name])) for name in names]
     assert all(body_of(answer) for answer in answers)
     return [answer.status_code for answer in answers]
 
 
 def test_what_code_prints_and_leaves_in_a_sealed_phase_is_hidden_from_its_team(site: Scenario) -> None:
-    made = printed(site, site.sealed)
-    said = said_of(site, site.member(), made)
-    assert "hidden input" not in said
-    assert "d" * 64 not in said
-    assert files_of(site.member(), made) == [404, 404, 404]
-    assert files_of(site.organizer, made) == [200, 200, 200]
+    submission = printed(site, site.sealed)
+    text = said_of(site, site.member(), submission)
+    assert "hidden input" not in text
+    assert "d" * 64 not in text
+    assert files_of(site.member(), submission) == [404, 404, 404]
+    assert files_of(site.organizer, submission) == [200, 200, 200]
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-    assert files_of(site.member(), made) == [200, 200, 200]
+    assert files_of(site.member(), submission) == [200, 200, 200]
 
 
 def test_organizers_may_show_what_code_prints_while_scores_are_sealed(site: Scenario) -> None:
-    made = printed(site, site.sealed)
+    submission = printed(site, site.sealed)
     Phase.objects.filter(pk=site.sealed.pk).update(show_output_while_sealed=True)
-    assert files_of(site.member(), made) == [200, 200, 200]
-    assert "hidden input seen by ingestion" in said_of(site, site.member(), made)
+    assert files_of(site.member(), submission) == [200, 200, 200]
+    assert "hidden input seen by ingestion" in said_of(site, site.member(), submission)
 
 
 def test_what_ran_beside_a_scoring_program_is_hidden_as_its_own_log_is(site: Scenario) -> None:
     task = site.sealed.tasks.get()
     task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, True
     task.save()
-    made = printed(site, site.sealed)
+    submission = printed(site, site.sealed)
     Phase.objects.filter(pk=site.sealed.pk).update(show_output_while_sealed=True)
     for user in people(site):
-        assert "hidden input" not in said_of(site, user, made)
-        assert files_of(user, made) == [404, 404, 404]
+        assert "hidden input" not in said_of(site, user, submission)
+        assert files_of(user, submission) == [404, 404, 404]
     CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
-    assert files_of(site.organizer, made) == [200, 200, 200]
+    assert files_of(site.organizer, submission) == [200, 200, 200]
 
 
 def test_a_program_that_failed_before_scoring_did_is_told_in_fixed_words(site: Scenario) -> None:
     detail = "The program ended with exit code 1. Then nothing could be scored: 'mae' is 0.98765."
     failed = {"outcome": "failed", "reason": "program_error", "code": "exit_code", "detail": detail, "scores": None}
-    made = ended(site, site.sealed, kind=Kind.CODE, **failed)
+    submission = ended(site, site.sealed, kind=Kind.CODE, **failed)
     for user in people(site):
-        assert "98765" not in said_of(site, user, made)
+        assert "98765" not in said_of(site, user, submission)
 
 
 def test_a_row_of_a_sealed_board_is_answered_as_one_that_is_not_there(site: Scenario) -> None:

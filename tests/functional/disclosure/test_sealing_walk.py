@@ -28,33 +28,33 @@ SECRET = 0.987654321
 SHOWN = re.compile(r"0\.98765|0\.9877|(?<![0-9a-f])98765")
 
 
-def named(permissions: PermissionSite, made: Submission) -> PermissionSite:
+def named(permissions: PermissionSite, submission: Submission) -> PermissionSite:
     """The URLs now name this submission."""
-    run = made.runs.get()
-    permissions.arguments |= {"pk": made.pk, "run_id": run.pk, "phase_slug": made.phase.slug}
+    run = submission.runs.get()
+    permissions.arguments |= {"pk": submission.pk, "run_id": run.pk, "phase_slug": submission.phase.slug}
     if (
-        entry := Entry.objects.filter(score__submission=made).order_by("pk").last()
+        entry := Entry.objects.filter(score__submission=submission).order_by("pk").last()
     ):  # the sealed board's, where there are two
         permissions.arguments["entry"] = entry.pk
     return permissions
 
 
-def with_outputs(made: Submission) -> Submission:
+def with_outputs(submission: Submission) -> Submission:
     """With everything a run leaves."""
-    run = made.runs.get()
+    run = submission.runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
     for name in ("scoring.zip", "detailed_results.html"):
         RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"mae={SECRET} in {name}".encode()))
-    return made
+    return submission
 
 
 def scored_under_seal(site: Scenario) -> Submission:
     """A scored submission of the sealed phase, whose board is committed to."""
-    made = site.score(site.submit(phase=site.sealed), SECRET)
+    submission = site.score(site.submit(phase=site.sealed), SECRET)
     commit_closed_boards(now=site.now + timedelta(days=365))
     assert Commitment.objects.exists()
-    assert Notification.objects.filter(user=site.member(), subject=f"Submission #{made.pk} is finished").exists()
-    return with_outputs(made)
+    assert Notification.objects.filter(user=site.member(), subject=f"Submission #{submission.pk} is finished").exists()
+    return with_outputs(submission)
 
 
 def scored_on_a_sealed_portion(site: Scenario) -> Submission:
@@ -64,11 +64,11 @@ def scored_on_a_sealed_portion(site: Scenario) -> Submission:
     Column.objects.create(
         leaderboard=final, key="sum", title="Sum", index=1, kind="computed", computation="sum", sources=["private"]
     )
-    made = site.submit()
+    submission = site.submit()
     run = site.claim()
     body = {"outcome": "finished", "scores": {"mae": 0.25, "private": SECRET}}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
-    return with_outputs(made)
+    return with_outputs(submission)
 
 
 SPOKEN = (  # reason and code of a scoring program, and what everybody reads instead of its words
@@ -81,11 +81,11 @@ SPOKEN = (  # reason and code of a scoring program, and what everybody reads ins
 def spoken_of(site: Scenario) -> dict[Submission, str]:
     """Submissions of the sealed phase of which the scoring program said a score, and what may be read of it."""
     detail = f"Your MAE is {SECRET}; label 7 is 0.98765."
-    made = {}
-    for reason, code, said in SPOKEN:
+    words_by_submission = {}
+    for reason, code, words in SPOKEN:
         body = {"outcome": "failed", "reason": reason, "code": code, "detail": detail}
-        made[site.answer(site.submit(phase=site.sealed), body)] = said
-    return made
+        words_by_submission[site.answer(site.submit(phase=site.sealed), body)] = words
+    return words_by_submission
 
 
 @pytest.fixture
@@ -127,11 +127,11 @@ def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool
     urls += [f"{url}{query}" for url in urls if "/competitions/" in url for query in chosen]
     if of_submission:
         urls = [url for url in urls if str(run) in url or f"/{pk}/" in url]
-    said = {}
+    pages = {}
     for url in urls:
         response = client.get(url)
-        said[url] = body_of(response) + str(response.headers)
-    return said
+        pages[url] = body_of(response) + str(response.headers)
+    return pages
 
 
 @pytest.mark.parametrize("letter", list("ASMTOXR"))
@@ -140,19 +140,19 @@ def test_no_page_says_a_sealed_score(begun: PermissionSite, letter: str) -> None
     site, client = begun.site, begun.people[letter]
     others = [scored_on_a_sealed_portion(site), *spoken_of(site)]
     pages = pages_of(named(begun, scored_under_seal(site)), client)
-    for made in others:
-        pages |= pages_of(named(begun, made), client, of_submission=True)
+    for submission in others:
+        pages |= pages_of(named(begun, submission), client, of_submission=True)
     assert not [url for url, text in pages.items() if SHOWN.search(text)]
 
 
 def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: PermissionSite) -> None:
-    made = Submission.objects.get(pk=portion.arguments["pk"])
+    submission = Submission.objects.get(pk=portion.arguments["pk"])
     Entry.objects.filter(
-        score__submission=made, leaderboard__key="main"
+        score__submission=submission, leaderboard__key="main"
     ).delete()  # it stands on the sealed board alone
-    answer = portion.people["M"].get(reverse("codabench:submission", args=[made.pk])).json()
+    answer = portion.people["M"].get(reverse("codabench:submission", args=[submission.pk])).json()
     assert (answer["leaderboard"], answer["on_leaderboard"]) == (None, False)
-    assert [one["column_key"] for one in answer["scores"]] == ["mae"]
+    assert [score["column_key"] for score in answer["scores"]] == ["mae"]
 
 
 def test_the_public_portion_is_shown_beside_the_sealed_one(portion: PermissionSite) -> None:
@@ -237,32 +237,35 @@ def test_a_receipt_does_not_show_digests_by_which_a_score_could_be_guessed(seale
     }
     for url, letters in pages.items():
         for letter in letters:
-            said = body_of(sealed.people[letter].get(url))
-            assert ("c" * 64 in said) is (letter != "M"), (url, letter)
-            assert "a" * 64 not in said, (url, letter)
-            assert "b" * 64 not in said, (url, letter)
+            text = body_of(sealed.people[letter].get(url))
+            assert ("c" * 64 in text) is (letter != "M"), (url, letter)
+            assert "a" * 64 not in text, (url, letter)
+            assert "b" * 64 not in text, (url, letter)
     CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
     assert all("a" * 64 in body_of(sealed.people["O"].get(url)) for url in pages)
 
 
 def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: Scenario) -> None:
-    made = site.answer(
+    submission = site.answer(
         site.submit(phase=site.sealed),
         {"outcome": "failed", "reason": "output_invalid", "code": "nan", "detail": "The array 'y_pred' holds NaN."},
     )
     client = Client()
     client.force_login(site.member())
-    answer = client.get(reverse("api:submission", args=[made.pk])).json()
+    answer = client.get(reverse("api:submission", args=[submission.pk])).json()
     assert answer["verdict"]["detail"] == f"The output cannot be scored: {CODES['nan']}."
 
 
 def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(begun: PermissionSite) -> None:
-    made = spoken_of(begun.site)
-    for submission, said in made.items():
+    words_by_submission = spoken_of(begun.site)
+    for submission, words in words_by_submission.items():
         page = reverse("web:submission", args=[submission.pk])
-        assert [letter for letter in "MOR" if said not in body_of(begun.people[letter].get(page))] == []
+        assert [letter for letter in "MOR" if words not in body_of(begun.people[letter].get(page))] == []
     CompetitionOrganizer.objects.filter(competition=begun.site.competition).update(can_see_sealed=True)
-    assert all(str(SECRET) in body_of(begun.people["O"].get(reverse("web:submission", args=[one.pk]))) for one in made)
+    assert all(
+        str(SECRET) in body_of(begun.people["O"].get(reverse("web:submission", args=[sealed_submission.pk])))
+        for sealed_submission in words_by_submission
+    )
 
 
 def test_in_a_public_phase_the_scoring_program_speaks_for_itself(site: Scenario) -> None:

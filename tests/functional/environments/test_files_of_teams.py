@@ -64,38 +64,38 @@ def added(
     team: Team | None = None,
 ) -> EnvironmentFile:
     """A file of the team, as the background left it."""
-    made = environment_file_add(
+    file = environment_file_add(
         user=site.member(team), competition=site.competition, kind=kind, name=name, upload=uploaded(site, content, team=team),
         now=site.now,
     )  # fmt: skip
     run_background(at=site.now)
-    made.refresh_from_db()
-    return made
+    file.refresh_from_db()
+    return file
 
 
 def submitted(site: Scenario, wish: Wish, *, team: Team | None = None, content: bytes = b"", **more: Any) -> Submission:
     user = site.member(team)
     upload = site.upload(content or zip_of(CODE), "code.zip", user=user)
-    made = submission_create(
+    submission = submission_create(
         user=user, phase=site.phase, upload=upload, kind=more.pop("kind", Kind.CODE), now=site.now, wish=wish, **more
     )
     run_background(at=site.now)
-    made.refresh_from_db()
-    return made
+    submission.refresh_from_db()
+    return submission
 
 
 def test_no_request_stores_weights_and_each_upload_of_a_name_is_its_next_version(open_site: Scenario) -> None:
     upload = uploaded(open_site, b"weights")
     assert (upload.received_bytes, upload.is_complete) == (7, False)
     first, second = added(open_site), added(open_site, content=b"better")
-    assert [(one.reference, one.state, one.sha256) for one in (first, second)] == [
+    assert [(file.reference, file.state, file.sha256) for file in (first, second)] == [
         ("gap-model@1", "ready", sha256(b"weights")), ("gap-model@2", "ready", sha256(b"better")),
     ]  # fmt: skip
 
 
 def test_the_same_upload_is_one_file_however_often_it_is_said(open_site: Scenario) -> None:
     upload = uploaded(open_site, b"weights")
-    made = [
+    files = [
         environment_file_add(
             user=open_site.member(),
             competition=open_site.competition,
@@ -106,12 +106,12 @@ def test_the_same_upload_is_one_file_however_often_it_is_said(open_site: Scenari
         )
         for _ in range(2)
     ]
-    assert made[0].pk == made[1].pk
+    assert files[0].pk == files[1].pk
 
 
 def test_a_run_is_given_its_teams_weights_and_the_receipt_names_their_digest(open_site: Scenario) -> None:
     file = added(open_site)
-    made = submitted(open_site, Wish(weights="gap-model"))
+    submission = submitted(open_site, Wish(weights="gap-model"))
     run = open_site.claim()
     first, scoring = job_for(run).stages
     mount = next(mount for mount in first.mounts if mount.target == "/app/weights")
@@ -122,18 +122,18 @@ def test_a_run_is_given_its_teams_weights_and_the_receipt_names_their_digest(ope
     run.refresh_from_db()
     assert run.receipt["inputs"]["weights"] == f"sha256:{file.sha256}"
     assert run.receipt["environment"] == {"weights": "gap-model@1"}
-    assert made.weights == file
+    assert submission.weights == file
 
 
 def test_an_image_is_checked_and_only_the_scoring_program_stays_out_of_it(open_site: Scenario) -> None:
     files = docker_files()
     image = added(open_site, IMAGE, tar_of(files), name="torch")
     assert (image.state, image.facts["platform"]) == ("ready", "linux/amd64")
-    made = submitted(open_site, Wish(image="torch@1"))
+    submission = submitted(open_site, Wish(image="torch@1"))
     first, scoring = job_for(open_site.claim()).stages
     assert first.own_image is not None
     assert (first.image, first.own_image.archive.sha256) == (image.image_id, image.sha256)
-    assert (scoring.image, scoring.own_image, scoring.is_image_of_team) == (made.phase.image_name, None, False)
+    assert (scoring.image, scoring.own_image, scoring.is_image_of_team) == (submission.phase.image_name, None, False)
 
 
 def test_a_wrong_image_is_refused_and_its_bytes_are_let_go(open_site: Scenario) -> None:
@@ -148,7 +148,7 @@ def test_an_image_by_digest_is_taken_from_the_queues_registries_alone(open_site:
     first, scoring = job_for(open_site.claim()).stages
     assert (first.image, first.is_image_of_team) == (REFERENCE, True)
     assert scoring.image == open_site.phase.image_name
-    for said, refusal in {
+    for reference, refusal in {
         f"evil.example.org/x@sha256:{'c' * 64}": refusals.RegistryNotAllowed,
         f"library/debian@sha256:{'c' * 64}": refusals.RegistryNotAllowed,
         f"ghcr.io/laboratory/x@sha256:{'c' * 64}": refusals.RegistryNotAllowed,
@@ -157,22 +157,22 @@ def test_an_image_by_digest_is_taken_from_the_queues_registries_alone(open_site:
         "registry.example.org/x@sha256:12": refusals.ReferenceInvalid,
     }.items():
         with pytest.raises(refusal):
-            submitted(open_site, Wish(image=said))
+            submitted(open_site, Wish(image=reference))
 
 
 def test_what_is_no_longer_there_ends_a_run_instead_of_running_it_without(open_site: Scenario) -> None:
-    made = submitted(open_site, Wish(image=REFERENCE))
+    submission = submitted(open_site, Wish(image=REFERENCE))
     open_site.queue.image_registries = ""
     open_site.queue.save()
     assert run_claim(worker=open_site.worker(), free_gpus=0, now=open_site.now) is None
-    run = made.runs.get()
+    run = submission.runs.get()
     assert (run.state, run.reason, run.code) == (State.FAILED, "environment_error", "environment_gone")
 
 
 def test_locked_requirements_in_the_zip_are_built_for_the_run(open_site: Scenario) -> None:
-    made = submitted(open_site, Wish(), content=zip_of(CODE | {"requirements.txt": LOCK}))
-    assert made.requirements is not None
-    assert made.requirements.sha256 == sha256(LOCK.encode())
+    submission = submitted(open_site, Wish(), content=zip_of(CODE | {"requirements.txt": LOCK}))
+    assert submission.requirements is not None
+    assert submission.requirements.sha256 == sha256(LOCK.encode())
     first, scoring = job_for(open_site.claim()).stages
     built = next(mount for mount in first.mounts if mount.target == "/app/environment").model_dump()
     assert (built["mirror"], built["requirements"]["sha256"]) == (open_site.queue.package_mirror, sha256(LOCK.encode()))
@@ -180,8 +180,8 @@ def test_locked_requirements_in_the_zip_are_built_for_the_run(open_site: Scenari
 
 
 def test_a_lock_without_hashes_is_refused_before_anything_runs(open_site: Scenario) -> None:
-    made = submitted(open_site, Wish(), content=zip_of(CODE | {"requirements.txt": "numpy==2.3.1\n"}))
-    run = made.runs.get()
+    submission = submitted(open_site, Wish(), content=zip_of(CODE | {"requirements.txt": "numpy==2.3.1\n"}))
+    run = submission.runs.get()
     assert (run.reason, run.code) == ("file_invalid", "requirements_invalid")
     assert "line 1" in run.detail
 
@@ -189,14 +189,14 @@ def test_a_lock_without_hashes_is_refused_before_anything_runs(open_site: Scenar
 def test_without_a_mirror_it_is_the_organizers_fault(open_site: Scenario) -> None:
     open_site.queue.package_mirror = ""
     open_site.queue.save()
-    made = submitted(open_site, Wish(), content=zip_of(CODE | {"requirements.txt": LOCK}))
+    submission = submitted(open_site, Wish(), content=zip_of(CODE | {"requirements.txt": LOCK}))
     assert run_claim(worker=open_site.worker(), free_gpus=0, now=open_site.now) is None
-    assert (made.runs.get().reason, made.runs.get().code) == ("setup_error", "no_package_mirror")
+    assert (submission.runs.get().reason, submission.runs.get().code) == ("setup_error", "no_package_mirror")
 
 
 def test_a_phase_that_takes_none_of_it_runs_a_zip_with_requirements_as_before(site: Scenario) -> None:
-    made = submitted(site, Wish(), content=zip_of(CODE | {"requirements.txt": "anything\n"}))
-    assert (made.requirements, made.status) == (None, State.QUEUED)
+    submission = submitted(site, Wish(), content=zip_of(CODE | {"requirements.txt": "anything\n"}))
+    assert (submission.requirements, submission.status) == (None, State.QUEUED)
     with pytest.raises(refusals.EnvironmentNotAccepted):
         submitted(site, Wish(weights="gap-model"))
     with pytest.raises(refusals.NoPhaseAccepts):
@@ -242,11 +242,11 @@ def test_another_teams_weights_do_not_exist(open_site: Scenario) -> None:
 
 def test_what_a_waiting_run_needs_stays_and_goes_once_it_has_ended(open_site: Scenario) -> None:
     file = added(open_site)
-    made = submitted(open_site, Wish(weights="gap-model@1"))
-    with pytest.raises(refusals.FileInUse, match=f"#{made.pk}"):
+    submission = submitted(open_site, Wish(weights="gap-model@1"))
+    with pytest.raises(refusals.FileInUse, match=f"#{submission.pk}"):
         environment_file_remove(file=file, note="")
     assert remove_unused(now=open_site.now + timedelta(days=999)) == 0
-    open_site.score(made, 1.0)
+    open_site.score(submission, 1.0)
     assert remove_unused(now=open_site.now + timedelta(days=1)) == 0
     assert remove_unused(now=open_site.now + timedelta(days=999)) == 1
     file.refresh_from_db()
@@ -318,15 +318,19 @@ def test_page_and_api_take_a_file_and_show_what_became_of_it(open_site: Scenario
         content_type="application/offset+octet-stream",
         headers={"Upload-Offset": "0"},
     )
-    made = client.post(
+    response = client.post(
         f"/api/v1/competitions/{open_site.competition.slug}/weights/", {"name": "gap-model", "upload": announced["key"]},
         content_type="application/json",
     )  # fmt: skip
-    assert (made.status_code, made.json()["reference"], made.json()["state"]) == (201, "gap-model@2", "checking")
+    assert (response.status_code, response.json()["reference"], response.json()["state"]) == (
+        201,
+        "gap-model@2",
+        "checking",
+    )
     run_background(at=open_site.now)
     listed = client.get(f"/api/v1/competitions/{open_site.competition.slug}/weights/").json()
-    assert [(one["reference"], one["state"]) for one in listed] == [("gap-model@2", "ready"), ("gap-model@1", "ready")]
-    assert client.delete(f"/api/v1/environment-files/{made.json()['key']}/").status_code == 204
+    assert [(row["reference"], row["state"]) for row in listed] == [("gap-model@2", "ready"), ("gap-model@1", "ready")]
+    assert client.delete(f"/api/v1/environment-files/{response.json()['key']}/").status_code == 204
 
 
 def test_the_bytes_of_a_removed_file_go_once_nothing_points_at_them(open_site: Scenario) -> None:

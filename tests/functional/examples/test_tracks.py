@@ -37,8 +37,8 @@ TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.
 
 @pytest.fixture(scope="module", params=TRACKS, ids=lambda track: track.slug)
 def track(request: pytest.FixtureRequest) -> Track:
-    found: Track = request.param
-    return found
+    parameter: Track = request.param
+    return parameter
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +55,9 @@ def arrays_of(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
 @pytest.mark.django_db
 def test_the_site_imports_it_and_lacks_nothing_but_a_worker(track: Track, bundle: Path) -> None:
     queue = Queue.objects.create(name="q", contact="c")
-    made = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW)
-    competition = made.competition
-    assert {one.code for one in competition_warnings(competition)} <= {"no_worker", "not_published"}
+    result = bundle_import(source=bundle, owner=person(is_staff=True), queue=queue, now=NOW)
+    competition = result.competition
+    assert {warning.code for warning in competition_warnings(competition)} <= {"no_worker", "not_published"}
     assert [phase.slug for phase in competition.phases.all()] == [phase.split for phase in track.phases]
     assert competition.registration_questions.count() == len(track.registration)
     assert competition.max_team_size == 10
@@ -110,16 +110,18 @@ def test_no_hidden_label_lies_where_participants_look(track: Track, bundle: Path
 
 
 def test_the_starting_kit_is_a_submission_that_beats_chance(track: Track, bundle: Path, tmp_path: Path) -> None:
-    made = track_baselines(bundle, track, tmp_path)
-    files = [one for one in made if one.kind == "prediction"]
-    assert sorted(one.phase for one in files) == sorted(p.split for p in track.phases)
+    baselines = track_baselines(bundle, track, tmp_path)
+    files = [baseline for baseline in baselines if baseline.kind == "prediction"]
+    assert sorted(baseline.phase for baseline in files) == sorted(p.split for p in track.phases)
     if track.has_official_file:
-        assert {one.filename for one in files} == {official_filename(track.dataset, p.split) for p in track.phases}
+        assert {baseline.filename for baseline in files} == {
+            official_filename(track.dataset, p.split) for p in track.phases
+        }
     chance = {"acc": 0.2, "mrr": 0.2, "h10": 0.1, "mae": 1.0}  # MAE: a constant has 1.08 eV
-    for one in made:
-        assert one.score_range is not None
-        low, high = one.score_range
-        assert high < chance["mae"] if one.metric == "mae" else low > chance[one.metric]
+    for baseline in baselines:
+        assert baseline.score_range is not None
+        low, high = baseline.score_range
+        assert high < chance["mae"] if baseline.metric == "mae" else low > chance[baseline.metric]
 
 
 def test_equal_seeds_give_equal_data_and_other_seeds_others(track: Track) -> None:
@@ -173,7 +175,7 @@ def test_checks_hold_the_rows_that_they_name_and_molecules_stay_the_same(track: 
         elif check.kind == "perturbed":
             before, after = plain["smiles"], check.inputs["smiles"]
             assert (before != after).mean() > 0.5
-            assert [write(parse(one)) for one in after] == list(before)
+            assert [write(parse(smiles)) for smiles in after] == list(before)
         else:
             assert not set(check.inputs.get("smiles", ())) & set(plain.get("smiles", ()))
 
@@ -182,7 +184,7 @@ def test_checks_hold_the_rows_that_they_name_and_molecules_stay_the_same(track: 
 def test_the_code_baseline_makes_its_predictions_from_the_input_alone(
     track: Track, bundle: Path, tmp_path: Path
 ) -> None:
-    (code,) = [one for one in track_baselines(bundle, track, tmp_path / "files") if one.kind == "code"]
+    (code,) = [baseline for baseline in track_baselines(bundle, track, tmp_path / "files") if baseline.kind == "code"]
     shutil.unpack_archive(tmp_path / "files" / code.filename, tmp_path / "program")
     for folder in sorted(bundle.glob("input_data_*")):
         output = tmp_path / folder.name
@@ -192,8 +194,8 @@ def test_the_code_baseline_makes_its_predictions_from_the_input_alone(
         values = {"$program": str(program), "$output": str(output), "$input": str(folder)}
         argv = [reduce(lambda word, item: word.replace(*item), values.items(), word) for word in words]
         subprocess.run([sys.executable, *argv], check=True)
-        (made,) = output.iterdir()
+        (path,) = output.iterdir()
         labels = reference.read(bundle / folder.name.replace("input", "reference"))
-        with np.load(made) as arrays:
+        with np.load(path) as arrays:
             (array,) = (arrays[name] for name in arrays.files)
-        assert len(array) == labels.rows[made.stem.rsplit("_", 1)[1]]
+        assert len(array) == labels.rows[path.stem.rsplit("_", 1)[1]]

@@ -117,7 +117,7 @@ def test_an_amended_board_is_verified_against_the_first_digest(
     document = manifest(committed)
     assert faults_of(document, digest=digest) == []
     assert document["amendments"]
-    assert all(faults_of(document, digest=one["digest"]) == [] for one in document["amendments"])
+    assert all(faults_of(document, digest=amendment["digest"]) == [] for amendment in document["amendments"])
 
 
 def test_the_manifest_holds_the_board_of_then_and_the_ranks_of_now(committed: Scenario) -> None:
@@ -138,10 +138,10 @@ def test_verify_reports_the_commitment_and_each_amendment(
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps(manifest(committed)))
     assert main([str(path)]) == 0
-    said = capsys.readouterr().out
-    assert f"Committed on {committed.now.isoformat()}: 5 parts, digest {Commitment.objects.get().digest}" in said
-    assert f"Amendment 1 on {committed.now.isoformat()}: Disqualified submission" in said
-    assert "3 rows, rebuilt from the commitment and 1 amendment(s)" in said
+    output = capsys.readouterr().out
+    assert f"Committed on {committed.now.isoformat()}: 5 parts, digest {Commitment.objects.get().digest}" in output
+    assert f"Amendment 1 on {committed.now.isoformat()}: Disqualified submission" in output
+    assert "3 rows, rebuilt from the commitment and 1 amendment(s)" in output
 
 
 def other_reason(document: Document) -> None:
@@ -196,7 +196,7 @@ def test_an_amendment_is_published_whether_or_not_the_submission_counted(committ
     """Before the reveal, that there is one must not tell which submission is its team's best."""
     other = Submission.objects.filter(team__name="aa").exclude(pk=counting(committed, "aa").pk).get()
     submission_disqualify(submission=other, reason="Late data", now=committed.now)
-    assert [(one.number, one.changes) for one in Amendment.objects.all()] == [(1, {})]
+    assert [(amendment.number, amendment.changes) for amendment in Amendment.objects.all()] == [(1, {})]
 
 
 def test_reasons_and_digests_are_public_at_once_and_the_changes_only_after_the_reveal(committed: Scenario) -> None:
@@ -208,7 +208,7 @@ def test_reasons_and_digests_are_public_at_once_and_the_changes_only_after_the_r
     assert amendment.digest in shown
     assert "Used the test labels" in shown
     answer = Client().get(api)
-    assert [one["digest"] for one in answer.json()["amendments"]] == [amendment.digest]
+    assert [public_amendment["digest"] for public_amendment in answer.json()["amendments"]] == [amendment.digest]
     assert "0.2" not in answer.content.decode()
     phase_reveal(phase=committed.sealed, now=committed.now)
     assert amendment.digest in Client().get(page, {"phase": committed.sealed.slug}).content.decode()
@@ -274,7 +274,9 @@ def test_a_failed_winner_is_published_and_the_next_team_is_invited(committed: Sc
     first = Place.objects.get(team__name="aa")
     services.place_fail(key=first.key, reason="The code does not run", actor="test", now=committed.now)
     assert places(lane) == [("aa", State.FAILED), ("bb", State.INVITED), ("cc", State.INVITED)]
-    assert "Rank 1, aa, is not confirmed: The code does not run" in [one.reason for one in Amendment.objects.all()]
+    assert "Rank 1, aa, is not confirmed: The code does not run" in [
+        amendment.reason for amendment in Amendment.objects.all()
+    ]
     assert faults_of(manifest(committed)) == []
 
 

@@ -38,10 +38,10 @@ def test_what_counts_is_run_in_the_next_phase_once(site: Scenario, final: Phase)
     assert phases_migrate(now=begin) == 2
     for later in range(3):
         assert reconcile(now=begin + timedelta(minutes=later))["submissions_migrated"] == 0
-    made = list(Submission.objects.filter(phase=final).order_by("pk"))
-    assert [one.migrated_from for one in made] == [best, code]
-    assert [(one.kind, one.file_id, one.team_id, one.is_charged) for one in made] == [
-        (one.kind, one.file_id, one.team_id, False) for one in (best, code)
+    copies = list(Submission.objects.filter(phase=final).order_by("pk"))
+    assert [copy.migrated_from for copy in copies] == [best, code]
+    assert [(copy.kind, copy.file_id, copy.team_id, copy.is_charged) for copy in copies] == [
+        (original.kind, original.file_id, original.team_id, False) for original in (best, code)
     ]
 
 
@@ -52,12 +52,12 @@ def test_every_task_of_the_next_phase_runs_and_the_board_waits_for_all(site: Sce
     final.tasks.add(second)
     site.score(site.submit(), 0.2)
     phases_migrate(now=site.now + START)
-    (made,) = Submission.objects.filter(phase=final)
-    assert made.runs.count() == 2
+    (copy,) = Submission.objects.filter(phase=final)
+    assert copy.runs.count() == 2
     site.now += START
-    site.answer(made, {"outcome": "finished", "scores": {"mae": 0.5}})
+    site.answer(copy, {"outcome": "finished", "scores": {"mae": 0.5}})
     assert not Entry.objects.filter(leaderboard__phase=final).exists()
-    site.answer(made, {"outcome": "finished", "scores": {"mae": 0.7}})
+    site.answer(copy, {"outcome": "finished", "scores": {"mae": 0.7}})
     assert Entry.objects.get(leaderboard__phase=final).values["mae"] == pytest.approx(0.6)
 
 

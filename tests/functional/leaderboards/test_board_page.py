@@ -31,8 +31,8 @@ def test_a_boards_page_leads_to_ones_own_row_and_finds_teams(site: Scenario) -> 
     client, url = client_of(site.member()), reverse("web:leaderboard", args=[site.competition.slug])
     entry = Entry.objects.get()
     assert f'href="#row-{entry.pk}">Jump to my row' in client.get(url).content.decode()
-    found = client.get(url, {"q": site.team.name[:3].upper()}).content.decode()
-    assert f"around={entry.pk}#row-{entry.pk}" in found
+    page = client.get(url, {"q": site.team.name[:3].upper()}).content.decode()
+    assert f"around={entry.pk}#row-{entry.pk}" in page
     assert "No team on this leaderboard" in client.get(url, {"q": "zz"}).content.decode()
     assert [client.get(url, {"around": pk}).status_code for pk in (entry.pk, entry.pk + 1, "x")] == [200, 404, 404]
 

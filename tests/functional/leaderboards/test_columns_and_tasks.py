@@ -41,11 +41,11 @@ def board(site: Scenario) -> Leaderboard:
         reference_data=first.reference_data,
     )
     site.phase.tasks.add(second)
-    made: Leaderboard = site.phase.leaderboard
-    made.columns.all().delete()
+    leaderboard: Leaderboard = site.phase.leaderboard
+    leaderboard.columns.all().delete()
     for index, key in enumerate(("acc", "f1")):
-        Column.objects.create(leaderboard=made, key=key, title=key, index=index, is_primary=key == "acc")
-    return made
+        Column.objects.create(leaderboard=leaderboard, key=key, title=key, index=index, is_primary=key == "acc")
+    return leaderboard
 
 
 def computed(board: Leaderboard, computation: str, *sources: str, **fields: Any) -> Column:
@@ -55,30 +55,30 @@ def computed(board: Leaderboard, computation: str, *sources: str, **fields: Any)
 
 def scored(site: Scenario, *by_task: Scores, team: Team | None = None, wall_s: float = 1.0) -> Submission:
     """A submission taken through all its tasks, each with these scores."""
-    made = site.submit(team=team)
+    submission = site.submit(team=team)
     for scores in by_task:
         run = site.claim()
         stages = [{"name": "scoring", "wall_s": wall_s, "memory_peak_bytes": wall_s * 100}]
         body = {"outcome": "finished", "scores": scores, "stages": stages}
         reports.run_complete(**lease(run), result=read_result(body, columns=list(scores)), now=site.now)
-    made.refresh_from_db()
-    return made
+    submission.refresh_from_db()
+    return submission
 
 
-def values_of(made: Submission) -> dict[str, Any]:
-    values: dict[str, Any] = made.scores.get().values
+def values_of(submission: Submission) -> dict[str, Any]:
+    values: dict[str, Any] = submission.scores.get().values
     return values
 
 
 def test_a_row_appears_when_every_task_is_scored_and_keeps_each_tasks_score(site: Scenario, board: Leaderboard) -> None:
-    made = site.submit()
+    submission = site.submit()
     for number, acc in enumerate((0.5, 0.7)):
         run = site.claim()
         body = {"outcome": "finished", "scores": {"acc": acc, "f1": 0.1}}
         reports.run_complete(**lease(run), result=read_result(body, columns=["acc", "f1"]), now=site.now)
         assert Entry.objects.count() == number
-    runs = list(made.runs.all())
-    assert values_of(made) == pytest.approx(
+    runs = list(submission.runs.all())
+    assert values_of(submission) == pytest.approx(
         {"acc": 0.6, "f1": 0.1}
         | {f"acc@{run.task_id}": run.scores["acc"] for run in runs}
         | {f"f1@{run.task_id}": 0.1 for run in runs}
@@ -90,14 +90,14 @@ def test_a_computed_column_is_taken_over_all_tasks_of_its_sources(
     site: Scenario, board: Leaderboard, computation: str, value: float
 ) -> None:
     computed(board, computation, "acc", "f1")
-    made = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4})
-    assert values_of(made)[computation] == pytest.approx(value)
+    submission = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4})
+    assert values_of(submission)[computation] == pytest.approx(value)
 
 
 def test_what_is_computed_from_a_missing_score_is_missing_and_never_ranks(site: Scenario, board: Leaderboard) -> None:
     column = computed(board, "avg", "acc", "nowhere")
-    made = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4})
-    assert "avg" not in values_of(made)
+    submission = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4})
+    assert "avg" not in values_of(submission)
     board.columns.filter(is_primary=True).update(is_primary=False)
     Column.objects.filter(pk=column.pk).update(is_primary=True)
     board_rebuild(board)
@@ -132,8 +132,8 @@ def test_a_measurement_that_does_not_exist_is_refused_by_name(board: Leaderboard
 def test_times_of_several_tasks_add_up_and_peaks_do_not(site: Scenario, board: Leaderboard) -> None:
     for key in ("wall_s", "memory_peak_bytes"):
         Column.objects.create(leaderboard=board, key=key, title=key, kind="meter", sorting="asc", index=5)
-    made = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4}, wall_s=2.0)
-    assert (values_of(made)["wall_s"], values_of(made)["memory_peak_bytes"]) == (4.0, 200.0)
+    submission = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4}, wall_s=2.0)
+    assert (values_of(submission)["wall_s"], values_of(submission)["memory_peak_bytes"]) == (4.0, 200.0)
 
 
 def test_workers_are_asked_for_scores_alone(site: Scenario, board: Leaderboard) -> None:
@@ -221,8 +221,8 @@ def test_page_api_and_export_show_each_task_where_the_board_says_so(
     site: Scenario, board: Leaderboard, is_transposed: bool
 ) -> None:
     Leaderboard.objects.filter(pk=board.pk).update(shows_tasks=True, is_transposed=is_transposed)
-    made = scored(site, {"acc": 0.8125, "f1": 0.2}, {"acc": 0.4375, "f1": 0.4})
-    runs = {run.task.name: run for run in Run.objects.filter(submission=made).select_related("task")}
+    submission = scored(site, {"acc": 0.8125, "f1": 0.2}, {"acc": 0.4375, "f1": 0.4})
+    runs = {run.task.name: run for run in Run.objects.filter(submission=submission).select_related("task")}
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
     answer = Client().get(reverse("api:leaderboard", args=[site.competition.slug, site.phase.slug])).json()
     (line,) = csv.DictReader(csv_lines(Leaderboard.objects.select_related("phase__competition").get(pk=board.pk)))

@@ -74,15 +74,15 @@ def board(site: Scenario) -> Leaderboard:
 
 def committed(site: Scenario) -> Commitment:
     commit_closed_boards(now=site.now)
-    made = commitment_of(board(site))
-    assert made is not None
-    return made
+    commitment = commitment_of(board(site))
+    assert commitment is not None
+    return commitment
 
 
 def revealed(site: Scenario) -> Document:
-    made = committed(site)
+    commitment = committed(site)
     phase_reveal(phase=site.sealed, now=site.now)
-    return manifest_of(made)
+    return manifest_of(commitment)
 
 
 def test_the_reconciler_commits_once_when_the_phase_has_closed_and_is_scored(closed: Scenario) -> None:
@@ -106,21 +106,21 @@ def test_a_commitment_before_the_end_or_before_all_is_scored_is_refused(closed: 
 
 
 def test_the_digest_is_public_at_once_and_the_salt_and_manifest_only_after_the_reveal(closed: Scenario) -> None:
-    made = committed(closed)
+    commitment = committed(closed)
     CompetitionOrganizer.objects.filter(competition=closed.competition).update(can_see_sealed=True)
     names = [closed.competition.slug, closed.sealed.slug]
     page = reverse("web:leaderboard", args=names[:1])
     manifest, api = reverse("web:manifest", args=[*names, "main"]), reverse("api:commitment", args=names)
-    assert made.digest in Client().get(page, {"phase": closed.sealed.slug}).content.decode()
+    assert commitment.digest in Client().get(page, {"phase": closed.sealed.slug}).content.decode()
     for client in (Client(), client_of(closed.member()), client_of(closed.organizer)):
         assert client.get(manifest).status_code == 403
-        said = client.get(api).json()
-        assert (said["digest"], said["manifest"]) == (made.digest, None)
-        assert made.salt not in client.get(page, {"phase": closed.sealed.slug}).content.decode()
+        body = client.get(api).json()
+        assert (body["digest"], body["manifest"]) == (commitment.digest, None)
+        assert commitment.salt not in client.get(page, {"phase": closed.sealed.slug}).content.decode()
     phase_reveal(phase=closed.sealed, now=closed.now)
     document = json.loads(Client().get(manifest).content)
     assert document == Client().get(api).json()["manifest"]
-    assert (document["digest"], faults_of(document, digest=made.digest)) == (made.digest, [])
+    assert (document["digest"], faults_of(document, digest=commitment.digest)) == (commitment.digest, [])
 
 
 def test_an_untouched_board_is_verified_offline(
@@ -190,7 +190,7 @@ def salt(document: Document) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tamper", "said"),
+    ("tamper", "message"),
     [
         (score, "is not what was committed to"), (team, "is not what was committed to"), (dropped, "missing or were changed"),
         (added, "is not what was committed to"), (twice, "is there twice"), (labels, "programs and data of task"),
@@ -199,12 +199,12 @@ def salt(document: Document) -> None:
     ],
 )  # fmt: skip
 def test_whoever_changes_one_thing_in_the_manifest_is_found_out(
-    closed: Scenario, tamper: Callable[[Document], None], said: str
+    closed: Scenario, tamper: Callable[[Document], None], message: str
 ) -> None:
     document = json.loads(json.dumps(revealed(closed)))
     assert faults_of(document) == []
     tamper(document)
-    assert any(said in fault for fault in faults_of(document))
+    assert any(message in fault for fault in faults_of(document))
 
 
 def test_a_whole_forgery_is_found_out_by_the_published_digest(closed: Scenario) -> None:
@@ -235,18 +235,18 @@ def relabelled(site: Scenario) -> None:
 def test_a_change_in_the_database_after_the_close_makes_the_check_fail(
     closed: Scenario, change: Callable[[Scenario], None]
 ) -> None:
-    made = committed(closed)
+    commitment = committed(closed)
     assert reveal_preview(closed.sealed, now=closed.now).boards[0].changes == []
     change(closed)
     assert reveal_preview(closed.sealed, now=closed.now).boards[0].changes
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert faults_of(manifest_of(made), digest=made.digest)
+    assert faults_of(manifest_of(commitment), digest=commitment.digest)
 
 
 def test_a_team_may_change_its_name_after_the_close(closed: Scenario) -> None:
-    made = committed(closed)
+    commitment = committed(closed)
     team_rename(team=closed.teams[1], by=closed.member(closed.teams[1]), name="A better name")
-    assert faults_of(manifest_of(made)) == []
+    assert faults_of(manifest_of(commitment)) == []
 
 
 def test_a_label_file_is_compared_byte_for_byte(closed: Scenario, tmp_path: Path) -> None:
@@ -333,7 +333,10 @@ def test_the_shake_up_sets_rank_against_rank(closed: Scenario) -> None:
     url = reverse("web:shake-up", args=names)
     assert Client().get(url).status_code == 403
     revealed(closed)
-    changes = {one.team.name: (one.rank_before, one.rank_after) for one in RankChange.objects.select_related("team")}
+    changes = {
+        change.team.name: (change.rank_before, change.rank_after)
+        for change in RankChange.objects.select_related("team")
+    }
     assert changes == {"aa": (1, 3), "bb": (2, 1), "cc": (3, 1)}
     page = Client().get(url).content.decode()
     assert "▲ 2" in page
@@ -347,9 +350,9 @@ def test_the_shake_up_goes_on_where_teams_share_a_rank(closed: Scenario, monkeyp
     monkeypatch.setattr(reveal, "SHOWN", 2)
     client, url = Client(), reverse("web:shake-up", args=[closed.competition.slug, closed.sealed.slug, "main"])
     first = client.get(url).content.decode()
-    found = re.search(r'href="(\?after=[^"]+)"', first)
-    assert found is not None
-    second = client.get(url + found[1]).content.decode()
+    match = re.search(r'href="(\?after=[^"]+)"', first)
+    assert match is not None
+    second = client.get(url + match[1]).content.decode()
     assert [first.count('scope="row"'), second.count('scope="row"')] == [2, 1]
 
 
@@ -366,7 +369,10 @@ def test_a_private_portion_is_set_against_the_public_one(site: Scenario) -> None
     for name, value in [("aa", 0.1), ("bb", 0.2)]:
         site.score(site.submit(team=site.join(name)), value)
     phase_reveal(phase=site.phase, now=site.now, before_the_end=True)
-    changes = {one.team.name: (one.rank_before, one.rank_after) for one in RankChange.objects.select_related("team")}
+    changes = {
+        change.team.name: (change.rank_before, change.rank_after)
+        for change in RankChange.objects.select_related("team")
+    }
     assert changes == {"aa": (1, 2), "bb": (2, 1)}
 
 
@@ -379,10 +385,10 @@ def test_a_frozen_board_is_whole_again_after_the_reveal(closed: Scenario) -> Non
 
 def test_a_freeze_ends_with_the_commitment_so_that_the_reveal_shows_what_was_committed_to(closed: Scenario) -> None:
     board_freeze(board=board(closed), at=closed.now - timedelta(days=300))
-    made = committed(closed)
-    assert (board(closed).freeze_at, board(closed).entry_count, made.entry_count) == (None, 4, 4)
+    commitment = committed(closed)
+    assert (board(closed).freeze_at, board(closed).entry_count, commitment.entry_count) == (None, 4, 4)
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert faults_of(manifest_of(made), digest=made.digest) == []
+    assert faults_of(manifest_of(commitment), digest=commitment.digest) == []
 
 
 def test_the_manifest_tells_nothing_of_hidden_columns_and_of_tasks_that_the_board_does_not_show(
@@ -421,10 +427,10 @@ def test_each_member_is_told_of_the_reveal_once_however_often_the_reconciler_com
     Phase.objects.filter(pk=closed.sealed.pk).update(reveal_at=closed.now, name="Two\nlines")
     for _ in range(3):
         reconcile(now=closed.now)
-    told = [(one.to, one.subject) for one in mail.outbox if "are public" in one.subject]
+    told = [(message.to, message.subject) for message in mail.outbox if "are public" in message.subject]
     captains = [team.captain.email for team in closed.teams if team.name in ("aa", "bb", "cc")]
     assert told == [([address], f"The scores of Two lines in {closed.competition} are public") for address in captains]
-    assert "0.3" not in "".join(str(one.body) for one in mail.outbox)
+    assert "0.3" not in "".join(str(message.body) for message in mail.outbox)
 
 
 def test_nobody_is_told_of_a_reveal_of_long_ago_or_of_a_hidden_board(closed: Scenario) -> None:
@@ -432,7 +438,7 @@ def test_nobody_is_told_of_a_reveal_of_long_ago_or_of_a_hidden_board(closed: Sce
     assert reconcile(now=closed.now + timedelta(days=3))["reveals_told"] == 0
     Leaderboard.objects.filter(phase=closed.sealed).update(is_hidden=True)
     assert reconcile(now=closed.now)["reveals_told"] == 0
-    assert not [one for one in mail.outbox if "are public" in one.subject]
+    assert not [message for message in mail.outbox if "are public" in message.subject]
 
 
 def test_a_mail_server_that_is_away_holds_up_nothing(closed: Scenario, settings: Any) -> None:
@@ -447,9 +453,9 @@ def test_a_mail_server_that_is_away_holds_up_nothing(closed: Scenario, settings:
 
 def test_a_reveal_by_hand_right_after_the_end_commits_first_and_can_be_checked(closed: Scenario) -> None:
     phase_reveal(phase=closed.sealed, now=closed.now)
-    made = commitment_of(board(closed))
-    assert made is not None
-    assert faults_of(manifest_of(made), digest=made.digest) == []
+    commitment = commitment_of(board(closed))
+    assert commitment is not None
+    assert faults_of(manifest_of(commitment), digest=commitment.digest) == []
     assert not Commitment.objects.filter(leaderboard__phase=closed.phase).exists()
 
 

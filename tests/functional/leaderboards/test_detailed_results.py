@@ -18,7 +18,7 @@ PAGE = b"<script>document.title = 'ran'</script><p>details</p>"
 
 
 @pytest.fixture
-def made(site: Scenario) -> Submission:
+def submission(site: Scenario) -> Submission:
     """A scored submission with detailed results, in a competition that shows them to everybody."""
     Competition.objects.filter(pk=site.competition.pk).update(enable_detailed_results=True)
     submission = site.score(site.submit(), 0.5)
@@ -27,26 +27,26 @@ def made(site: Scenario) -> Submission:
     return submission
 
 
-def places(made: Submission) -> tuple[str, str, str]:
+def places(submission: Submission) -> tuple[str, str, str]:
     """The board, the row's own page, and the frame in it."""
-    entry = Entry.objects.get(score__submission=made, leaderboard=made.phase.leaderboard)
-    board = reverse("web:leaderboard", args=[made.phase.competition.slug])
-    frame = reverse("web:entry-details", args=[entry.pk, made.runs.get().pk])
-    return f"{board}?phase={made.phase.slug}", reverse("web:entry", args=[entry.pk]), frame
+    entry = Entry.objects.get(score__submission=submission, leaderboard=submission.phase.leaderboard)
+    board = reverse("web:leaderboard", args=[submission.phase.competition.slug])
+    frame = reverse("web:entry-details", args=[entry.pk, submission.runs.get().pk])
+    return f"{board}?phase={submission.phase.slug}", reverse("web:entry", args=[entry.pk]), frame
 
 
-def links(visitor: Client, made: Submission) -> tuple[int, bool, int]:
+def links(visitor: Client, submission: Submission) -> tuple[int, bool, int]:
     """How many rows of the board link to details, whether the row's page shows them, and what the frame answers."""
-    board, entry, frame = places(made)
+    board, entry, frame = places(submission)
     rows = visitor.get(board).content.decode().count(f'href="{entry}#details"')
     return rows, frame in visitor.get(entry).content.decode(), visitor.get(frame).status_code
 
 
-def test_everybody_follows_a_row_to_its_detailed_results(site: Scenario, made: Submission) -> None:
+def test_everybody_follows_a_row_to_its_detailed_results(site: Scenario, submission: Submission) -> None:
     bare = site.score(site.submit(team=site.join()), 0.7)
-    assert links(Client(), made) == (1, True, 200)
-    assert links(client_of(site.member()), made) == (2, True, 200), "in its place, and pinned"
-    response = Client().get(places(made)[2])
+    assert links(Client(), submission) == (1, True, 200)
+    assert links(client_of(site.member()), submission) == (2, True, 200), "in its place, and pinned"
+    response = Client().get(places(submission)[2])
     assert response.content == PAGE
     assert response["Content-Security-Policy"].startswith("sandbox allow-scripts; default-src 'none'")
     assert links(Client(), bare) == (0, False, 404), "there is no page to link to"
@@ -61,36 +61,36 @@ def test_everybody_follows_a_row_to_its_detailed_results(site: Scenario, made: S
     ],
 )
 def test_no_row_links_to_what_the_organizers_keep(
-    site: Scenario, made: Submission, model: type[Competition | Phase], change: dict[str, bool]
+    site: Scenario, submission: Submission, model: type[Competition | Phase], change: dict[str, bool]
 ) -> None:
     """The same version of the board was drawn with links before."""
-    assert links(Client(), made) == (1, True, 200)
-    model.objects.filter(pk=made.phase_id if model is Phase else site.competition.pk).update(**change)
+    assert links(Client(), submission) == (1, True, 200)
+    model.objects.filter(pk=submission.phase_id if model is Phase else site.competition.pk).update(**change)
     for visitor in (Client(), client_of(site.member()), client_of(site.organizer)):
-        assert links(visitor, made) == (0, False, 404)
+        assert links(visitor, submission) == (0, False, 404)
 
 
 @pytest.mark.parametrize("hiding", [{"visibility": "sealed"}, {"is_hidden": True}])
 def test_details_wait_for_the_last_sealed_or_hidden_board_of_their_phase(
-    site: Scenario, made: Submission, hiding: dict[str, object]
+    site: Scenario, submission: Submission, hiding: dict[str, object]
 ) -> None:
     Leaderboard.objects.create(phase=site.phase, key="private", index=1, **hiding)
     for visitor in (Client(), client_of(site.member()), client_of(site.organizer)):
-        assert links(visitor, made) == (0, False, 404)
+        assert links(visitor, submission) == (0, False, 404)
 
 
-def test_a_sealed_board_has_no_such_links_even_for_those_with_the_right(site: Scenario, made: Submission) -> None:
-    Phase.objects.filter(pk=made.phase_id).update(visibility="sealed")
+def test_a_sealed_board_has_no_such_links_even_for_those_with_the_right(site: Scenario, submission: Submission) -> None:
+    Phase.objects.filter(pk=submission.phase_id).update(visibility="sealed")
     site.competition.competitionorganizer_set.update(can_see_sealed=True)
-    board, _, frame = places(made)
+    board, _, frame = places(submission)
     assert Client().get(frame).status_code == 404
     assert "#details" not in client_of(site.organizer).get(board).content.decode()
     assert client_of(site.organizer).get(frame).status_code == 404
 
 
-def test_a_turned_board_links_from_its_columns(site: Scenario, made: Submission) -> None:
+def test_a_turned_board_links_from_its_columns(site: Scenario, submission: Submission) -> None:
     Leaderboard.objects.filter(phase=site.phase).update(is_transposed=True)
-    assert links(Client(), made) == (1, True, 200)
+    assert links(Client(), submission) == (1, True, 200)
 
 
 def test_a_board_without_columns_breaks_no_page(site: Scenario) -> None:

@@ -65,9 +65,9 @@ def ties_broken(site: Scenario) -> Leaderboard:
 
 
 def scored_twice(site: Scenario, name: str, mae: float, f1: float | None = None, *, hours: int = 0) -> None:
-    made = site.submit(team=site.join(name), at=site.now + timedelta(hours=hours))
+    submission = site.submit(team=site.join(name), at=site.now + timedelta(hours=hours))
     scores = {"mae": mae} | ({} if f1 is None else {"f1": f1})
-    site.answer(made, {"outcome": "finished", "scores": scores})
+    site.answer(submission, {"outcome": "finished", "scores": scores})
 
 
 def test_what_looks_equal_is_told_apart_by_ten_digits_then_other_columns_then_time(site: Scenario) -> None:
@@ -108,11 +108,11 @@ def test_a_missing_or_infinite_score_never_ranks(
     Column.objects.update(sorting=sorting)
     scored(site, "honest", 5.0)
     team = site.join("broken")
-    made = site.submit(team=team)
-    run = Run(submission=made, scores=broken)
-    made._prefetched_objects_cache = {"runs": [run]}  # type: ignore[attr-defined]
-    assert column_values(made, list(site.phase.leaderboard.columns.all())) == {}
-    site.answer(made, {"outcome": "failed", "reason": Reason.SCORING_ERROR})
+    submission = site.submit(team=team)
+    run = Run(submission=submission, scores=broken)
+    submission._prefetched_objects_cache = {"runs": [run]}  # type: ignore[attr-defined]
+    assert column_values(submission, list(site.phase.leaderboard.columns.all())) == {}
+    site.answer(submission, {"outcome": "failed", "reason": Reason.SCORING_ERROR})
     assert rows(site.phase.leaderboard) == [(1, "honest")]
 
 
@@ -133,7 +133,7 @@ def test_a_disqualified_submission_leaves_the_board_and_comes_back(site: Scenari
     assert not submission_disqualify(submission=best, reason="again", now=site.now)
     board: Leaderboard = site.phase.leaderboard
     assert board.entries.get().values == {"mae": 0.3}
-    assert [one.score.submission_id for one in board.milestones.all()] == [first.pk]
+    assert [milestone.score.submission_id for milestone in board.milestones.all()] == [first.pk]
     assert submission_reinstate(submission=best, now=site.now)
     assert board.entries.get().values == {"mae": 0.1}
     assert board.milestones.count() == 2
@@ -199,7 +199,7 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted(text: str) -> None:
 def test_the_history_holds_the_scores_that_were_best_when_they_came(site: Scenario) -> None:
     for hours, value in [(0, 0.5), (1, 0.7), (2, 0.3), (3, 0.4)]:
         site.score(site.submit(at=site.now + timedelta(hours=hours)), value)
-    best = [one.score.values["mae"] for one in reading.best_over_time(site.phase.leaderboard)]
+    best = [milestone.score.values["mae"] for milestone in reading.best_over_time(site.phase.leaderboard)]
     assert best == [0.5, 0.3]
 
 
@@ -213,6 +213,6 @@ def test_a_score_that_was_received_earlier_but_scored_later_stands_at_its_own_ti
 
     result = read_result({"outcome": "finished", "scores": {"mae": 0.4}}, columns=["mae"])
     reports.run_complete(**lease(run), result=result, now=site.now)
-    best = [one.score.submission_id for one in reading.best_over_time(site.phase.leaderboard)]
+    best = [milestone.score.submission_id for milestone in reading.best_over_time(site.phase.leaderboard)]
     assert best[0] == early.pk
     assert len(best) == 2

@@ -59,23 +59,23 @@ def test_what_the_team_puts_on_stands_alone_or_beside_the_former(
 ) -> None:
     board = ruled(site, rule)
     first, second, _ = scored(site, 0.3, 0.1, 0.2)
-    for made in (first, second):
-        pick_add(board=board, submission=made, by=site.member(), now=site.now)
+    for submission in (first, second):
+        pick_add(board=board, submission=submission, by=site.member(), now=site.now)
     assert standing(board) == values
 
 
 @pytest.mark.parametrize("rule", PICKED)
 def test_a_choice_is_taken_back_where_the_rule_allows_it(site: Scenario, rule: Rule) -> None:
     board = ruled(site, rule)
-    (made,) = scored(site, 0.3)
-    pick_add(board=board, submission=made, by=site.member(), now=site.now)
+    (submission,) = scored(site, 0.3)
+    pick_add(board=board, submission=submission, by=site.member(), now=site.now)
     if rule == Rule.ADD:
         with pytest.raises(picks.StaysOnBoard, match="replaced"):
-            pick_remove(board=board, submission=made, by=site.member(), now=site.now)
+            pick_remove(board=board, submission=submission, by=site.member(), now=site.now)
         assert standing(board) == [0.3]
     else:
-        assert pick_remove(board=board, submission=made, by=site.member(), now=site.now)
-        assert not pick_remove(board=board, submission=made, by=site.member(), now=site.now)
+        assert pick_remove(board=board, submission=submission, by=site.member(), now=site.now)
+        assert not pick_remove(board=board, submission=submission, by=site.member(), now=site.now)
         assert Pick.objects.count() == 0
         assert standing(board) == ([0.3] if rule == Rule.SELECTED else [])
 
@@ -83,9 +83,9 @@ def test_a_choice_is_taken_back_where_the_rule_allows_it(site: Scenario, rule: R
 @pytest.mark.parametrize("rule", [Rule.BEST, Rule.LAST, Rule.ALL])
 def test_where_the_rule_decides_there_is_nothing_to_choose(site: Scenario, rule: Rule) -> None:
     board = ruled(site, rule)
-    (made,) = scored(site, 0.3)
+    (submission,) = scored(site, 0.3)
     with pytest.raises(picks.NothingToPick, match=board.get_rule_display()):
-        pick_add(board=board, submission=made, by=site.member(), now=site.now)
+        pick_add(board=board, submission=submission, by=site.member(), now=site.now)
     assert not Pick.objects.exists()
 
 
@@ -112,13 +112,13 @@ def both(site: Scenario, public: float, private: float, hour: int = 0) -> Submis
     from tests.answers import read_result
     from tests.scenario import lease
 
-    made = site.submit(at=site.now + timedelta(hours=hour))
-    run = site.claim(at=made.created_at)
+    submission = site.submit(at=site.now + timedelta(hours=hour))
+    run = site.claim(at=submission.created_at)
     assert run.receipt["columns"] == ["mae", "private"]
     body = {"outcome": "finished", "scores": {"mae": public, "private": private}}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "private"]), now=site.now)
-    made.refresh_from_db()
-    return made
+    submission.refresh_from_db()
+    return submission
 
 
 def test_the_best_of_the_selected_counts_and_without_one_the_best_public(site: Scenario) -> None:
@@ -126,8 +126,8 @@ def test_the_best_of_the_selected_counts_and_without_one_the_best_public(site: S
     sent = [both(site, *values, hour) for hour, values in enumerate([(0.1, 0.9), (0.2, 0.3), (0.3, 0.2), (0.4, 0.1)])]
     assert standing(public) == [0.1]
     assert final.entries.get().values == {"private": 0.9}
-    for made in sent[1:3]:
-        pick_add(board=final, submission=made, by=site.member(), now=site.now)
+    for submission in sent[1:3]:
+        pick_add(board=final, submission=submission, by=site.member(), now=site.now)
     assert final.entries.get().values == {"private": 0.2}
     submission_disqualify(submission=sent[2], reason="leak", now=site.now)
     assert final.entries.get().values == {"private": 0.3}
@@ -147,8 +147,8 @@ def test_the_best_public_one_counts_also_where_a_freeze_keeps_it_off_the_public_
 def test_no_more_are_selected_than_the_board_says(site: Scenario) -> None:
     _, final = portions(site, max_selected=2)
     sent = [both(site, 0.1, 0.1, hour) for hour in range(3)]
-    for made in sent[:2]:
-        pick_add(board=final, submission=made, by=site.member(), now=site.now)
+    for submission in sent[:2]:
+        pick_add(board=final, submission=submission, by=site.member(), now=site.now)
     with pytest.raises(picks.TooManySelected, match="2 of 2"):
         pick_add(board=final, submission=sent[2], by=site.member(), now=site.now)
     pick_add(board=final, submission=sent[0], by=site.member(), now=site.now)  # chosen already: the same again
@@ -158,20 +158,20 @@ def test_no_more_are_selected_than_the_board_says(site: Scenario) -> None:
 def test_the_choice_ends_with_the_deadline_to_the_microsecond(site: Scenario) -> None:
     ends_at = site.now + timedelta(days=1)
     _, final = portions(site, selection_closes_at=ends_at)
-    made = both(site, 0.1, 0.1)
-    pick_add(board=final, submission=made, by=site.member(), now=ends_at - timedelta(microseconds=1))
+    submission = both(site, 0.1, 0.1)
+    pick_add(board=final, submission=submission, by=site.member(), now=ends_at - timedelta(microseconds=1))
     with pytest.raises(picks.SelectionClosed, match="2030-05-02 12:00 UTC"):
-        pick_remove(board=final, submission=made, by=site.member(), now=ends_at)
+        pick_remove(board=final, submission=submission, by=site.member(), now=ends_at)
     assert Pick.objects.count() == 1
 
 
 def test_a_foreign_submission_is_not_selected(site: Scenario) -> None:
     _, final = portions(site)
-    made = both(site, 0.1, 0.1)
+    submission = both(site, 0.1, 0.1)
     other = site.join("Other")
     for who in (site.member(other), site.organizer, person()):
         with pytest.raises(picks.NotOfYourTeam):
-            pick_add(board=final, submission=made, by=who, now=site.now)
+            pick_add(board=final, submission=submission, by=who, now=site.now)
     assert not Pick.objects.exists()
 
 
@@ -183,10 +183,10 @@ def test_what_has_no_score_or_is_disqualified_cannot_be_chosen(site: Scenario) -
     failed = site.answer(waiting, {"outcome": "failed", "reason": "time_limit"})
     with pytest.raises(picks.CannotCount, match="it has no score"):
         pick_add(board=board, submission=failed, by=site.member(), now=site.now)
-    (made,) = scored(site, 0.3)
-    submission_disqualify(submission=made, reason="leak", now=site.now)
+    (submission,) = scored(site, 0.3)
+    submission_disqualify(submission=submission, reason="leak", now=site.now)
     with pytest.raises(picks.CannotCount, match="disqualified"):
-        pick_add(board=board, submission=made, by=site.member(), now=site.now)
+        pick_add(board=board, submission=submission, by=site.member(), now=site.now)
     assert not Pick.objects.exists()
 
 
@@ -215,7 +215,7 @@ def test_a_frozen_board_shows_what_was_received_before(site: Scenario) -> None:
     board = ruled(site, Rule.BEST, freeze_at=site.now + timedelta(hours=1))
     scored(site, 0.3, 0.1)
     assert standing(board) == [0.3]
-    assert [one.rank_value for one in board.milestones.all()] == [0.3]
+    assert [milestone.rank_value for milestone in board.milestones.all()] == [0.3]
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug]))
     assert "0.1000" not in page.content.decode()
     Leaderboard.objects.filter(pk=board.pk).update(freeze_at=None)
@@ -255,12 +255,16 @@ def test_final_submissions_are_chosen_at_once_from_a_list(site: Scenario) -> Non
     client = client_of(site.member())
     url = reverse("web:finals", args=[site.competition.slug, site.phase.slug, "final"])
     page = client.get(url).content.decode()
-    assert [f'value="{made.pk}"' in page for made in (first, second, third)] == [True, True, True]
+    assert [f'value="{submission.pk}"' in page for submission in (first, second, third)] == [True, True, True]
     assert "0.1235" not in page
     shown = [first.pk, second.pk, third.pk]
 
     def choose(*chosen: Submission, seen: tuple[Submission, ...] = ()) -> int:
-        numbers = {"chosen": [made.pk for made in chosen], "seen": [made.pk for made in seen], "shown": shown}
+        numbers = {
+            "chosen": [submission.pk for submission in chosen],
+            "seen": [submission.pk for submission in seen],
+            "shown": shown,
+        }
         return client.post(url, numbers, headers={"Accept": "application/json"}).status_code
 
     def selected() -> set[int]:
@@ -276,10 +280,10 @@ def test_final_submissions_are_chosen_at_once_from_a_list(site: Scenario) -> Non
 
 def test_nobody_chooses_another_teams_finals_or_after_the_end(site: Scenario) -> None:
     portions(site, max_selected=2)
-    made = both(site, 0.1, 0.123456, 0)
+    submission = both(site, 0.1, 0.123456, 0)
     url = reverse("web:finals", args=[site.competition.slug, site.phase.slug, "final"])
     stranger = client_of(site.member(site.join("Other team")))
-    numbers = {"chosen": [made.pk], "shown": [made.pk]}
+    numbers = {"chosen": [submission.pk], "shown": [submission.pk]}
     assert stranger.post(url, numbers).status_code == 404
     Leaderboard.objects.filter(key="final").update(selection_closes_at=site.now - timedelta(hours=1))
     assert client_of(site.member()).post(url, numbers).status_code == 409

@@ -41,27 +41,27 @@ def check(site: Scenario, kind: Check, *, rows: str | None = None, **fields: Any
     """A check of the sealed phase's task."""
     plain = site.sealed.tasks.get()
     labels = zip_of({"labels.txt": "labels"} | ({} if rows is None else {"rows.csv": rows}))
-    made = Task(
+    task = Task(
         competition=site.competition, name=kind.label, checks=plain, check_kind=kind, scoring_program=plain.scoring_program,
         reference_data=resource(site.organizer, Resource.Kind.REFERENCE_DATA, labels), input_data=plain.input_data, **fields,
     )  # fmt: skip
-    made.full_clean()
-    made.save()
-    return made
+    task.full_clean()
+    task.save()
+    return task
 
 
-def verified(site: Scenario, lane: Lane, made: Made, *, held_out_score: float = 0.1) -> Place:
+def verified(site: Scenario, lane: Lane, predict: Made, *, held_out_score: float = 0.1) -> Place:
     """The runs on the plain input and on all checks taken to their ends with these predictions, and compared."""
     place = verification_start(key=handed_in(site, lane).key, by=site.organizer, now=site.now)
-    taken_to_its_end(site, made, held_out_score)
+    taken_to_its_end(site, predict, held_out_score)
     return Place.objects.get(pk=place.pk)
 
 
-def taken_to_its_end(site: Scenario, made: Made, held_out_score: float) -> None:
+def taken_to_its_end(site: Scenario, predict: Made, held_out_score: float) -> None:
     """All runs that wait, and the comparison."""
     for _ in range(1 + len(checks_of(site.sealed))):
         run = site.claim(site.worker(gpus=1), free_gpus=1)
-        content = zip_of({OFFICIAL: prediction_bytes(y_pred=made(run.task.check_kind))})
+        content = zip_of({OFFICIAL: prediction_bytes(y_pred=predict(run.task.check_kind))})
         RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(content))
         score = held_out_score if run.task.check_kind == Check.HELD_OUT else 0.1
         body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": 60.0}]}
@@ -86,16 +86,16 @@ def test_code_whose_predictions_follow_its_input_holds_every_check_and_is_confir
     check(site, Check.PERTURBED, check_tolerance=0.0)
     check(site, Check.HELD_OUT, check_tolerance=0.05)
     place = verified(site, wide, honest)
-    found = place.comparison
-    assert found["is_within"], found["faults"]
-    assert [one["faults"] for one in found["checks"]] == [[], [], []]
-    assert (found["checks"][0]["equal_share"], found["checks"][0]["unmoved_share"]) == (1.0, 0.0)
-    assert found["checks"][2]["score"] == found["checks"][2]["expected_score"] == 0.1
+    comparison = place.comparison
+    assert comparison["is_within"], comparison["faults"]
+    assert [result["faults"] for result in comparison["checks"]] == [[], [], []]
+    assert (comparison["checks"][0]["equal_share"], comparison["checks"][0]["unmoved_share"]) == (1.0, 0.0)
+    assert comparison["checks"][2]["score"] == comparison["checks"][2]["expected_score"] == 0.1
     assert services.place_confirm(key=place.key, actor="test", now=site.now).state == State.CONFIRMED
 
 
 @pytest.mark.parametrize(
-    ("made", "held_out_score", "fault"),
+    ("predict", "held_out_score", "fault"),
     [
         (lambda kind: PLAIN, 0.1, "rows permuted: the predictions stayed where they were while the rows moved"),
         (lambda kind: np.zeros(ROWS, np.float32), 0.1, "the code does not read its input"),
@@ -108,12 +108,12 @@ def test_code_whose_predictions_follow_its_input_holds_every_check_and_is_confir
     ids=["copied", "constant", "looked up by text", "in a wrong order", "looked up by meaning", "too few rows"],
 )  # fmt: skip
 def test_code_that_copies_or_looks_up_is_told_and_cannot_be_confirmed(
-    site: Scenario, wide: Lane, made: Made, held_out_score: float, fault: str
+    site: Scenario, wide: Lane, predict: Made, held_out_score: float, fault: str
 ) -> None:
     check(site, Check.PERMUTED, rows="\n".join(map(str, MOVED)), check_tolerance=0.0)
     check(site, Check.PERTURBED, check_tolerance=0.0)
     check(site, Check.HELD_OUT, check_tolerance=0.05)
-    place = verified(site, wide, made, held_out_score=held_out_score)
+    place = verified(site, wide, predict, held_out_score=held_out_score)
     with pytest.raises(refusals.OutsideTolerance, match=fault):
         services.place_confirm(key=place.key, actor="test", now=site.now)
 
@@ -135,8 +135,8 @@ def test_a_permutation_that_is_missing_or_wrong_is_told(
 
 def test_a_held_out_score_without_a_tolerance_is_shown_and_not_judged(site: Scenario, wide: Lane) -> None:
     check(site, Check.HELD_OUT)
-    found = verified(site, wide, honest, held_out_score=0.9).comparison
-    assert (found["is_within"], found["checks"][0]["score"]) == (True, 0.9)
+    comparison = verified(site, wide, honest, held_out_score=0.9).comparison
+    assert (comparison["is_within"], comparison["checks"][0]["score"]) == (True, 0.9)
 
 
 def test_organizers_see_differences_plots_meters_files_and_where_the_tolerance_comes_from(
@@ -190,7 +190,7 @@ def test_what_earlier_runs_of_the_code_came_to_is_shown_beside_the_newest(site: 
         predictions = np.full(ROWS, value, np.float32)
         taken_to_its_end(site, {"": predictions}.__getitem__, 0.1)
         place = Place.objects.get()
-    assert [round(one["mae"], 6) for one in place.comparison["earlier"]] == [0.5, 1.0]
+    assert [round(comparison["mae"], 6) for comparison in place.comparison["earlier"]] == [0.5, 1.0]
     assert place.comparison["mae"] == 2.0
     repeats = Submission.objects.filter(is_verification=True, is_check=False).order_by("pk")
     assert list(repeats.values_list("seed", flat=True)) == [0, 1, 2], "each is told another seed"
@@ -199,18 +199,18 @@ def test_what_earlier_runs_of_the_code_came_to_is_shown_beside_the_newest(site: 
 
 
 def test_a_check_belongs_to_one_task_of_its_competition_and_to_no_phase(site: Scenario) -> None:
-    made = check(site, Check.HELD_OUT)
+    task = check(site, Check.HELD_OUT)
     with pytest.raises(ValidationError, match="checks no other task"):
         Task(
             competition=site.competition,
             name="n",
-            scoring_program=made.scoring_program,
-            checks=made,
+            scoring_program=task.scoring_program,
+            checks=task,
             check_kind="permuted",
         ).full_clean()
     with pytest.raises(ValidationError, match="needs a kind of check"):
         Task(
-            competition=site.competition, name="n", scoring_program=made.scoring_program, check_kind="permuted"
+            competition=site.competition, name="n", scoring_program=task.scoring_program, check_kind="permuted"
         ).full_clean()
     other = site.phase.tasks.get()
     other.checks, other.check_kind = site.sealed.tasks.get(), Check.PERMUTED

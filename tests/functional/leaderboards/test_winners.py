@@ -91,12 +91,12 @@ def test_the_best_are_invited_in_order_with_a_mail_and_a_deadline(
     Lane.objects.update(top=2)
     lane.refresh_from_db()
     with django_capture_on_commit_callbacks(execute=True):
-        made = services.invite_next(lane=lane, actor="test", now=site.now)
-    assert [(place.team.name, place.rank, place.due_at) for place in made] == [
+        places = services.invite_next(lane=lane, actor="test", now=site.now)
+    assert [(place.team.name, place.rank, place.due_at) for place in places] == [
         ("aa", 1, site.now + timedelta(days=14)),
         ("bb", 2, site.now + timedelta(days=14)),
     ]
-    assert [one.subject for one in mail.outbox[-2:]] == [
+    assert [message.subject for message in mail.outbox[-2:]] == [
         f"aa has rank 1 in {site.competition}",
         f"bb has rank 2 in {site.competition}",
     ]
@@ -121,7 +121,7 @@ def test_when_a_team_steps_back_or_fails_the_next_one_is_invited(site: Scenario,
     second = lane.places.get(state=State.INVITED)
     services.place_fail(key=second.key, reason="no code", actor="test", now=site.now)
     third = lane.places.get(state=State.INVITED)
-    assert [one.team.name for one in (first, second, third)] == ["aa", "bb", "cc"]
+    assert [place.team.name for place in (first, second, third)] == ["aa", "bb", "cc"]
     services.place_fail(key=third.key, reason="no code", actor="test", now=site.now)
     with pytest.raises(refusals.NobodyLeft):
         invited(site, lane)
@@ -139,19 +139,19 @@ def test_each_step_is_dated_and_who_did_it_is_kept(site: Scenario, lane: Lane) -
 
 
 @pytest.mark.parametrize(
-    ("said", "match"),
+    ("fields", "match"),
     [
         ({"repository_url": "ftp://x"}, "no address of a repository"), ({"repository_url": ""}, "no address of a repository"),
         ({"commit": "main"}, "no commit"), ({"commit": ""}, "no commit"),
     ],
 )  # fmt: skip
 def test_code_without_a_place_or_a_commit_is_refused(
-    site: Scenario, lane: Lane, said: dict[str, str], match: str
+    site: Scenario, lane: Lane, fields: dict[str, str], match: str
 ) -> None:
     place = invited(site, lane)
     right: dict[str, Any] = {"repository_url": "https://example.org/team/code", "commit": COMMIT}
     with pytest.raises(refusals.HandInInvalid, match=match):
-        services.code_hand_in(key=place.key, by=site.member(place.team), now=site.now, **(right | said))
+        services.code_hand_in(key=place.key, by=site.member(place.team), now=site.now, **(right | fields))
     assert Place.objects.get().state == State.INVITED
 
 
@@ -209,7 +209,7 @@ def test_the_same_predictions_are_confirmed_with_a_public_badge(site: Scenario, 
 
 
 @pytest.mark.parametrize(
-    ("predictions", "score", "said"),
+    ("predictions", "score", "message"),
     [
         (prediction_bytes(value=1.5), 0.1, "differ by 0.5 on average"),
         (prediction_bytes(value=1.0), 0.2, r"score differs by \+0.1"),
@@ -218,11 +218,11 @@ def test_the_same_predictions_are_confirmed_with_a_public_badge(site: Scenario, 
     ],
 )
 def test_what_lies_outside_the_tolerance_is_said_and_cannot_be_confirmed(
-    site: Scenario, lane: Lane, predictions: bytes | None, score: float, said: str
+    site: Scenario, lane: Lane, predictions: bytes | None, score: float, message: str
 ) -> None:
     place = verified(site, lane, predictions=predictions, score=score)
     assert not place.comparison["is_within"]
-    with pytest.raises(refusals.OutsideTolerance, match=said):
+    with pytest.raises(refusals.OutsideTolerance, match=message):
         services.place_confirm(key=place.key, actor="test", now=site.now)
     assert Place.objects.get(pk=place.pk).state == State.COMPARED
     assert Submission.objects.get(pk=place.submission_id).verified_at is None
@@ -300,8 +300,8 @@ def test_the_team_and_the_organizers_go_the_whole_way_on_the_pages(site: Scenari
     assert "Start the verification run" in organizer.get(page).content.decode()
     assert step(organizer, "verify") == 302
     run = site.claim(at=site.now + timedelta(days=9_999))
-    made = zip_of({OFFICIAL: prediction_bytes(value=1.0)})
-    RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(made))
+    predictions = zip_of({OFFICIAL: prediction_bytes(value=1.0)})
+    RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(predictions))
     body = {"outcome": "finished", "scores": {"mae": 0.1}}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
     reconcile(now=site.now)
@@ -320,8 +320,8 @@ def test_the_team_and_the_organizers_go_the_whole_way_on_the_pages(site: Scenari
     ],
 )
 def test_predictions_are_compared_row_by_row(ours: Any, theirs: Any, equal_share: float, mae: float | None) -> None:
-    found = compare({"y": np.array(ours)}, {"y": np.array(theirs)})
-    assert (found.equal_share, found.mae) == (equal_share, mae)
+    comparison = compare({"y": np.array(ours)}, {"y": np.array(theirs)})
+    assert (comparison.equal_share, comparison.mae) == (equal_share, mae)
 
 
 def test_arrays_of_other_names_or_shapes_are_not_compared() -> None:
@@ -352,8 +352,8 @@ def test_text_without_an_official_format_is_compared_line_by_line(site: Scenario
     ],
 )
 def test_real_numbers_in_text_are_compared_within_the_tolerance(ours: str, theirs: str, mae: float | None) -> None:
-    found = compare(*({"p.csv": np.array(text.encode().splitlines(), dtype=object)} for text in (ours, theirs)))
-    assert found.mae == (mae if mae is None else pytest.approx(mae))
+    comparison = compare(*({"p.csv": np.array(text.encode().splitlines(), dtype=object)} for text in (ours, theirs)))
+    assert comparison.mae == (mae if mae is None else pytest.approx(mae))
 
 
 def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:

@@ -68,22 +68,22 @@ def test_who_submitted_is_told_of_the_end_once_and_of_no_score(site: Scenario) -
 
 
 def test_who_left_the_team_is_told_nothing_of_its_submissions(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     Membership.objects.filter(user=site.member()).delete()
-    site.score(made, 0.5)
+    site.score(submission, 0.5)
     assert told(Kind.RUN) == []
 
 
 def test_disqualifications_are_told_with_their_reason_and_so_is_their_end(site: Scenario) -> None:
-    made, name = site.submit(), site.member().username
-    submission_disqualify(submission=made, reason="External data.", now=site.now)
-    submission_disqualify(submission=made, reason="External data.", now=site.now)
-    submission_reinstate(submission=made, now=site.now)
+    submission, name = site.submit(), site.member().username
+    submission_disqualify(submission=submission, reason="External data.", now=site.now)
+    submission_disqualify(submission=submission, reason="External data.", now=site.now)
+    submission_reinstate(submission=submission, now=site.now)
     team_disqualify(team=site.team, reason="Two accounts.", now=site.now)
     team_reinstate(team=site.team, now=site.now)
     assert told(Kind.DISQUALIFICATION) == [
-        (name, f"Submission #{made.pk} was disqualified"),
-        (name, f"Submission #{made.pk} counts again"),
+        (name, f"Submission #{submission.pk} was disqualified"),
+        (name, f"Submission #{submission.pk} counts again"),
         (name, f"The team {site.team} was disqualified"),
         (name, f"The team {site.team} takes part again"),
     ]
@@ -156,7 +156,7 @@ def test_the_reconciler_mails_once_what_is_mailed_at_once(site: Scenario) -> Non
     tell(site, site.member(), subject="Two\nlines")
     for _ in range(3):
         reconcile(now=site.now)
-    assert [one.subject for one in mail.outbox] == ["Two lines"]
+    assert [message.subject for message in mail.outbox] == ["Two lines"]
 
 
 def test_the_digest_comes_once_a_day_with_what_is_unread(site: Scenario) -> None:

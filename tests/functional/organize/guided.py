@@ -53,9 +53,9 @@ class Guided:
         client, url = self.client, f"/host/{self.draft.key}/steps/{step}/"
         sent = SimpleUploadedFile(name, content.encode() if isinstance(content, str) else content)
         headers = {"Referer": f"http://testserver{url}"}
-        said = client.post(f"/host/{self.draft.key}/files/{role}/", {"file": sent}, follow=True, headers=headers)
+        response = client.post(f"/host/{self.draft.key}/files/{role}/", {"file": sent}, follow=True, headers=headers)
         run_background(at=self.site.now)
-        return said.content.decode() + client.get(url).content.decode()
+        return response.content.decode() + client.get(url).content.decode()
 
     def answer(self, step: str, go: str = "next", **values: Any) -> Any:
         """Open a step, change these fields and send it."""

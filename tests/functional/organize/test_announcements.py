@@ -117,8 +117,8 @@ def test_a_mail_says_to_how_many_people_it_goes_and_goes_once(site: Scenario, or
     run_background()
     mail_write(row.pk)
     run_background()
-    hello = [one for one in mail.outbox if "Hello" in one.subject]
-    assert sorted(one.to[0] for one in hello) == sorted(site.member(team).email for team in site.teams[:2])
+    hello = [message for message in mail.outbox if "Hello" in message.subject]
+    assert sorted(message.to[0] for message in hello) == sorted(site.member(team).email for team in site.teams[:2])
     assert hello[0].reply_to == ["desk@example.org"]
     row.refresh_from_db()
     assert row.sent_to == 2
@@ -137,7 +137,7 @@ def test_a_mail_goes_to_the_teams_that_were_meant(site: Scenario, organizer: Cli
     sent(site, organizer, audience="phase", phase=site.phase.pk)
     sent(site, organizer, audience="teams", teams=[idle.pk])
     run_background()
-    assert [one.to for one in mail.outbox if "Hello" in one.subject] == [
+    assert [message.to for message in mail.outbox if "Hello" in message.subject] == [
         [site.member().email],
         [site.member(idle).email],
     ]

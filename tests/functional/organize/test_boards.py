@@ -137,9 +137,9 @@ def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None
         "columns-0-is_primary": "on",
     }
     assert send(organizer, url, title="Fastest", **column).status_code == 302
-    made = site.phase.leaderboards.get(title="Fastest")
-    assert (made.key, made.columns.get().key) == ("fastest", "wall_s")
-    assert site.phase.leaderboards.first() != made
+    board = site.phase.leaderboards.get(title="Fastest")
+    assert (board.key, board.columns.get().key) == ("fastest", "wall_s")
+    assert site.phase.leaderboards.first() != board
 
 
 def test_a_deviation_is_a_column_of_the_board(ranked: Leaderboard, organizer: Client) -> None:

@@ -135,7 +135,7 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
     guided.finish()
     phases = made(guided.build()).phases.order_by("index")
     assert trial_of(guided) == ("Random baseline", "prediction", "queued")
-    assert [(one.slug, one.visibility, (one.prediction_format or {})["rows"]) for one in phases] == [
+    assert [(phase.slug, phase.visibility, (phase.prediction_format or {})["rows"]) for phase in phases] == [
         ("test-dev", "public", 2), ("test-challenge", "sealed", 1),
     ]  # fmt: skip
 
@@ -272,9 +272,9 @@ def test_a_metric_of_ones_own_needs_its_file_and_a_name(site: Scenario) -> None:
     guided = begun(site, Start.TABLE)
     guided.attach(SOLUTION)
     guided.answer("columns", targets=["price"])
-    said = guided.answer("metric", metric="metric.py").content.decode()
-    assert "Upload the Python file" in said
-    assert "Give your metric a name" in said
+    page = guided.answer("metric", metric="metric.py").content.decode()
+    assert "Upload the Python file" in page
+    assert "Give your metric a name" in page
     guided.attach(
         "def score(solution, submission, row_id_column_name):\n    return 1.0\n",
         role="metric",

@@ -36,8 +36,8 @@ def upload(client: Client, url: str, content: bytes = LABELS, name: str = "new.z
 
 
 def confirm(client: Client, page: Any, url: str) -> Any:
-    found = dict(re.findall(r'name="(upload|confirmed)" value="([^"]+)"', page.content.decode()))
-    return client.post(url, found, follow=True, headers={"Referer": f"http://testserver{url}"})
+    fields = dict(re.findall(r'name="(upload|confirmed)" value="([^"]+)"', page.content.decode()))
+    return client.post(url, fields, follow=True, headers={"Referer": f"http://testserver{url}"})
 
 
 def task_of(site: Scenario) -> Task:

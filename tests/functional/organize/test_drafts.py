@@ -195,7 +195,7 @@ def test_who_asks_to_host_is_told_of_the_decision_and_then_may(
     with django_capture_on_commit_callbacks(execute=True):
         client.post("/host/ask/", {"purpose": "A course on statistics"})
     asked = HostRequest.objects.get()
-    assert [one.to for one in mail.outbox] == [[root.email]]
+    assert [message.to for message in mail.outbox] == [[root.email]]
     with pytest.raises(RequestOpen):
         hosts.host_request(user=guest, purpose="The same again", now=site.now)
     with django_capture_on_commit_callbacks(execute=True):

@@ -120,7 +120,7 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenar
         "approved"
     ]
     notifications_mail(now=site.now)
-    denial = next(one for one in mail.outbox if one.to == [guests[0].email])
+    denial = next(message for message in mail.outbox if message.to == [guests[0].email])
     assert "Students only" in denial.body
     assert "Students only" in text_of(site, organizer, "registrations/", state="denied")
     rules = client_of(guests[0]).get(f"/competitions/{site.competition.slug}/rules/").content.decode()

@@ -104,12 +104,12 @@ def test_a_new_phase_follows_the_last_with_a_board_like_its(site: Scenario, orga
     assert last is not None
     answer = send(organizer, new_url(site), name="Final round", visibility="sealed")
     assert answer.status_code == 302, answer.context["form"].errors
-    made = Phase.objects.get(slug="final-round")
-    assert made.index > last.index
-    assert made.opens_at >= (last.closes_at or made.opens_at)
-    assert set(made.tasks.all()) == set(last.tasks.all())
-    assert made.leaderboard.title == last.leaderboard.title
-    keys = Column.objects.filter(leaderboard=made.leaderboard).values_list("key", flat=True)
+    phase = Phase.objects.get(slug="final-round")
+    assert phase.index > last.index
+    assert phase.opens_at >= (last.closes_at or phase.opens_at)
+    assert set(phase.tasks.all()) == set(last.tasks.all())
+    assert phase.leaderboard.title == last.leaderboard.title
+    keys = Column.objects.filter(leaderboard=phase.leaderboard).values_list("key", flat=True)
     assert list(keys) == list(last.leaderboard.columns.values_list("key", flat=True))
     assert Column.objects.filter(leaderboard=last.leaderboard).exists()
 

@@ -70,8 +70,8 @@ def test_rules_begin_with_a_template(site: Scenario) -> None:
 def test_lines_far_from_a_change_are_left_out() -> None:
     before = [f"line {number}" for number in range(20)]
     after = [*before[:3], "other", *before[4:17], "last", *before[18:]]
-    found = list(difference("\n".join(before), "\n".join(after)))
-    assert [kind for kind, _ in found].count("gap") == 1
-    assert ("del", "line 3") in found
-    assert ("ins", "last") in found
-    assert ("same", "line 10") not in found
+    lines = list(difference("\n".join(before), "\n".join(after)))
+    assert [kind for kind, _ in lines].count("gap") == 1
+    assert ("del", "line 3") in lines
+    assert ("ins", "last") in lines
+    assert ("same", "line 10") not in lines

@@ -36,9 +36,9 @@ def seen_by(site: Scenario, client: Client, section: str) -> str:
     """What a section's form knows of the values that it shows."""
     text = client.get(address(site)).content.decode()
     part = text[text.index(f'value="{section}"') :]
-    found = re.search(r'name="seen" value="([^"]*)"', part)
-    assert found
-    return unescape(found[1])
+    match = re.search(r'name="seen" value="([^"]*)"', part)
+    assert match
+    return unescape(match[1])
 
 
 def about(site: Scenario, **values: str) -> dict[str, str]:

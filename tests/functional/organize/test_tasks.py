@@ -18,17 +18,17 @@ def organizer(site: Scenario) -> Client:
 
 
 def url_of(site: Scenario, name: str, *task: Task) -> str:
-    return reverse(f"organize:{name}", args=[site.competition.slug, *(one.pk for one in task)])
+    return reverse(f"organize:{name}", args=[site.competition.slug, *(entry.pk for entry in task)])
 
 
 def test_a_new_task_has_the_programs_of_another_and_data_of_its_own(site: Scenario, organizer: Client) -> None:
     like = site.phase.tasks.get()
     form = fields_of(organizer.get(url_of(site, "task-new"))) | {"name": "Second", "like": str(like.pk)}
     assert organizer.post(url_of(site, "task-new"), form).status_code == 302
-    made = site.competition.tasks.get(name="Second")
-    assert (made.scoring_program, made.owner) == (like.scoring_program, site.organizer)
-    assert (made.reference_data, made.input_data) == (None, None)
-    assert not made.phases.exists()
+    task = site.competition.tasks.get(name="Second")
+    assert (task.scoring_program, task.owner) == (like.scoring_program, site.organizer)
+    assert (task.reference_data, task.input_data) == (None, None)
+    assert not task.phases.exists()
     assert organizer.post(url_of(site, "task-new"), form).status_code == 422, "a second one of that name"
     shared = form | {"name": "Third", "shares_data": "on"}
     assert organizer.post(url_of(site, "task-new"), shared).status_code == 302

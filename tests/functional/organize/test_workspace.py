@@ -124,7 +124,7 @@ def posted(site: Scenario, client: Client, *chosen: Submission, **values: str) -
     url = f"/host/competitions/{site.competition.slug}/submissions/"
     answered = client.post(
         url,
-        {"chosen": [one.pk for one in chosen]} | values,
+        {"chosen": [submission.pk for submission in chosen]} | values,
         follow=True,
         headers={"Referer": f"http://testserver{url}"},
     )

@@ -41,8 +41,8 @@ def test_any_names(names: list[str]) -> None:
             unpack(path, target)
         except ArchiveRefused as refusal:
             pytest.fail(f"the site accepted {accepted!r}, the worker refused: {refusal.detail}")
-        found = {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()}
-        assert found == set(accepted)
+        unpacked_names = {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()}
+        assert unpacked_names == set(accepted)
 
 
 @pytest.mark.parametrize(

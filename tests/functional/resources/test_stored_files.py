@@ -42,9 +42,9 @@ def test_what_nothing_has_pointed_at_for_a_week_is_removed_and_nothing_else(site
     seen_at = site.now + timedelta(days=100)
     assert remove_orphans(now=seen_at) == 0, "however old it is: it may have lost its last pointer a moment ago"
     assert remove_orphans(now=seen_at + GRACE - timedelta(seconds=1)) == 0
-    kept = StoredFile.objects.count() - 1
+    expected = StoredFile.objects.count() - 1
     assert remove_orphans(now=seen_at + GRACE) == 1
-    assert StoredFile.objects.count() == kept
+    assert StoredFile.objects.count() == expected
     with pytest.raises(FileNotFoundError):
         open_stored(orphan)
     open_stored(used).close()

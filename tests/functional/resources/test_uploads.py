@@ -137,7 +137,7 @@ def test_equal_files_are_stored_once(site: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "expected"),
     [
         ("../../etc/passwd", "passwd"),
         ("C:\\temp\\a.zip", "a.zip"),
@@ -146,8 +146,8 @@ def test_equal_files_are_stored_once(site: Scenario) -> None:
         ("x" * 300, "x" * 255),
     ],
 )
-def test_file_names_lose_paths_and_control_characters(given: str, kept: str) -> None:
-    assert uploads.clean_file_name(given) == kept
+def test_file_names_lose_paths_and_control_characters(given: str, expected: str) -> None:
+    assert uploads.clean_file_name(given) == expected
 
 
 def test_parts_lie_outside_the_served_files(site: Scenario) -> None:

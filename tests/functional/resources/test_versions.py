@@ -23,12 +23,12 @@ from tests.scenario import NOON, Scenario, person, resource, scenario, zip_of
 def test_a_new_version_is_used_from_now_on_and_old_runs_keep_theirs(site: Scenario) -> None:
     task = site.phase.tasks.get()
     old = task.scoring_program
-    made = site.score(site.submit(), 0.5)
+    submission = site.score(site.submit(), 0.5)
     fresh = resource_replace(resource=old, file=store_bytes(zip_of({"metadata": "command: new"})), file_name="new.zip")
     task.refresh_from_db()
     assert task.scoring_program == fresh
     assert (fresh.replaces, fresh.kind, fresh.owner) == (old, old.kind, old.owner)
-    assert made.runs.get().receipt["inputs"]["scoring_program"] == f"sha256:{old.file_id}"
+    assert submission.runs.get().receipt["inputs"]["scoring_program"] == f"sha256:{old.file_id}"
     again = site.submit()
     run = site.claim()
     assert run.submission == again

@@ -64,9 +64,13 @@ def test_a_failure_is_written_down_with_its_reason_receipt_and_meters(site: Scen
     assert (ended.detail, ended.meters) == ("It ended with status 3.", {"wall_s": 3.0})
     assert ended.receipt == run.receipt | {"notes": ["slow disk"], "outputs": {"submission.log": digest}}
     assert ended.started_at == ended.finished_at == site.now + timedelta(minutes=1), "no heartbeat said so before"
-    event, kept = RunEvent.objects.latest("pk"), Attempt.objects.get()
+    event, attempt = RunEvent.objects.latest("pk"), Attempt.objects.get()
     assert (event.actor, event.note) == (reports.actor_of(run), "It ended with status 3.")
-    assert (kept.outcome, kept.reason, kept.detail) == (State.FAILED, Reason.PROGRAM_ERROR, "It ended with status 3.")
+    assert (attempt.outcome, attempt.reason, attempt.detail) == (
+        State.FAILED,
+        Reason.PROGRAM_ERROR,
+        "It ended with status 3.",
+    )
     assert (failures(run.worker), failures(another)) == (0, 2)
 
 
@@ -83,17 +87,17 @@ def test_what_no_container_began_has_not_started_and_what_had_keeps_its_start(si
 
 
 @pytest.mark.parametrize(
-    ("ingested_attempt", "said", "shown"),
+    ("ingested_attempt", "meters", "shown"),
     [(None, {"wall_s": 3.0}, {"wall_s": 3.0}), (None, {}, {"wall_s": 1.0}), (1, {"wall_s": 3.0}, {"wall_s": 1.0})],
     ids=["as answered", "as last reported", "what scoring takes is not the team's budget"],
 )
 def test_the_meters_of_an_ended_run(
-    site: Scenario, ingested_attempt: int | None, said: dict[str, float], shown: dict[str, float]
+    site: Scenario, ingested_attempt: int | None, meters: dict[str, float], shown: dict[str, float]
 ) -> None:
     run = claimed(site)
     reports.run_heartbeat(**lease(run), state=State.INGESTING, meters={"wall_s": 1.0}, now=site.now)
     Run.objects.filter(pk=run.pk).update(ingested_attempt=ingested_attempt)
-    answer(site, run, Result(target=State.FINISHED, scores={"mae": 0.5}, meters=said))
+    answer(site, run, Result(target=State.FINISHED, scores={"mae": 0.5}, meters=meters))
     assert Run.objects.get(pk=run.pk).meters == shown
 
 
@@ -107,11 +111,11 @@ def test_ingested_code_waits_for_a_worker_that_scores(site: Scenario) -> None:
     assert (waits.worker, waits.lease_id, waits.started_at, waits.meters) == (None, None, None, {"wall_s": 12.5})
     ingestion = {"host": {"cpus": 8}, "outputs": {"predictions.zip": digest}}
     assert waits.receipt == run.receipt | {"ingestion": ingestion}
-    event, kept = RunEvent.objects.latest("pk"), Attempt.objects.get()
+    event, attempt = RunEvent.objects.latest("pk"), Attempt.objects.get()
     assert (event.source, event.target, event.attempt) == (State.INGESTING, State.QUEUED, 1)
     assert (event.actor, event.note) == (reports.actor_of(run), "ingested; scoring is next")
-    assert event.at == kept.ended_at == site.now + timedelta(minutes=1)
-    assert (kept.run_id, kept.outcome, kept.reason, kept.detail) == (run.pk, State.QUEUED, "", "ingested")
+    assert event.at == attempt.ended_at == site.now + timedelta(minutes=1)
+    assert (attempt.run_id, attempt.outcome, attempt.reason, attempt.detail) == (run.pk, State.QUEUED, "", "ingested")
     assert failures(run.worker) == 0
 
 
@@ -138,10 +142,10 @@ def test_an_answer_waits_for_every_output_that_it_names(site: Scenario) -> None:
     run = claimed(site)
     digest = arrived(run, "scoring.zip")
     finished = Result(target=State.FINISHED, scores={"mae": 0.5})
-    for name, said in (("x" * 70, digest), ("scoring.zip", "f" * 70)):
+    for name, announced_digest in (("x" * 70, digest), ("scoring.zip", "f" * 70)):
         with pytest.raises(InvalidResult) as refused:
-            answer(site, run, finished, outputs={"scoring.zip": digest} | {name: said})
-        told = f"The output {name[:60]!r} has not arrived with the digest {said[:64]}. Send it first."
+            answer(site, run, finished, outputs={"scoring.zip": digest} | {name: announced_digest})
+        told = f"The output {name[:60]!r} has not arrived with the digest {announced_digest[:64]}. Send it first."
         assert refused.value.detail == told
     assert Run.objects.get(pk=run.pk).state == State.LEASED
     assert answer(site, run, finished, outputs={"scoring.zip": digest}) == State.FINISHED

@@ -48,13 +48,13 @@ def expired(site: Scenario) -> Any:
 
 
 def test_a_run_goes_through_its_states_and_keeps_its_history(site: Scenario) -> None:
-    made = site.submit(kind=Kind.CODE)
+    submission = site.submit(kind=Kind.CODE)
     run = site.claim()
     for state in (State.PREPARING, State.INGESTING, State.SCORING):
         beat(site, run, state)
     reports.run_complete(**lease(run), result=result(FINISHED), now=site.now)
-    made.refresh_from_db()
-    assert made.status == State.FINISHED
+    submission.refresh_from_db()
+    assert submission.status == State.FINISHED
     targets = list(RunEvent.objects.filter(run=run).values_list("target", flat=True))
     assert targets == [State.QUEUED, State.LEASED, State.PREPARING, State.INGESTING, State.SCORING, State.FINISHED]
     run.refresh_from_db()
@@ -95,7 +95,7 @@ def test_the_same_answer_twice_gets_the_same_reply_and_one_score(site: Scenario)
 
 
 def test_a_lost_worker_costs_an_attempt_and_no_quota_and_its_late_answer_changes_nothing(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     old = site.claim()
     assert expire_leases(now=expired(site)) == 1
     new = site.claim(at=expired(site))
@@ -105,8 +105,8 @@ def test_a_lost_worker_costs_an_attempt_and_no_quota_and_its_late_answer_changes
     with pytest.raises(LeaseLost):
         beat(site, old, State.SCORING)
     reports.run_complete(**lease(new), result=result(FINISHED), now=expired(site))
-    made.refresh_from_db()
-    assert (made.status, made.scores.get().values) == (State.FINISHED, {"mae": 0.25})
+    submission.refresh_from_db()
+    assert (submission.status, submission.scores.get().values) == (State.FINISHED, {"mae": 0.25})
 
 
 def test_a_heartbeat_keeps_a_lease_for_hours(site: Scenario) -> None:
@@ -119,14 +119,14 @@ def test_a_heartbeat_keeps_a_lease_for_hours(site: Scenario) -> None:
 
 
 def test_the_platforms_faults_are_tried_three_times_then_reported_and_never_charged(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     for attempt in (1, 2, 3):
         run = site.claim(at=site.now + timedelta(hours=attempt))
         assert run.attempt == attempt
         body = failed(Reason.INFRASTRUCTURE)
         reports.run_complete(**lease(run), result=result(body), now=site.now + timedelta(hours=attempt))
-    made.refresh_from_db()
-    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.INFRASTRUCTURE, False)
+    submission.refresh_from_db()
+    assert (submission.status, submission.reason, submission.is_charged) == (State.FAILED, Reason.INFRASTRUCTURE, False)
     assert Run.objects.get().attempts.count() == 3
 
 
@@ -167,9 +167,9 @@ def test_one_bad_run_does_not_quarantine_the_only_worker(site: Scenario) -> None
 
 
 def test_a_cancelled_run_that_is_released_is_cancelled(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     run = site.claim()
-    submission_cancel(submission=made, actor="test", now=site.now)
+    submission_cancel(submission=submission, actor="test", now=site.now)
     assert reports.run_release(**lease(run), note="", now=site.now) == State.CANCELLED
 
 
@@ -191,39 +191,39 @@ def test_every_reason_says_whose_fault_it_is_and_what_to_do(site: Scenario, reas
 
 @pytest.mark.parametrize("reason", [Reason(reason) for reason in workers_reasons.Reason if reason != "infrastructure"])
 def test_participants_and_organizers_faults_are_final_at_the_first_attempt(site: Scenario, reason: Reason) -> None:
-    made = site.answer(site.submit(kind=Kind.CODE), failed(reason))
-    assert (made.status, made.reason) == (State.FAILED, reason)
-    assert made.is_charged == REASONS[reason].charged
-    assert not hasattr(made, "score")
+    submission = site.answer(site.submit(kind=Kind.CODE), failed(reason))
+    assert (submission.status, submission.reason) == (State.FAILED, reason)
+    assert submission.is_charged == REASONS[reason].charged
+    assert not hasattr(submission, "score")
 
 
 def test_what_waits_is_cancelled_at_once_and_costs_nothing(site: Scenario) -> None:
-    made = site.submit()
-    submission_cancel(submission=made, actor="test", now=site.now)
-    made.refresh_from_db()
-    assert (made.status, made.is_charged) == (State.CANCELLED, False)
+    submission = site.submit()
+    submission_cancel(submission=submission, actor="test", now=site.now)
+    submission.refresh_from_db()
+    assert (submission.status, submission.is_charged) == (State.CANCELLED, False)
     with pytest.raises(AlreadyEnded):
-        submission_cancel(submission=made, actor="test", now=site.now)
+        submission_cancel(submission=submission, actor="test", now=site.now)
 
 
 def test_what_runs_is_cancelled_by_its_worker_and_costs_quota(site: Scenario) -> None:
-    made = site.submit(kind=Kind.CODE)
+    submission = site.submit(kind=Kind.CODE)
     run = site.claim()
     beat(site, run, State.INGESTING)
-    submission_cancel(submission=made, actor="test", now=site.now)
+    submission_cancel(submission=submission, actor="test", now=site.now)
     assert beat(site, run, State.INGESTING).cancel_requested_at is not None
     reports.run_complete(**lease(run), result=result({"outcome": "cancelled"}), now=site.now)
-    made.refresh_from_db()
-    assert (made.status, made.is_charged) == (State.CANCELLED, True)
+    submission.refresh_from_db()
+    assert (submission.status, submission.is_charged) == (State.CANCELLED, True)
 
 
 def test_a_cancelled_run_whose_worker_is_lost_is_not_queued_again(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     site.claim()
-    submission_cancel(submission=made, actor="test", now=site.now)
+    submission_cancel(submission=submission, actor="test", now=site.now)
     expire_leases(now=expired(site))
-    made.refresh_from_db()
-    assert made.status == State.CANCELLED
+    submission.refresh_from_db()
+    assert submission.status == State.CANCELLED
 
 
 def test_a_released_run_keeps_its_attempt_and_its_place(site: Scenario) -> None:
@@ -235,14 +235,14 @@ def test_a_released_run_keeps_its_attempt_and_its_place(site: Scenario) -> None:
 
 
 def test_an_organizer_can_run_an_ended_submission_again_and_the_old_score_leaves_the_board(site: Scenario) -> None:
-    made = site.score(site.submit(), 0.5)
+    submission = site.score(site.submit(), 0.5)
     assert site.phase.leaderboard.entries.count() == 1
-    with_score = Submission.objects.get(pk=made.pk)
+    with_score = Submission.objects.get(pk=submission.pk)
     assert submission_rerun(submission=with_score, actor="admin:x", now=site.now) == 1
     assert site.phase.leaderboard.entries.count() == 0
     with pytest.raises(StillRunning):
         submission_rerun(submission=with_score, actor="admin:x", now=site.now)
-    site.answer(Submission.objects.get(pk=made.pk), FINISHED)
+    site.answer(Submission.objects.get(pk=submission.pk), FINISHED)
     assert site.phase.leaderboard.entries.get().values == {"mae": 0.25}
     assert Run.objects.get().attempt == 2
 
@@ -327,8 +327,8 @@ def test_absurd_meters_and_texts_are_cut_to_what_can_be_stored(site: Scenario) -
         "detail": "a\x00b" * 5000,
         "stages": [{"name": "ingestion", "wall_s": float("inf"), "cpu_s": 10**400}],
     }
-    made = site.answer(site.submit(), body)
-    run = made.runs.get()
+    submission = site.answer(site.submit(), body)
+    run = submission.runs.get()
     assert "\x00" not in run.detail
     assert len(run.detail) <= 1000
     assert run.meters == {}
@@ -342,8 +342,8 @@ def test_the_database_refuses_a_held_run_without_a_lease_and_a_failure_without_a
 
 
 def test_the_receipt_names_everything_by_digest(site: Scenario) -> None:
-    made = site.score(site.submit(kind=Kind.CODE), 0.5)
-    receipt = made.runs.get().receipt
-    assert receipt["inputs"]["submission"] == f"sha256:{made.file_id}"
+    submission = site.score(site.submit(kind=Kind.CODE), 0.5)
+    receipt = submission.runs.get().receipt
+    assert receipt["inputs"]["submission"] == f"sha256:{submission.file_id}"
     assert set(receipt["inputs"]) == {"submission", "scoring_program", "reference_data", "input_data"}
     assert receipt["budget"]["time_limit_s"] == 600

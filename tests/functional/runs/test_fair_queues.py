@@ -138,16 +138,21 @@ def lost_while_running(run: Run, at: datetime) -> None:
 
 
 def test_a_run_that_two_workers_were_lost_with_is_held_until_a_person_runs_it_again(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     for hour in range(2):
         run = claim(site.worker(), site.now + timedelta(hours=hour))
         assert run is not None
         lost_while_running(run, site.now + timedelta(hours=hour))
-    made.refresh_from_db()
+    submission.refresh_from_db()
     run = Run.objects.get()
-    assert (run.state, run.reason, run.code, made.is_charged) == ("failed", "infrastructure", "run_quarantined", False)
+    assert (run.state, run.reason, run.code, submission.is_charged) == (
+        "failed",
+        "infrastructure",
+        "run_quarantined",
+        False,
+    )
     assert "were lost while they had this run" in run.detail
-    submission_rerun(submission=made, actor="admin:root", now=site.now)
+    submission_rerun(submission=submission, actor="admin:root", now=site.now)
     assert claim(site.worker(), site.now) is not None
 
 
@@ -189,14 +194,14 @@ def test_an_image_that_the_queue_forbids_is_named_and_charged_to_nobody(site: Sc
     site.queue.save()
     site.phase.docker_image = "evil/miner:latest"
     site.phase.save()
-    made = site.submit()
+    submission = site.submit()
     fine = site.submit(phase=site.sealed, at=site.now + timedelta(seconds=1))
     run = claim(site.worker(), site.now + timedelta(seconds=1))
     assert run is not None
     assert run.submission_id == fine.pk
-    made.refresh_from_db()
-    refused = made.runs.get()
-    assert (made.status, made.reason, made.is_charged, refused.code) == (
+    submission.refresh_from_db()
+    refused = submission.runs.get()
+    assert (submission.status, submission.reason, submission.is_charged, refused.code) == (
         "failed",
         "setup_error",
         False,
@@ -232,7 +237,7 @@ def test_what_runs_beside_scoring_cannot_be_kept_apart_and_does_not_wait_for_eve
     task = site.phase.tasks.get()
     task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, True
     task.save()
-    made = site.submit(kind=Kind.CODE)
+    submission = site.submit(kind=Kind.CODE)
     for role in (ComputeWorker.Role.INGESTION, ComputeWorker.Role.SCORING):
         worker = site.worker()
         worker.role = role
@@ -242,9 +247,9 @@ def test_what_runs_beside_scoring_cannot_be_kept_apart_and_does_not_wait_for_eve
     site.queue.save()
     worker = ComputeWorker.objects.select_related("queue").get(pk=worker.pk)
     assert claim(worker, site.now) is None
-    made.refresh_from_db()
-    run = made.runs.get()
-    assert (run.state, run.reason, run.code, made.is_charged) == ("failed", "setup_error", "inseparable", False)
+    submission.refresh_from_db()
+    run = submission.runs.get()
+    assert (run.state, run.reason, run.code, submission.is_charged) == ("failed", "setup_error", "inseparable", False)
 
 
 def test_a_code_submission_that_is_only_copied_needs_no_worker_that_ingests(site: Scenario) -> None:

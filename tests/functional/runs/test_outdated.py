@@ -60,7 +60,7 @@ def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(sit
     assert old.status == State.FINISHED, "nothing has happened yet"
     answer = organizer.post(url, {"confirmed": "yes"}, follow=True)
     assert "1 of 1 queued again" in answer.content.decode()
-    states = {one.pk: Submission.objects.get(pk=one.pk).status for one in (old, new, elsewhere)}
+    states = {submission.pk: Submission.objects.get(pk=submission.pk).status for submission in (old, new, elsewhere)}
     assert states == {old.pk: State.QUEUED, new.pk: State.FINISHED, elsewhere.pk: State.FINISHED}
     site.now += timedelta(minutes=1)  # the site's clock went on meanwhile
     again = site.score(old, 0.3)
@@ -82,26 +82,26 @@ def test_predictions_are_outdated_by_what_scores_them_and_code_by_everything(sit
 
 
 def test_phases_as_on_codabench_run_their_ingestion_program_for_results_too(site: Scenario) -> None:
-    made = site.score(site.submit(), 0.5)
+    submission = site.score(site.submit(), 0.5)
     Phase.objects.filter(pk=site.phase.pk).update(as_on_codabench=True)
     replace(site.phase.tasks.get().input_data)
-    assert outdated() == {made.pk}
+    assert outdated() == {submission.pk}
 
 
 def test_a_version_that_was_taken_back_is_the_same_again(site: Scenario) -> None:
     task = site.phase.tasks.get()
     before = task.scoring_program
-    made = site.score(site.submit(), 0.5)
+    submission = site.score(site.submit(), 0.5)
     fresh = replace(before)
-    assert outdated() == {made.pk}
+    assert outdated() == {submission.pk}
     resource_replace(resource=fresh, file=before.file, file_name="old.zip")
     assert outdated() == set()
 
 
 def test_a_program_that_was_added_or_taken_away_counts_as_another_one(site: Scenario) -> None:
-    made = site.score(site.submit(), 0.5)
+    submission = site.score(site.submit(), 0.5)
     Task.objects.filter(pk=site.phase.tasks.get().pk).update(reference_data=None)
-    assert outdated() == {made.pk}
+    assert outdated() == {submission.pk}
 
 
 def test_what_stands_on_no_board_is_left_alone(site: Scenario) -> None:
@@ -115,12 +115,12 @@ def test_what_stands_on_no_board_is_left_alone(site: Scenario) -> None:
 
 
 def test_organizers_of_other_competitions_reach_none_of_it(site: Scenario) -> None:
-    made = site.score(site.submit(), 0.5)
+    submission = site.score(site.submit(), 0.5)
     replace(site.phase.tasks.get().scoring_program)
     url = choose(client_of(site.organizer), site.phase.tasks.get())
     for visitor in (client_of(scenario().organizer), client_of(site.member()), Client()):
         visitor.post(url, {"confirmed": "yes"})
-        assert Submission.objects.get(pk=made.pk).status == State.FINISHED
+        assert Submission.objects.get(pk=submission.pk).status == State.FINISHED
     assert "Nothing of yours" in client_of(scenario().organizer).get(url, follow=True).content.decode()
 
 

@@ -129,12 +129,12 @@ def test_a_run_that_became_separable_is_not_ended_as_inseparable(site: Scenario)
 
 @pytest.mark.django_db
 def test_a_run_that_is_opened_again_is_planned_again(site: Scenario) -> None:
-    made = site.score(site.submit(kind=Kind.CODE), 0.5)
+    submission = site.score(site.submit(kind=Kind.CODE), 0.5)
     before = Run.objects.get().plan
     task = site.phase.tasks.get()
     task.ingestion_program = task.scoring_program
     task.save()
-    submission_rerun(submission=made, actor="test", now=site.now)
+    submission_rerun(submission=submission, actor="test", now=site.now)
     run = Run.objects.get()
     assert run.plan != before
     assert files_of(Plan.model_validate(run.plan), StageName.INGESTION) >= {FileRole.INGESTION_PROGRAM}
@@ -142,12 +142,12 @@ def test_a_run_that_is_opened_again_is_planned_again(site: Scenario) -> None:
 
 @pytest.mark.django_db
 def test_an_image_that_is_none_ends_the_run_before_a_worker_has_it(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     site.phase.docker_image = "--privileged"
     site.phase.save()
     assert dispatch.run_claim(worker=site.worker(), free_gpus=0, now=site.now) is None
-    made.refresh_from_db()
-    run = made.runs.get()
+    submission.refresh_from_db()
+    run = submission.runs.get()
     assert (run.state, run.reason, run.code) == (State.FAILED, Reason.SETUP_ERROR, "image_invalid")
     assert "--privileged" in run.detail
 

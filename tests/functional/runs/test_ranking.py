@@ -168,7 +168,7 @@ def test_the_database_names_the_first_teams_in_the_order_of_the_ranking(
         (urgent, 1, NOON + timedelta(hours=2), NOON),
     ]  # fmt: skip
     for team, priority, since, last in rows:
-        site.submit(team=next(one for one in site.teams if one.pk == team))
+        site.submit(team=next(candidate for candidate in site.teams if candidate.pk == team))
         Run.objects.filter(team=team).update(priority=priority)
         TeamTurn.objects.filter(team=team).update(priority=priority, waiting_since=since, served_at=last)
     fitting = Run.objects.filter(state=State.QUEUED, queue=site.queue)

@@ -20,11 +20,11 @@ LATER = timedelta(days=40)
 
 @pytest.fixture
 def site() -> Scenario:
-    made = scenario()
-    run = made.score(made.submit(), 0.5).runs.get()
+    new_site = scenario()
+    run = new_site.score(new_site.submit(), 0.5).runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="ingestion", seq=0, text="hello")
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"predictions"))
-    return made
+    return new_site
 
 
 def test_everything_is_kept_unless_a_setting_says_otherwise(site: Scenario) -> None:
@@ -33,12 +33,12 @@ def test_everything_is_kept_unless_a_setting_says_otherwise(site: Scenario) -> N
 
 def test_old_logs_and_outputs_go_and_scores_and_receipts_stay(site: Scenario, settings: Any) -> None:
     settings.KEEP_LOGS_DAYS = settings.KEEP_OUTPUTS_DAYS = 30
-    kept = RunOutput.objects.get().file
+    file = RunOutput.objects.get().file
     assert remove_old(now=site.now + timedelta(days=29)) == 0
     assert remove_old(now=site.now + LATER) == 2
     remove_orphans(now=site.now + LATER)
     remove_orphans(now=site.now + LATER + GRACE)
-    assert not object_store().exists(kept.sha256)
+    assert not object_store().exists(file.sha256)
     run = Run.objects.get()
     assert (run.scores, bool(run.receipt["inputs"])) == ({"mae": 0.5}, True)
     assert object_store().exists(run.submission.file_id)

@@ -101,14 +101,14 @@ def test_predictions_that_are_text_by_their_name_must_be_text(
 ) -> None:
     Phase.objects.update(text_files=patterns, prediction_format=None, as_on_codabench=on_codabench, accepts_code=False)
     site.phase.refresh_from_db()
-    made = site.submit(content=zip_of({"fold/answers.csv": content, "image.bin": LATIN}), name="p.zip")
-    assert (made.reason == Reason.FILE_INVALID) == is_refused
+    submission = site.submit(content=zip_of({"fold/answers.csv": content, "image.bin": LATIN}), name="p.zip")
+    assert (submission.reason == Reason.FILE_INVALID) == is_refused
     if is_refused:
-        run = made.runs.get()
-        assert (run.code, made.is_charged) == ("not_utf8", False)
+        run = submission.runs.get()
+        assert (run.code, submission.is_charged) == ("not_utf8", False)
         assert "'fold/answers.csv' is not UTF-8 text (from byte 1 on)" in run.detail
 
 
 def test_programs_may_hold_what_they_like(site: Scenario) -> None:
-    made = site.submit(content=zip_of({"metadata.yaml": "command: ./x", "notes.txt": LATIN}), kind=Kind.CODE)
-    assert made.status == State.QUEUED
+    submission = site.submit(content=zip_of({"metadata.yaml": "command: ./x", "notes.txt": LATIN}), kind=Kind.CODE)
+    assert submission.status == State.QUEUED

@@ -50,12 +50,12 @@ def code(site: Scenario, **fields: Any) -> Submission:
 
 
 def smoke_alone(site: Scenario, phase: Phase, kind: Kind = Kind.CODE) -> Submission:
-    made = submission_create(
+    submission = submission_create(
         user=site.member(), phase=phase, upload=site.upload(zip_of(CODE), "code.zip"), kind=kind, now=site.now,
         is_smoke=True,
     )  # fmt: skip
     run_background(at=site.now)
-    return Submission.objects.get(pk=made.pk)
+    return Submission.objects.get(pk=submission.pk)
 
 
 def used(site: Scenario, phase: Phase) -> int:
@@ -83,25 +83,30 @@ def hidden_files(site: Scenario) -> set[str]:
 
 
 def test_code_runs_on_the_mini_split_first_and_then_on_the_hidden_data(site: Scenario, phase: Phase) -> None:
-    made = code(site)
-    assert list(made.runs.values_list("task__name", "is_smoke")) == [("Mini split", True)]
+    submission = code(site)
+    assert list(submission.runs.values_list("task__name", "is_smoke")) == [("Mini split", True)]
     first = answer(site, PASSED)
-    made.refresh_from_db()
-    assert (first.is_smoke, made.status) == (True, State.QUEUED)
-    assert not Score.objects.filter(submission=made).exists()
+    submission.refresh_from_db()
+    assert (first.is_smoke, submission.status) == (True, State.QUEUED)
+    assert not Score.objects.filter(submission=submission).exists()
     second = answer(site, {"outcome": "finished", "scores": {"mae": 0.25}})
-    made.refresh_from_db()
-    assert (second.task, second.is_smoke, made.status, made.is_charged) == (phase.tasks.get(), False, "finished", True)
-    assert Score.objects.get(submission=made).values["mae"] == 0.25
+    submission.refresh_from_db()
+    assert (second.task, second.is_smoke, submission.status, submission.is_charged) == (
+        phase.tasks.get(),
+        False,
+        "finished",
+        True,
+    )
+    assert Score.objects.get(submission=submission).values["mae"] == 0.25
 
 
 def test_what_fails_its_smoke_run_goes_no_further_and_is_free(site: Scenario, phase: Phase) -> None:
-    made = code(site)
+    submission = code(site)
     assert used(site, phase) == 1  # its place is kept while it may go on
     answer(site, CRASHED)
-    made.refresh_from_db()
-    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.PROGRAM_ERROR, False)
-    assert made.runs.count() == 1
+    submission.refresh_from_db()
+    assert (submission.status, submission.reason, submission.is_charged) == (State.FAILED, Reason.PROGRAM_ERROR, False)
+    assert submission.runs.count() == 1
     assert used(site, phase) == 0
     assert site.claim_nothing()
 
@@ -109,11 +114,16 @@ def test_what_fails_its_smoke_run_goes_no_further_and_is_free(site: Scenario, ph
 def test_a_smoke_run_alone_costs_nothing_and_ends_there(site: Scenario, phase: Phase) -> None:
     Phase.objects.filter(pk=phase.pk).update(max_submissions_per_day=0)
     phase.refresh_from_db()
-    made = smoke_alone(site, phase)
+    submission = smoke_alone(site, phase)
     answer(site, PASSED)
-    made.refresh_from_db()
-    assert (made.status, made.is_charged, made.may_rank, made.runs.count()) == (State.FINISHED, False, False, 1)
-    assert not Score.objects.filter(submission=made).exists()
+    submission.refresh_from_db()
+    assert (submission.status, submission.is_charged, submission.may_rank, submission.runs.count()) == (
+        State.FINISHED,
+        False,
+        False,
+        1,
+    )
+    assert not Score.objects.filter(submission=submission).exists()
     with pytest.raises(QuotaUsed):
         code(site)
 
@@ -170,22 +180,22 @@ def test_what_failed_by_our_fault_takes_none_of_them(site: Scenario, phase: Phas
 
 
 def test_a_cancelled_submission_goes_no_further_than_its_smoke_run(site: Scenario, phase: Phase) -> None:
-    made = code(site)
+    submission = code(site)
     run = site.claim()
-    submission_cancel(submission=made, actor="user:a", now=site.now)
+    submission_cancel(submission=submission, actor="user:a", now=site.now)
     reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
-    made.refresh_from_db()
-    assert (made.status, made.is_charged, made.runs.count()) == (State.CANCELLED, False, 1)
+    submission.refresh_from_db()
+    assert (submission.status, submission.is_charged, submission.runs.count()) == (State.CANCELLED, False, 1)
 
 
 def test_an_organizer_runs_again_what_failed_there(site: Scenario, phase: Phase) -> None:
-    made = code(site)
+    submission = code(site)
     answer(site, CRASHED)
-    submission_rerun(submission=made, actor="user:o", now=site.now)
+    submission_rerun(submission=submission, actor="user:o", now=site.now)
     answer(site, PASSED)
     answer(site, PASSED)
-    made.refresh_from_db()
-    assert (made.status, made.runs.count(), made.is_charged) == (State.FINISHED, 2, True)
+    submission.refresh_from_db()
+    assert (submission.status, submission.runs.count(), submission.is_charged) == (State.FINISHED, 2, True)
 
 
 def test_five_minutes_are_the_limit_and_the_phase_may_give_less(site: Scenario, phase: Phase) -> None:
@@ -220,9 +230,9 @@ def test_a_task_is_no_smoke_run_unless_its_organizers_say_that_nothing_is_hidden
 def test_nor_with_a_file_that_another_task_keeps_hidden(site: Scenario, phase: Phase, part: str) -> None:
     smoke = phase.smoke_task
     assert smoke is not None
-    kept: StoredFile = getattr(site.sealed.tasks.get(), part).file
+    file: StoredFile = getattr(site.sealed.tasks.get(), part).file
     hidden = resource(site.organizer, getattr(smoke, part).kind, b"x")
-    hidden.file = kept  # the same bytes under another name
+    hidden.file = file  # the same bytes under another name
     hidden.save()
     setattr(smoke, part, hidden)
     smoke.save()
@@ -234,12 +244,12 @@ def test_nor_with_a_file_that_another_task_keeps_hidden(site: Scenario, phase: P
 
 
 def test_a_smoke_run_whose_task_became_hidden_meanwhile_is_not_handed_out(site: Scenario, phase: Phase) -> None:
-    made = code(site)
+    submission = code(site)
     Task.objects.filter(pk=phase.smoke_task_id or 0).update(is_public_split=False)
     assert site.claim_nothing()
-    run = made.runs.get()
-    made.refresh_from_db()
-    assert (run.state, run.reason, run.code, made.is_charged) == ("failed", "setup_error", TASK_HIDDEN, False)
+    run = submission.runs.get()
+    submission.refresh_from_db()
+    assert (run.state, run.reason, run.code, submission.is_charged) == ("failed", "setup_error", TASK_HIDDEN, False)
 
 
 def test_a_public_split_that_phases_run_first_stays_public(site: Scenario, phase: Phase) -> None:
@@ -258,47 +268,47 @@ def sealed(site: Scenario) -> Phase:
     return with_smoke_run(site, site.sealed)
 
 
-def seen(who: User, made: Submission) -> dict[str, str]:
+def seen(who: User, submission: Submission) -> dict[str, str]:
     client = Client()
     client.force_login(who)
-    said = client.get(f"/api/v1/submissions/{made.pk}/logs/").json()
+    logs = client.get(f"/api/v1/submissions/{submission.pk}/logs/").json()
     return {
-        f"{'smoke' if Run.objects.get(pk=one['run']).is_smoke else 'hidden'} {one['stream']}": one["text"]
-        for one in said
+        f"{'smoke' if Run.objects.get(pk=log['run']).is_smoke else 'hidden'} {log['stream']}": log["text"]
+        for log in logs
     }
 
 
 def test_the_team_reads_the_whole_log_of_a_smoke_run_while_scores_are_sealed(site: Scenario, sealed: Phase) -> None:
     """A control: of the run on the hidden data it reads nothing but what the platform says."""
     Phase.objects.filter(pk=sealed.pk).update(hide_output=True)
-    made = code(site, phase=sealed)
+    submission = code(site, phase=sealed)
     for text in ("of the mini split", "of the hidden data"):
         run = site.claim()
         append_logs(
             run, [LogPiece(stream=stream, seq=0, text=text) for stream in (LogStream.INGESTION, LogStream.SCORING)]
         )
         reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
-    assert {what: text for what, text in seen(site.member(), made).items() if text} == {
+    assert {what: text for what, text in seen(site.member(), submission).items() if text} == {
         "smoke ingestion": "of the mini split", "smoke scoring": "of the mini split",
     }  # fmt: skip
 
 
 def test_a_sealed_phase_says_in_full_why_a_smoke_run_failed(site: Scenario, sealed: Phase) -> None:
-    made = code(site, phase=sealed)
-    said = {"outcome": "failed", "reason": "output_invalid", "code": "wrong_rows", "detail": "Row 3 is missing."}
-    answer(site, said)
-    assert made.runs.get().detail == said["detail"]
+    submission = code(site, phase=sealed)
+    body = {"outcome": "failed", "reason": "output_invalid", "code": "wrong_rows", "detail": "Row 3 is missing."}
+    answer(site, body)
+    assert submission.runs.get().detail == body["detail"]
     page = Client()
     page.force_login(site.member())
-    assert said["detail"] in page.get(f"/submissions/{made.pk}/").content.decode()
+    assert body["detail"] in page.get(f"/submissions/{submission.pk}/").content.decode()
 
 
 def test_teams_download_the_mini_split_with_its_labels_and_no_hidden_file(site: Scenario, sealed: Phase) -> None:
     client = Client()
     client.force_login(site.member())
     files = client.get(f"/api/v1/competitions/{site.competition.slug}/files/").json()
-    assert {one["name"] for one in files} >= {"smoke-input_data", "smoke-reference_data", "smoke-scoring_program"}
-    assert not {one["sha256"] for one in files} & hidden_files(site)
+    assert {file["name"] for file in files} >= {"smoke-input_data", "smoke-reference_data", "smoke-scoring_program"}
+    assert not {file["sha256"] for file in files} & hidden_files(site)
     Task.objects.filter(pk=sealed.smoke_task_id or 0).update(is_public_split=False)
     address = f"/api/v1/competitions/{site.competition.slug}/phases/{sealed.slug}/files/smoke-reference_data/"
     assert client.get(address).status_code == 404
@@ -321,11 +331,11 @@ def test_the_form_offers_a_smoke_run_where_the_phase_has_one(site: Scenario, pha
     assert 'name="smoke"' in client.get(f"{address}?phase={phase.slug}").content.decode()
     assert 'name="smoke"' not in client.get(f"{address}?phase={site.sealed.slug}").content.decode()
     upload = site.upload(zip_of(CODE), "code.zip")
-    said = {"phase": phase.slug, "kind": "code", "upload": str(upload.key), "smoke": "on"}
-    assert client.post(f"/competitions/{site.competition.slug}/submit/", said).status_code == 302
-    made = Submission.objects.get()
-    assert made.is_smoke
-    shown = client.get(f"/submissions/{made.pk}/").content.decode()
+    form = {"phase": phase.slug, "kind": "code", "upload": str(upload.key), "smoke": "on"}
+    assert client.post(f"/competitions/{site.competition.slug}/submit/", form).status_code == 302
+    submission = Submission.objects.get()
+    assert submission.is_smoke
+    shown = client.get(f"/submissions/{submission.pk}/").content.decode()
     assert "Smoke run: Mini split" in shown
 
 
@@ -333,23 +343,27 @@ def test_the_api_takes_and_tells_smoke_runs(site: Scenario, phase: Phase) -> Non
     client = Client()
     client.force_login(site.member())
     upload = site.upload(zip_of(CODE), "code.zip")
-    said = {"phase": phase.pk, "kind": "code", "upload": str(upload.key), "smoke": True}
-    made = client.post("/api/v1/submissions/", said, content_type="application/json").json()
-    assert (made["is_smoke"], made["is_charged"], [run["is_smoke"] for run in made["runs"]]) == (True, False, [True])
+    body = {"phase": phase.pk, "kind": "code", "upload": str(upload.key), "smoke": True}
+    submission = client.post("/api/v1/submissions/", body, content_type="application/json").json()
+    assert (submission["is_smoke"], submission["is_charged"], [run["is_smoke"] for run in submission["runs"]]) == (
+        True,
+        False,
+        [True],
+    )
     answer(site, PASSED)
-    assert client.get(f"/api/v1/submissions/{made['id']}/").json()["runs"][0]["smoke_scores"] == {"mae": 0.9}
-    assert "0.9000" in client.get(f"/submissions/{made['id']}/").content.decode()
+    assert client.get(f"/api/v1/submissions/{submission['id']}/").json()["runs"][0]["smoke_scores"] == {"mae": 0.9}
+    assert "0.9000" in client.get(f"/submissions/{submission['id']}/").content.decode()
     phases = client.get(f"/api/v1/competitions/{site.competition.slug}/").json()["phases"]
-    assert [one["has_smoke_run"] for one in phases] == [True, False]
+    assert [row["has_smoke_run"] for row in phases] == [True, False]
 
 
 def test_scores_on_hidden_data_are_never_told_as_those_of_a_smoke_run(site: Scenario, sealed: Phase) -> None:
-    made = code(site, phase=sealed)
+    submission = code(site, phase=sealed)
     for value in (0.9, 0.123456):
         answer(site, {"outcome": "finished", "scores": {"mae": value}})
     client = Client()
     client.force_login(site.member())
-    for address in (f"/api/v1/submissions/{made.pk}/", "/api/v1/submissions/", f"/submissions/{made.pk}/"):
+    for address in (f"/api/v1/submissions/{submission.pk}/", "/api/v1/submissions/", f"/submissions/{submission.pk}/"):
         shown = client.get(address).content.decode()
         assert "0.9" in shown
         assert "0.1234" not in shown

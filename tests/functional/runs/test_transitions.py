@@ -218,11 +218,11 @@ def test_what_an_end_costs_a_team(site: Scenario, end: dict[str, Any], is_charge
     assert ended_as(site, waiting(site), **end) is is_charged
 
 
-@pytest.mark.parametrize("made", ["rerun_of", "migrated_from", "is_verification"])
-def test_what_no_team_sent_in_costs_nothing(site: Scenario, made: str) -> None:
+@pytest.mark.parametrize("field", ["rerun_of", "migrated_from", "is_verification"])
+def test_what_no_team_sent_in_costs_nothing(site: Scenario, field: str) -> None:
     run = waiting(site)
     other = site.submit(team=site.join(), at=site.now + timedelta(minutes=1))
-    Submission.objects.filter(pk=run.submission_id).update(**{made: True if made == "is_verification" else other})
+    Submission.objects.filter(pk=run.submission_id).update(**{field: True if field == "is_verification" else other})
     assert not ended_as(site, run, State.FINISHED)
 
 

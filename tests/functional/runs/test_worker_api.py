@@ -149,11 +149,11 @@ def test_an_output_counts_when_it_has_the_digest_that_is_announced(worker: Worke
     refused = worker.put("predictions.zip", b"PK", digest="0" * 64)
     assert (refused.status_code, refused.json()["code"]) == (422, "digest_mismatch")
     assert worker.put("other.zip", b"PK").status_code == 422
-    kept = worker.put("predictions.zip", b"PK").json()
-    outputs = {"predictions.zip": {"sha256": kept["sha256"]}}
+    output = worker.put("predictions.zip", b"PK").json()
+    outputs = {"predictions.zip": {"sha256": output["sha256"]}}
     assert worker.call("complete", FINISHED | {"outputs": outputs}).json() == {"state": "finished"}
     assert worker.put("predictions.zip", b"later").status_code == 409
-    assert RunOutput.objects.get().file_id == kept["sha256"]
+    assert RunOutput.objects.get().file_id == output["sha256"]
 
 
 def test_a_file_is_served_while_its_lease_lives(worker: Worker) -> None:
@@ -223,17 +223,17 @@ def test_deep_json_odd_digits_and_unprintable_texts_never_break_the_site(worker:
     slug = site.competition.slug
     assert client.get(f"{reverse('web:submissions', args=[slug])}?before=²").status_code == 200
     assert client.post(reverse("web:join", args=[slug]), {"rules_version": "²"}).status_code == 422
-    made = site.submit(key="k\u0000\ud800")
-    assert made.idempotency_key == "k  "
+    submission = site.submit(key="k\u0000\ud800")
+    assert submission.idempotency_key == "k  "
 
 
 def test_a_person_with_the_longest_name_can_cancel(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     user = site.member()
     user.username = "n" * 150
     user.save()
     _, secret = token_create(user=user, name="t", scopes=["submit"], expires_at=site.now.replace(year=2031))
-    url = reverse("api:submission-cancel", args=[made.pk])
+    url = reverse("api:submission-cancel", args=[submission.pk])
     assert Client().post(url, headers={"Authorization": f"Bearer {secret}"}).json()["status"] == "cancelled"
 
 
@@ -251,15 +251,15 @@ def test_an_answer_of_an_old_attempt_is_refused_on_every_call_and_changes_nothin
 
 def test_faults_of_slots_are_kept_as_far_as_they_can_be_shown(worker: Worker) -> None:
     row = ComputeWorker.objects.get()
-    for said, kept in (
+    for slot_faults, expected in (
         ("nonsense", []),
         ([{"slot": 0, "detail": "a\0b" + "x" * 1000}], [{"slot": 0, "detail": "a b" + "x" * 497}]),
         ([], []),
     ):
-        body = {"worker_id": str(row.key), "free_slots": 0, "slot_faults": said}
+        body = {"worker_id": str(row.key), "free_slots": 0, "slot_faults": slot_faults}
         assert worker.call("claim", body).status_code == 204
         row.refresh_from_db()
-        assert row.slot_faults == kept
+        assert row.slot_faults == expected
 
 
 def test_an_output_larger_than_the_phase_allows_is_refused_while_it_arrives(worker: Worker) -> None:
@@ -279,8 +279,8 @@ def test_a_run_that_was_deleted_meanwhile_is_a_lost_lease_for_its_worker(worker:
 
 def test_a_claim_says_which_images_are_on_the_host(worker: Worker) -> None:
     row = ComputeWorker.objects.get()
-    for said, kept in ((["podium/runtime:1"], ["podium/runtime:1"]), ([], []), (None, None)):
-        assert worker.call("claim", {"worker_id": str(row.key), "free_slots": 0, "images": said}).status_code == 204
+    for images, expected in ((["podium/runtime:1"], ["podium/runtime:1"]), ([], []), (None, None)):
+        assert worker.call("claim", {"worker_id": str(row.key), "free_slots": 0, "images": images}).status_code == 204
         row.refresh_from_db()
-        assert row.images == kept
+        assert row.images == expected
     assert worker.call("claim", {"worker_id": str(row.key), "free_slots": 0}).status_code == 204

@@ -26,12 +26,12 @@ def test_a_late_submission_runs_and_is_scored_and_never_ranked(
     Phase.objects.filter(pk=site.phase.pk).update(accepts_late=True, closes_at=site.now + timedelta(days=1))
     site.phase.refresh_from_db()
     assert site.phase.closes_at is not None
-    made = site.score(site.submit(at=site.phase.closes_at - before), 0.1)
-    assert (made.status, made.is_late) == (State.FINISHED, is_late)
+    submission = site.score(site.submit(at=site.phase.closes_at - before), 0.1)
+    assert (submission.status, submission.is_late) == (State.FINISHED, is_late)
     board: Leaderboard = site.phase.leaderboard
-    assert made.scores.get().values == {"mae": 0.1}
+    assert submission.scores.get().values == {"mae": 0.1}
     assert board.entries.exists() is not is_late
-    row = client_of(site.member()).get(reverse("web:submission-row", args=[made.pk])).content.decode()
+    row = client_of(site.member()).get(reverse("web:submission-row", args=[submission.pk])).content.decode()
     assert ("late, not ranked" in row) is is_late
     assert "0.1000" in row
 
@@ -68,7 +68,7 @@ def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved
         "max_submissions": ["1"],
         "time_limit_s": ["60"],
     }
-    said = change(site, **changed)
+    page = change(site, **changed)
     for sentence in (
         "Nothing is saved yet",
         "Its end moves from 2030-05-31 12:00 UTC to 2030-05-02 00:00 UTC",
@@ -76,7 +76,7 @@ def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved
         "1 team used 1 or more in total",
         "1 run not finished yet would start under the new budget",
     ):
-        assert sentence in said
+        assert sentence in page
     site.phase.refresh_from_db()
     assert (site.phase.time_limit_s, site.phase.max_submissions) == (600, 100)
     assert change(site, **changed, impact_read=["on"]) == ""
@@ -86,9 +86,9 @@ def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved
 
 def test_what_a_preset_changes_is_said_before_it_is_saved(site: Scenario) -> None:
     site.submit()
-    said = change(site, preset=["pcqm4mv2-test-dev"], memory_bytes=["1"])
-    assert "Nothing is saved yet" in said
-    assert "1 run not finished yet would start under the new budget" in said
+    page = change(site, preset=["pcqm4mv2-test-dev"], memory_bytes=["1"])
+    assert "Nothing is saved yet" in page
+    assert "1 run not finished yet would start under the new budget" in page
     site.phase.refresh_from_db()
     assert site.phase.time_limit_s == 600
     assert change(site, preset=["pcqm4mv2-test-dev"], impact_read=["on"]) == ""
@@ -110,8 +110,10 @@ def final_board(site: Scenario) -> Leaderboard:
 
 def test_a_sealed_board_with_scores_is_not_opened_by_a_form(site: Scenario) -> None:
     final = final_board(site)
-    made = site.score(site.submit(), 0.5)
-    final.scores.create(submission=made, team=made.team, values={"private": 1.0}, rank_value=1.0, received_at=site.now)
+    submission = site.score(site.submit(), 0.5)
+    final.scores.create(
+        submission=submission, team=submission.team, values={"private": 1.0}, rank_value=1.0, received_at=site.now
+    )
     url = reverse("admin:catalog_leaderboard_change", args=[final.pk])
     answer = save_form(client_of(site.organizer), url, visibility=["phase"])
     assert "use the action Reveal" in answer.content.decode()
@@ -176,9 +178,9 @@ def test_every_smaller_promise_to_teams_is_said_before_it_is_saved(
     site.submit()
     site.submit()
     with time_machine.travel(site.now, tick=False):
-        said = change(site, **changed)
+        page = change(site, **changed)
     for sentence in ("Nothing is saved yet", *sentences):
-        assert sentence in said
+        assert sentence in page
 
 
 def test_a_larger_quota_is_saved_at_once(site: Scenario) -> None:

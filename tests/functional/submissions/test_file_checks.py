@@ -67,29 +67,29 @@ def test_a_request_reads_headers_alone_and_the_runs_are_queued_when_the_check_ha
     content = zip_of(CODE)
     with monkeypatch.context() as patched:
         patched.setattr(zipfile.ZipFile, "open", unpacked)
-        made = sent(site, content)
-    assert made.status == State.CHECKING
-    assert [run.state for run in made.runs.all()] == [State.CHECKING]
+        submission = sent(site, content)
+    assert submission.status == State.CHECKING
+    assert [run.state for run in submission.runs.all()] == [State.CHECKING]
     assert site.claim_nothing()
     assert unscored(site.phase) == 1
     assert run_background(at=site.now) == 1
-    assert [run.state for run in fresh(made).runs.all()] == [State.QUEUED]
-    assert fresh(made).checked_at == site.now
-    event = RunEvent.objects.get(run__submission=made)
+    assert [run.state for run in fresh(submission).runs.all()] == [State.QUEUED]
+    assert fresh(submission).checked_at == site.now
+    event = RunEvent.objects.get(run__submission=submission)
     assert (event.source, event.target, event.actor) == (State.CHECKING, State.QUEUED, "check")
 
 
 def test_a_damaged_file_is_refused_with_its_fault_on_page_and_api_and_costs_no_quota(site: Scenario) -> None:
-    made = sent(site, damaged())
+    submission = sent(site, damaged())
     client = client_of(site.member())
-    page = client.get(reverse("web:submission", args=[made.pk])).content.decode()
+    page = client.get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert "The file is being checked" in page
     run_background()
-    refused = fresh(made)
+    refused = fresh(submission)
     assert (refused.status, refused.reason, refused.is_charged) == (State.FAILED, Reason.FILE_INVALID, False)
     assert [limit.left for limit in allowances(team_id=site.team.pk, phase=site.phase, now=site.now)] == [5, 100]
-    page = client.get(reverse("web:submission", args=[made.pk])).content.decode()
-    answer = client.get(f"/api/v1/submissions/{made.pk}/").json()
+    page = client.get(reverse("web:submission", args=[submission.pk])).content.decode()
+    answer = client.get(f"/api/v1/submissions/{submission.pk}/").json()
     for text in (page, answer["runs"][0]["detail"]):
         assert "is damaged" in text
         assert "weights.bin" in text
@@ -98,20 +98,24 @@ def test_a_damaged_file_is_refused_with_its_fault_on_page_and_api_and_costs_no_q
 
 @pytest.mark.parametrize(("value", "code"), [("nan", "nan"), ("inf", "infinite")])
 def test_values_of_predictions_are_read_in_the_background(site: Scenario, value: str, code: str) -> None:
-    made = site.submit(content=prediction_bytes(value=float(value)))
-    assert (made.status, made.reason, made.runs.get().code) == (State.FAILED, Reason.FILE_INVALID, code)
+    submission = site.submit(content=prediction_bytes(value=float(value)))
+    assert (submission.status, submission.reason, submission.runs.get().code) == (
+        State.FAILED,
+        Reason.FILE_INVALID,
+        code,
+    )
 
 
 def test_a_check_is_cancelled_and_its_verdict_comes_too_late(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = sent(site)
+    submission = sent(site)
 
     def cancelled_meanwhile(check: FileCheck, claim_id: Any) -> checks.Verdict:
-        submission_cancel(submission=made, actor="user:me", now=site.now)
+        submission_cancel(submission=submission, actor="user:me", now=site.now)
         return checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="late")
 
     monkeypatch.setattr(checks, "_verdict", cancelled_meanwhile)
     run_background()
-    assert (fresh(made).status, fresh(made).is_charged) == (State.CANCELLED, False)
+    assert (fresh(submission).status, fresh(submission).is_charged) == (State.CANCELLED, False)
     assert FileCheck.objects.get().outcome == FileCheck.Outcome.CANCELLED
     assert run_background() == 0
 
@@ -119,10 +123,10 @@ def test_a_check_is_cancelled_and_its_verdict_comes_too_late(site: Scenario, mon
 def test_what_a_killed_process_had_claimed_is_sent_again_and_done_by_another(
     site: Scenario, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = sent(site)
+    submission = sent(site)
     messages: list[int] = []
     monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.append(args[1]))
-    pk = made.file_check.pk
+    pk = submission.file_check.pk
     assert jobs.resend(now=site.now) == 1, "its message was lost"
     assert checks._claim(pk, now=site.now) is not None, "and the process that took it is killed"
     assert jobs.resend(now=site.now + timedelta(seconds=settings.BACKGROUND_LEASE_S - 1)) == 0
@@ -131,7 +135,7 @@ def test_what_a_killed_process_had_claimed_is_sent_again_and_done_by_another(
         assert jobs.resend(now=later) == 1
         assert messages == [pk, pk]
         run_background()
-    assert fresh(made).status == State.QUEUED
+    assert fresh(submission).status == State.QUEUED
 
 
 def test_a_submission_stands_whatever_becomes_of_its_message(
@@ -145,34 +149,34 @@ def test_a_submission_stands_whatever_becomes_of_its_message(
 
     monkeypatch.setattr(app, "send_task", broken)
     with django_capture_on_commit_callbacks(execute=True):
-        made = sent(site)
+        submission = sent(site)
     assert "a fault of a kind that nobody thought of" in caplog.text
     messages: list[int] = []
     monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.append(args[1]))
     assert jobs.resend(now=site.now + timedelta(minutes=10)) == 1
-    assert messages == [made.file_check.pk]
+    assert messages == [submission.file_check.pk]
 
 
 def test_a_check_that_kills_its_process_again_and_again_is_given_up_as_our_fault(site: Scenario, settings: Any) -> None:
-    made = sent(site)
+    submission = sent(site)
     for number in range(settings.BACKGROUND_ATTEMPTS):
         at = site.now + timedelta(seconds=number * settings.BACKGROUND_LEASE_S)
-        assert checks._claim(made.file_check.pk, now=at) is not None
+        assert checks._claim(submission.file_check.pk, now=at) is not None
     run_background(at=site.now + timedelta(hours=1))
-    assert (fresh(made).status, fresh(made).reason) == (State.FAILED, Reason.INFRASTRUCTURE)
-    submission_rerun(submission=fresh(made), actor="admin:root", now=site.now)
-    assert fresh(made).status == State.CHECKING, "it was never found right"
+    assert (fresh(submission).status, fresh(submission).reason) == (State.FAILED, Reason.INFRASTRUCTURE)
+    submission_rerun(submission=fresh(submission), actor="admin:root", now=site.now)
+    assert fresh(submission).status == State.CHECKING, "it was never found right"
     run_background()
-    assert fresh(made).status == State.QUEUED
+    assert fresh(submission).status == State.QUEUED
 
 
 def test_two_processes_never_read_one_file_and_a_claim_that_ran_out_decides_nothing(site: Scenario) -> None:
-    made = sent(site)
-    first = checks._claim(made.file_check.pk, now=site.now)
+    submission = sent(site)
+    first = checks._claim(submission.file_check.pk, now=site.now)
     assert first is not None
-    assert checks._claim(made.file_check.pk, now=site.now) is None
+    assert checks._claim(submission.file_check.pk, now=site.now) is None
     later = site.now + timedelta(minutes=1)
-    second = checks._claim(made.file_check.pk, now=later)
+    second = checks._claim(submission.file_check.pk, now=later)
     assert second is not None
     refused = checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="x", detail="late")
     assert not checks._decide(*first, refused, now=later)
@@ -192,11 +196,11 @@ def test_a_team_s_files_take_turns_and_hold_up_nobody_else(site: Scenario) -> No
 
 def test_refused_files_are_counted_by_team_and_day(site: Scenario, settings: Any) -> None:
     settings.REFUSED_FILES_PER_DAY = 2
-    made = [sent(site, damaged()) for _ in range(3)]
+    submissions = [sent(site, damaged()) for _ in range(3)]
     run_background()
     codes = [run.code for run in Run.objects.order_by("submission_id")]
     assert codes == ["zip_crc_error", "zip_crc_error", "too_many_refused_files"]
-    assert all(fresh(one).reason == Reason.FILE_INVALID for one in made)
+    assert all(fresh(submission).reason == Reason.FILE_INVALID for submission in submissions)
     with pytest.raises(TooManyRefusedFiles, match=r"2 files today .* until 2030-05-02 00:00 UTC"):
         sent(site)
     assert sent(site, team=site.join("Other")).status == State.CHECKING
@@ -220,9 +224,9 @@ def test_metadata_that_stands_for_gigabytes_is_no_command_and_costs_nothing(site
     site.phase.tasks.update(ingestion_program=None)
     site.phase.refresh_from_db()
     began = time.process_time()
-    made = site.submit(content=zip_of({"metadata.yaml": f"command: x\n{nested}\n"}), name="x.zip")
+    submission = site.submit(content=zip_of({"metadata.yaml": f"command: x\n{nested}\n"}), name="x.zip")
     assert time.process_time() - began < 5
-    assert (made.kind, made.program) == (Kind.PREDICTION, "metadata")
+    assert (submission.kind, submission.program) == (Kind.PREDICTION, "metadata")
 
 
 def test_a_directory_of_a_hundred_thousand_members_is_left_to_the_background(site: Scenario) -> None:
@@ -233,10 +237,10 @@ def test_a_directory_of_a_hundred_thousand_members_is_left_to_the_background(sit
     content = packed.getvalue()
     upload = site.upload(content, "code.zip")
     began = time.process_time()
-    made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
+    submission = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
     assert time.process_time() - began < 1.0
     run_background()
-    assert made.runs.get().code == "zip_too_many_files"
+    assert submission.runs.get().code == "zip_too_many_files"
 
 
 def spin() -> None:

@@ -25,11 +25,11 @@ def test_an_accepted_submission_is_queued_once_per_task_and_rings_after_the_comm
     site: Scenario, wakeups: list[str], django_capture_on_commit_callbacks: object
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
-        made = site.submit()
+        submission = site.submit()
         assert wakeups == []
-    assert [(run.state, run.attempt) for run in made.runs.all()] == [(State.QUEUED, 1)]
-    assert made.status == State.QUEUED
-    assert made.is_charged
+    assert [(run.state, run.attempt) for run in submission.runs.all()] == [(State.QUEUED, 1)]
+    assert submission.status == State.QUEUED
+    assert submission.is_charged
     assert wakeups == [site.queue.wakeup_queue]
 
 
@@ -92,8 +92,8 @@ def test_an_upload_that_began_in_time_counts_although_it_was_sent_in_after_the_e
     assert site.phase.closes_at is not None
     upload = site.upload(prediction_bytes(), at=site.phase.closes_at - timedelta(minutes=1))
     late = site.phase.closes_at + timedelta(minutes=10)
-    made = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=late)
-    assert made.received_at == site.phase.closes_at - timedelta(minutes=1)
+    submission = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=late)
+    assert submission.received_at == site.phase.closes_at - timedelta(minutes=1)
 
 
 def test_a_file_that_was_uploaded_in_time_cannot_be_chosen_after_the_reveal(site: Scenario) -> None:

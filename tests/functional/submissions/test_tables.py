@@ -51,14 +51,14 @@ def sent(site: Scenario, text: str | bytes, name: str = "predictions.csv") -> Su
     ids=["csv", "gzip", "zip", "json lines"],
 )
 def test_a_right_table_is_queued_as_it_is(tables: Scenario, content: str | bytes, name: str) -> None:
-    made = sent(tables, content, name)
-    assert (made.status, made.file_name) == (State.QUEUED, name)
-    mounts = plan_for(made, tables.phase.tasks.get()).stages[-1].mounts
+    submission = sent(tables, content, name)
+    assert (submission.status, submission.file_name) == (State.QUEUED, name)
+    mounts = plan_for(submission, tables.phase.tasks.get()).stages[-1].mounts
     assert [mount.unpack for mount in mounts if mount.target == RESULT] == [False]  # type: ignore[union-attr]  # a file
 
 
 @pytest.mark.parametrize(
-    ("content", "code", "said"),
+    ("content", "code", "explanation"),
     [
         ("id,price\n1,2\n", "missing_ids", "1 id is missing: 2"),
         ("id,price\n1,2\n2,x\n", "wrong_type", "'x' is no number in line 3"),
@@ -66,11 +66,18 @@ def test_a_right_table_is_queued_as_it_is(tables: Scenario, content: str | bytes
         ("id,cost\n1,-2\n2,3\n", "missing_column", "'price' is missing"),
     ],
 )
-def test_a_wrong_table_is_refused_before_it_is_queued(tables: Scenario, content: str, code: str, said: str) -> None:
-    made = sent(tables, content)
-    run = made.runs.get()
-    assert (made.status, made.reason, made.is_charged, run.code) == (State.FAILED, Reason.FILE_INVALID, False, code)
-    assert said in run.detail
+def test_a_wrong_table_is_refused_before_it_is_queued(
+    tables: Scenario, content: str, code: str, explanation: str
+) -> None:
+    submission = sent(tables, content)
+    run = submission.runs.get()
+    assert (submission.status, submission.reason, submission.is_charged, run.code) == (
+        State.FAILED,
+        Reason.FILE_INVALID,
+        False,
+        code,
+    )
+    assert explanation in run.detail
 
 
 @pytest.mark.parametrize(
@@ -92,9 +99,9 @@ def test_what_a_request_can_see_is_refused_at_once(
 
 def test_a_damaged_sample_submission_is_the_organizers_fault(tables: Scenario) -> None:
     Resource.objects.update(file_name="sample.parquet")
-    made = sent(tables, RIGHT)
-    assert (made.status, made.reason, made.is_charged) == (State.FAILED, Reason.SETUP_ERROR, False)
-    assert made.runs.get().code == "bad_reference"
+    submission = sent(tables, RIGHT)
+    assert (submission.status, submission.reason, submission.is_charged) == (State.FAILED, Reason.SETUP_ERROR, False)
+    assert submission.runs.get().code == "bad_reference"
 
 
 def test_without_a_sample_any_ids_are_taken(tables: Scenario) -> None:
@@ -134,7 +141,13 @@ def test_tables_of_a_winner_are_compared_by_id() -> None:
     schema = {"table": {"id_column": "id", "columns": [{"name": "price"}, {"name": "kind", "type": "text"}]}}
     sent = predictions_of(store_bytes(b"id,price,kind\n1,1.5,a\n2,2.5,b\n"), "predictions.csv", schema)
     output = zip_of({"run.log": "done", "submission.csv": "id,price,kind\n2,2.5,b\n1,2.0,a\n"})
-    made = predictions_of(store_bytes(output), "predictions.zip", schema)
-    assert compare(made, sent).as_dict() == {"rows": 2, "equal_share": 0.5, "mae": 0.25, "largest": 0.5, "notes": []}
+    reproduction = predictions_of(store_bytes(output), "predictions.zip", schema)
+    assert compare(reproduction, sent).as_dict() == {
+        "rows": 2,
+        "equal_share": 0.5,
+        "mae": 0.25,
+        "largest": 0.5,
+        "notes": [],
+    }
     with pytest.raises(CannotCompare, match="left no table"):
         predictions_of(store_bytes(zip_of({"run.log": "done"})), "predictions.zip", schema)

@@ -57,9 +57,9 @@ def test_what_was_begun_in_time_counts_when_it_is_submitted_within_the_grace(
     end = end_of(site.phase)
     upload = completed(announced(site, site.phase, at=end - SECOND), at=end + after_the_end)
     if counts:
-        made = submitted(site, site.phase, upload, at=end + after_the_end)
-        assert not made.is_late
-        assert made.received_at < end
+        submission = submitted(site, site.phase, upload, at=end + after_the_end)
+        assert not submission.is_late
+        assert submission.received_at < end
     else:
         with pytest.raises(PhaseClosed, match="at most 15 minutes after"):
             submitted(site, site.phase, upload, at=end + after_the_end)
@@ -119,8 +119,8 @@ def test_an_upload_of_yesterday_is_no_submission_of_yesterday(site: Scenario) ->
     site.team.memberships.update(joined_at=midnight - timedelta(days=2))
     Phase.objects.filter(pk=site.phase.pk).update(max_submissions_per_day=1)
     upload = completed(announced(site, site.phase, at=midnight - 6 * 60 * MINUTE), at=midnight)
-    made = submitted(site, site.phase, upload, at=site.now)
-    assert made.received_at == site.now - 15 * MINUTE
+    submission = submitted(site, site.phase, upload, at=site.now)
+    assert submission.received_at == site.now - 15 * MINUTE
     (today, *_) = allowances(team_id=site.team.pk, phase=site.phase, now=site.now)
     assert today.left == 0
 
@@ -140,11 +140,11 @@ def test_final_submissions_are_not_chosen_once_the_scores_are_known(site: Scenar
     Leaderboard.objects.filter(pk=board.pk).update(
         rule="selected", selection_closes_at=end_of(site.sealed) + 60 * MINUTE
     )
-    made = site.score(site.submit(phase=site.sealed), 0.5)
+    submission = site.score(site.submit(phase=site.sealed), 0.5)
     phase_reveal(phase=site.sealed, now=end_of(site.sealed) + 20 * MINUTE)
     board = Leaderboard.objects.get(pk=board.pk)
     with pytest.raises(SelectionClosed):
-        pick_add(board=board, submission=made, by=site.member(), now=end_of(site.sealed) + 30 * MINUTE)
+        pick_add(board=board, submission=submission, by=site.member(), now=end_of(site.sealed) + 30 * MINUTE)
 
 
 def test_bytes_that_come_an_hour_after_the_end_do_not_count_for_robots_either(site: Scenario) -> None:

@@ -84,16 +84,16 @@ def test_choices_that_are_truths_or_numbers_are_answered_as_such(site: Scenario)
 
 
 def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> None:
-    made = sent(asked)
-    assert made.fact_sheet == {
+    submission = sent(asked)
+    assert submission.fact_sheet == {
         "method": "GIN", "params": 61_000_000, "external": "none", "code": "https://example.org/code", "honest": True,
     }  # fmt: skip
-    (revision,) = made.fact_sheet_revisions.all()
-    assert (revision.answers, revision.changed_by) == (made.fact_sheet, asked.member())
+    (revision,) = submission.fact_sheet_revisions.all()
+    assert (revision.answers, revision.changed_by) == (submission.fact_sheet, asked.member())
 
 
 @pytest.mark.parametrize(
-    ("change", "key", "said"),
+    ("change", "key", "explanation"),
     [
         ({"method": ""}, "method", "needs an answer"),
         ({"method": 7}, "method", "must be text"),
@@ -112,9 +112,9 @@ def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> 
     ],
 )
 def test_a_wrong_answer_is_refused_by_name_and_nothing_is_made(
-    asked: Scenario, change: dict[str, Any], key: str, said: str
+    asked: Scenario, change: dict[str, Any], key: str, explanation: str
 ) -> None:
-    with pytest.raises(FactSheetInvalid, match=said) as caught:
+    with pytest.raises(FactSheetInvalid, match=explanation) as caught:
         sent(asked, ANSWERS | change)
     assert list(caught.value.extra["faults"]) == [key]
     assert not Submission.objects.exists()
@@ -135,7 +135,7 @@ def test_a_fact_sheet_that_is_no_mapping_is_refused(asked: Scenario, answers: ob
 def test_the_api_asks_and_refuses_and_keeps(asked: Scenario) -> None:
     client = client_of(asked.member())
     sheet = client.get(reverse("api:fact-sheet", args=[asked.competition.slug, asked.phase.slug])).json()
-    assert [(one["key"], one["type"], one["is_required"]) for one in sheet][:2] == [
+    assert [(question["key"], question["type"], question["is_required"]) for question in sheet][:2] == [
         ("method", "text", True),
         ("params", "number", True),
     ]
@@ -168,7 +168,8 @@ def test_a_phases_own_question_stands_for_the_one_of_the_competition(asked: Scen
     ask(asked, "method", phase=asked.sealed, is_required=False)
     ask(asked, "runtime", "number", phase=asked.sealed)
     by_phase = {
-        phase.slug: {one.key: one.is_required for one in questions_of(phase)} for phase in asked.phases.values()
+        phase.slug: {question.key: question.is_required for question in questions_of(phase)}
+        for phase in asked.phases.values()
     }
     assert by_phase["test-dev"]["method"]
     assert not by_phase["test-challenge"]["method"]
@@ -177,30 +178,30 @@ def test_a_phases_own_question_stands_for_the_one_of_the_competition(asked: Scen
 
 
 def test_the_team_edits_until_the_deadline_and_history_stays(asked: Scenario) -> None:
-    made, client = sent(asked), client_of(asked.member())
-    url = reverse("api:submission-fact-sheet", args=[made.pk])
+    submission, client = sent(asked), client_of(asked.member())
+    url = reverse("api:submission-fact-sheet", args=[submission.pk])
     changed = client.put(url, {"fact_sheet": ANSWERS | {"method": "Transformer"}}, content_type="application/json")
     assert changed.json()["fact_sheet"]["method"] == "Transformer"
-    page = client.get(reverse("web:submission-fact-sheet", args=[made.pk])).content.decode()
+    page = client.get(reverse("web:submission-fact-sheet", args=[submission.pk])).content.decode()
     assert "GIN" in page
     assert "Transformer" in page
     form = {f"answer.{key}": value for key, value in ANSWERS.items()}
-    assert client.post(reverse("web:submission-fact-sheet", args=[made.pk]), form).status_code == 302
-    assert made.fact_sheet_revisions.count() == 3
+    assert client.post(reverse("web:submission-fact-sheet", args=[submission.pk]), form).status_code == 302
+    assert submission.fact_sheet_revisions.count() == 3
     closes_at = asked.phase.closes_at
     assert closes_at is not None
-    edit: dict[str, Any] = {"submission": made, "answers": ANSWERS | {"method": "late"}, "by": asked.member()}
+    edit: dict[str, Any] = {"submission": submission, "answers": ANSWERS | {"method": "late"}, "by": asked.member()}
     with pytest.raises(FactSheetClosed, match="2030-05-31 12:00 UTC"):
         fact_sheet_edit(now=closes_at, **edit)
     assert not fact_sheet_edit(now=asked.now, **edit | {"answers": ANSWERS})
-    assert made.fact_sheet_revisions.count() == 3
+    assert submission.fact_sheet_revisions.count() == 3
 
 
 def test_only_the_team_itself_answers(asked: Scenario) -> None:
-    made = sent(asked)
+    submission = sent(asked)
     for who in (asked.organizer, asked.member(asked.join("Other"))):
         with pytest.raises(NotYourFactSheet):
-            fact_sheet_edit(submission=made, answers=ANSWERS, by=who, now=asked.now)
+            fact_sheet_edit(submission=submission, answers=ANSWERS, by=who, now=asked.now)
 
 
 def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asked: Scenario) -> None:
@@ -243,8 +244,10 @@ def test_a_board_is_sorted_by_a_number_of_the_fact_sheet(asked: Scenario) -> Non
 
 
 def test_an_edited_answer_and_a_changed_question_show_on_the_board(asked: Scenario) -> None:
-    made = asked.score(sent(asked), 0.5)
-    fact_sheet_edit(submission=made, answers=ANSWERS | {"method": "Transformer"}, by=asked.member(), now=asked.now)
+    submission = asked.score(sent(asked), 0.5)
+    fact_sheet_edit(
+        submission=submission, answers=ANSWERS | {"method": "Transformer"}, by=asked.member(), now=asked.now
+    )
     board: Leaderboard = asked.phase.leaderboard
     assert board.entries.get().values["fact:method"] == "Transformer"
     question = Question.objects.get(key="method")
@@ -272,8 +275,8 @@ def test_the_database_refuses_a_second_question_of_a_key(asked: Scenario) -> Non
 
 def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(site: Scenario) -> None:
     ask(site, "reported", "number", compared_with="mae")
-    made = site.score(sent(site, {"reported": "0.08"}), 0.0853)
-    page = client_of(site.member()).get(reverse("web:submission", args=[made.pk])).content.decode()
+    submission = site.score(sent(site, {"reported": "0.08"}), 0.0853)
+    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert "reported 0.0800, found here 0.0853, difference -0.0053" in page
     upload = site.upload(prediction_bytes(), FILE_NAME.replace("test-dev", "test-challenge"))
     sealed = submission_create(
@@ -294,14 +297,14 @@ def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: Scenario
     board.columns.all().delete()
     Column.objects.create(leaderboard=board, key="acc", title="Acc", spread_key="acc_std", is_primary=True)
     Column.objects.create(leaderboard=board, key="acc_std", title="Deviation", is_hidden=True, index=1)
-    made = site.submit()
+    submission = site.submit()
     scores = {"acc": 0.7174, "acc_std": 0.0029}
     body = {"outcome": "finished", "scores": scores}
     reports.run_complete(**lease(site.claim()), result=read_result(body, columns=list(scores)), now=site.now)
     board_rebuild(board)
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
     assert "0.7174 ± 0.0029" in page
-    own = client_of(site.member()).get(reverse("api:submission", args=[made.pk])).json()
+    own = client_of(site.member()).get(reverse("api:submission", args=[submission.pk])).json()
     assert own["scores"] == {"acc": "0.7174 ± 0.0029"}
 
 

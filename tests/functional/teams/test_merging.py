@@ -74,7 +74,7 @@ def test_the_captain_who_proposed_is_told_the_answer(site: Scenario, other: Team
     merge_decline(proposal=propose(site, other), by=other.captain, now=site.now)
     merged(site, other)
     notifications_mail(now=site.now)
-    told = [(one.to, one.subject) for one in mail.outbox if one.to == [site.team.captain.email]]
+    told = [(message.to, message.subject) for message in mail.outbox if message.to == [site.team.captain.email]]
     captain = [site.team.captain.email]
     assert told == [(captain, f"{other} does not join {site.team}"), (captain, f"{other} has joined {site.team}")]
 
@@ -98,7 +98,10 @@ def test_used_quota_adds_up(site: Scenario, other: Team) -> None:
     site.submit()
     site.submit(team=other)
     merged(site, other)
-    used = {one.period: one.used for one in allowances(team_id=site.team.pk, phase=site.phase, now=site.now)}
+    used = {
+        allowance.period: allowance.used
+        for allowance in allowances(team_id=site.team.pk, phase=site.phase, now=site.now)
+    }
     assert set(used.values()) == {2}
 
 
@@ -221,10 +224,10 @@ def test_the_way_in_the_browser(site: Scenario, other: Team) -> None:
 def test_the_way_of_a_robot(site: Scenario, other: Team) -> None:
     ours, theirs = client_of(site.member()), client_of(site.member(other))
     url = reverse("api:team-merges", args=[site.competition.slug])
-    made = ours.post(url, {"team": other.name}, content_type="application/json")
-    assert made.status_code == 201
-    assert [one["key"] for one in theirs.get(url).json()] == [made.json()["key"]]
-    done = theirs.post(reverse("api:merge-accept", args=[made.json()["key"]]))
+    response = ours.post(url, {"team": other.name}, content_type="application/json")
+    assert response.status_code == 201
+    assert [proposal["key"] for proposal in theirs.get(url).json()] == [response.json()["key"]]
+    done = theirs.post(reverse("api:merge-accept", args=[response.json()["key"]]))
     assert done.json()["state"] == "accepted"
 
 
@@ -235,8 +238,8 @@ def test_choices_of_both_teams_stay_as_far_as_the_limit_allows(site: Scenario, o
     ours = [site.score(site.submit(), value) for value in (0.5, 0.75)]
     theirs = [site.score(site.submit(team=other), value) for value in (0.25, 0.3)]
     pick_add(board=board, submission=ours[0], by=site.team.captain, now=site.now)
-    for minute, one in enumerate(theirs):
-        pick_add(board=board, submission=one, by=other.captain, now=site.now + timedelta(minutes=minute))
+    for minute, submission in enumerate(theirs):
+        pick_add(board=board, submission=submission, by=other.captain, now=site.now + timedelta(minutes=minute))
     merged(site, other)
     assert set(board.picks.values_list("submission", "team")) == {
         (ours[0].pk, site.team.pk), (theirs[0].pk, site.team.pk),

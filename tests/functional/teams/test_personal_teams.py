@@ -58,8 +58,8 @@ def test_a_name_that_is_taken_or_too_short_is_told_apart(site: Scenario) -> None
 
 def test_creating_or_renaming_it_gives_it_a_name_and_makes_it_a_team_like_others(site: Scenario) -> None:
     user = joined(site)
-    made = services.team_create(user=user, competition=site.competition, name="Orbitals", now=site.now)
-    assert (made.pk, made.name, made.is_personal) == (team_of(site, user).pk, "Orbitals", False)
+    team = services.team_create(user=user, competition=site.competition, name="Orbitals", now=site.now)
+    assert (team.pk, team.name, team.is_personal) == (team_of(site, user).pk, "Orbitals", False)
     with pytest.raises(AlreadyInTeam):
         services.team_create(user=user, competition=site.competition, name="Others", now=site.now)
 
@@ -68,8 +68,8 @@ def test_whoever_an_organizer_approves_has_one_at_once(site: Scenario) -> None:
     site.competition.registration_policy = "approval"
     site.competition.save()
     user = person()
-    made = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
-    services.registration_decide(registration=made, approve=True, by=site.organizer, now=site.now)
+    registration = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    services.registration_decide(registration=registration, approve=True, by=site.organizer, now=site.now)
     assert team_of(site, user).is_personal
 
 

@@ -49,8 +49,10 @@ def asking(site: Scenario) -> Scenario:
 
 
 def test_answers_are_kept_with_the_registration(asking: Scenario) -> None:
-    made = register(user=person(), competition=asking.competition, rules_version=1, now=asking.now, answers=ANSWERS)
-    assert made.answers == ANSWERS
+    registration = register(
+        user=person(), competition=asking.competition, rules_version=1, now=asking.now, answers=ANSWERS
+    )
+    assert registration.answers == ANSWERS
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,9 @@ def test_a_form_that_is_refused_comes_back_with_what_was_typed(asking: Scenario)
     assert 'value="A Chemist"' in page
     assert "“Where do you work?” needs an answer." in page
     assert (
-        client.post(url, {"rules_version": 1, **{f"answer.{key}": said for key, said in ANSWERS.items()}}).status_code
+        client.post(
+            url, {"rules_version": 1, **{f"answer.{key}": answer for key, answer in ANSWERS.items()}}
+        ).status_code
         == 302
     )
     assert Registration.objects.get(answers__name="A Chemist").answers == ANSWERS
@@ -109,15 +113,15 @@ def test_a_form_that_is_refused_comes_back_with_what_was_typed(asking: Scenario)
 def test_a_robot_reads_the_questions_and_answers_them(asking: Scenario) -> None:
     client = client_of(person())
     told = client.get(reverse("api:competition", args=[asking.competition.slug])).json()["registration_questions"]
-    assert [(one["key"], one["kind"], one["is_required"]) for one in told] == [
+    assert [(question["key"], question["kind"], question["is_required"]) for question in told] == [
         ("name", "text", True), ("field", "select", True), ("honour", "checkbox", True),
     ]  # fmt: skip
     url = reverse("api:registration", args=[asking.competition.slug])
     refused = client.post(url, {"rules_version": 1}, content_type="application/json")
     assert refused.status_code == 422
     assert set(refused.json()["faults"]) == set(ANSWERS)
-    made = client.post(url, {"rules_version": 1, "answers": ANSWERS}, content_type="application/json")
-    assert made.json()["answers"] == ANSWERS
+    response = client.post(url, {"rules_version": 1, "answers": ANSWERS}, content_type="application/json")
+    assert response.json()["answers"] == ANSWERS
 
 
 @pytest.mark.parametrize(
@@ -155,9 +159,9 @@ def test_registration_closes_for_new_people_alone(site: Scenario) -> None:
 def test_one_person_has_one_team_in_each_track_of_a_series(site: Scenario) -> None:
     series = Series.objects.create(slug="lsc", title="Large-scale challenge")
     track = scenario(now=site.now)
-    for one in (site, track):
-        one.competition.series = series
-        one.competition.save()
+    for track_site in (site, track):
+        track_site.competition.series = series
+        track_site.competition.save()
     user = site.member()
     assert track.join("Second track", user=user).captain == user
     page = Client().get(reverse("web:series", args=["lsc"])).content.decode()
@@ -170,8 +174,8 @@ def test_one_person_has_one_team_in_each_track_of_a_series(site: Scenario) -> No
 
 def test_an_organizer_makes_a_series_and_takes_own_competitions_in(site: Scenario, client: Client) -> None:
     client.force_login(site.organizer)
-    said = {"slug": "lsc", "title": "Large-scale challenge", "subtitle": "", "description": ""}
-    assert client.post(reverse("admin:catalog_series_add"), said).status_code == 302
+    fields = {"slug": "lsc", "title": "Large-scale challenge", "subtitle": "", "description": ""}
+    assert client.post(reverse("admin:catalog_series_add"), fields).status_code == 302
     series = Series.objects.get()
     assert series.owner == site.organizer
     foreign = Series.objects.create(slug="foreign", title="Of somebody else")

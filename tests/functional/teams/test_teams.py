@@ -30,8 +30,8 @@ def test_registration_accepts_a_version_of_the_rules(site: Scenario) -> None:
     user = person()
     with pytest.raises(refusals.RulesVersionUnknown, match="version 1 is in force"):
         services.register(user=user, competition=site.competition, rules_version=0, now=site.now)
-    made = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
-    assert (made.state, made.rules_version.number) == (Registration.State.APPROVED, 1)
+    registration = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    assert (registration.state, registration.rules_version.number) == (Registration.State.APPROVED, 1)
 
 
 def test_changed_rules_must_be_accepted_again_and_equal_text_is_no_change(site: Scenario) -> None:
@@ -48,13 +48,13 @@ def test_an_organizer_approves_or_denies_where_the_policy_says_so(site: Scenario
     Competition.objects.update(registration_policy=Competition.RegistrationPolicy.APPROVAL)
     site.competition.refresh_from_db()
     user = person()
-    made = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
+    registration = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
     with pytest.raises(refusals.RegistrationPending):
         services.team_create(user=user, competition=site.competition, name="Too early", now=site.now)
-    assert services.registration_decide(registration=made, approve=True, by=site.organizer, now=site.now)
-    assert not services.registration_decide(registration=made, approve=True, by=site.organizer, now=site.now)
+    assert services.registration_decide(registration=registration, approve=True, by=site.organizer, now=site.now)
+    assert not services.registration_decide(registration=registration, approve=True, by=site.organizer, now=site.now)
     services.team_create(user=user, competition=site.competition, name="In time", now=site.now)
-    services.registration_decide(registration=made, approve=False, by=site.organizer, now=site.now)
+    services.registration_decide(registration=registration, approve=False, by=site.organizer, now=site.now)
     with pytest.raises(refusals.RegistrationDenied):
         services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
 
@@ -155,14 +155,14 @@ def test_a_captain_hands_over_before_leaving_and_the_last_member_takes_the_empty
 
 
 def test_decisions_and_invitations_are_told_by_mail(site: Scenario, mailoutbox: list[EmailMessage]) -> None:
-    made = services.registration_of(registered(site), site.competition)
-    assert made is not None
-    services.registration_decide(registration=made, approve=False, by=site.organizer, now=site.now)
+    registration = services.registration_of(registered(site), site.competition)
+    assert registration is not None
+    services.registration_decide(registration=registration, approve=False, by=site.organizer, now=site.now)
     invited(site)
     assert mailoutbox == [], "no request mails"
     notifications_mail(now=site.now)
     denied, invitation = mailoutbox
-    assert denied.to == [made.user.email]
+    assert denied.to == [registration.user.email]
     assert "denied" in denied.subject
     assert f"/competitions/{site.competition.slug}/team/" in str(invitation.body)
 

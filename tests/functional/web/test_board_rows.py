@@ -20,8 +20,8 @@ def scored(site: Scenario, name: str, value: float, *, is_baseline: bool = False
 def details(site: Scenario) -> dict[str, RowDetails]:
     board = Leaderboard.objects.select_related("phase").get(pk=site.phase.leaderboard.pk)
     rows = board_page(board).rows
-    found = details_of(board, rows, scale_of(board, board.columns.get(), rows, baselines_of(board)))
-    return {row.entry.team.name: found[row.entry.pk] for row in rows}
+    details_by_entry = details_of(board, rows, scale_of(board, board.columns.get(), rows, baselines_of(board)))
+    return {row.entry.team.name: details_by_entry[row.entry.pk] for row in rows}
 
 
 def test_a_bar_is_full_at_the_best_score_and_never_empty() -> None:
@@ -42,10 +42,10 @@ def test_one_hopeless_score_does_not_make_all_others_look_alike(site: Scenario) 
         scored(site, f"team {number}", 0.1 + number / 100)
     scored(site, "hopeless", 900.0)
     scored(site, "constant", 0.15, is_baseline=True)
-    found = details(site)
-    assert found["team 0"].percent == 100.0
-    assert 30.0 < (found["team 5"].percent or 0) < 60.0
-    assert found["hopeless"].percent == 2.0
+    details_by_team = details(site)
+    assert details_by_team["team 0"].percent == 100.0
+    assert 30.0 < (details_by_team["team 5"].percent or 0) < 60.0
+    assert details_by_team["hopeless"].percent == 2.0
 
 
 def test_a_row_names_its_people_and_how_many_more_there_are(site: Scenario) -> None:

@@ -13,10 +13,10 @@ from tests.scenario import Scenario, resource
 
 
 def csv_of(site: Scenario, content: bytes, name: str = "sample.csv") -> Resource:
-    made = resource(site.organizer, Resource.Kind.PUBLIC_DATA, content)
-    made.file_name = name
-    made.save()
-    return made
+    csv_resource = resource(site.organizer, Resource.Kind.PUBLIC_DATA, content)
+    csv_resource.file_name = name
+    csv_resource.save()
+    return csv_resource
 
 
 def test_a_table_shows_its_first_rows_and_how_many_columns_are_left_out(site: Scenario) -> None:

@@ -42,11 +42,11 @@ def test_announcements_are_a_feed_newest_first_without_those_that_are_not_shown(
     second = Announcement.objects.create(title="Second", published_at=site.now - timedelta(days=1), **at)
     Announcement.objects.create(title="Planned", published_at=site.now + timedelta(days=1), **at)
     Announcement.objects.create(title="Withdrawn", published_at=site.now, withdrawn_at=site.now, **at)
-    found = entries(reverse("web:announcement-feed", args=[site.competition.slug]))
-    assert [said(entry, "title") for entry in found] == ["Second", "First"]
-    assert "<strong>Bold</strong>" in said(found[0], "summary")
-    assert "<script" not in said(found[0], "summary")
-    link = found[0].find("a:link", ATOM)
+    feed = entries(reverse("web:announcement-feed", args=[site.competition.slug]))
+    assert [said(entry, "title") for entry in feed] == ["Second", "First"]
+    assert "<strong>Bold</strong>" in said(feed[0], "summary")
+    assert "<script" not in said(feed[0], "summary")
+    link = feed[0].find("a:link", ATOM)
     assert link is not None
     assert link.attrib["href"].endswith(f"/competitions/{site.competition.slug}/#announcement-{second.pk}")
 
@@ -74,8 +74,8 @@ def test_a_competition_that_is_not_published_has_no_feed(site: Scenario) -> None
 
 
 def test_a_calendar_has_each_opening_and_closing_and_reminds_of_the_end(site: Scenario) -> None:
-    found = events(reverse("web:competition-calendar", args=[site.competition.slug]))
-    closing = next(event for uid, event in found.items() if uid.startswith(f"phase-{site.phase.pk}-closes@"))
+    events_by_uid = events(reverse("web:competition-calendar", args=[site.competition.slug]))
+    closing = next(event for uid, event in events_by_uid.items() if uid.startswith(f"phase-{site.phase.pk}-closes@"))
     assert closing.decoded("dtstart") == site.phase.closes_at
     assert site.phase.name in str(closing["summary"])
     assert [alarm.decoded("trigger") for alarm in closing.walk("VALARM")] == [timedelta(hours=-24)]

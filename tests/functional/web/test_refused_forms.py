@@ -34,9 +34,9 @@ def send(client: Client, page: str, url: str, **fields: Any) -> str:
 
 
 def value_of(page: str, name: str) -> str:
-    found = re.search(rf'<input [^>]*name="{name}"[^>]*>', page)
-    assert found is not None
-    value = re.search(r'value="([^"]*)"', found[0])
+    match = re.search(rf'<input [^>]*name="{name}"[^>]*>', page)
+    assert match is not None
+    value = re.search(r'value="([^"]*)"', match[0])
     return value[1] if value else ""
 
 
@@ -87,13 +87,13 @@ def test_an_upload_that_is_refused_keeps_description_and_answers(site: Scenario)
 
 
 def test_a_fact_sheet_that_is_refused_keeps_the_answers(site: Scenario) -> None:
-    made = site.submit()
+    submission = site.submit()
     Question.objects.create(competition=site.competition, key="size", title="Size", kind="number", is_required=True)
-    page = reverse("web:submission-fact-sheet", args=[made.pk])
+    page = reverse("web:submission-fact-sheet", args=[submission.pk])
     shown = send(client_of(site.member()), page, page, **{"answer.size": "many"})
     assert value_of(shown, "answer.size") == "many"
-    made.refresh_from_db()
-    assert made.fact_sheet != {"size": "many"}
+    submission.refresh_from_db()
+    assert submission.fact_sheet != {"size": "many"}
 
 
 def test_a_bundle_without_a_file_keeps_the_queue(site: Scenario) -> None:
@@ -160,7 +160,7 @@ def test_htmx_gets_a_refusal_as_a_toast_and_no_page(site: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "values", "said"),
+    ("path", "values", "explanation"),
     [
         ("submissions/", {"action": "explode", "chosen": ["1"]}, "What to do: Select a valid choice"),
         ("teams/", {"chosen": ["1"]}, "What to do: This field is required"),
@@ -173,11 +173,11 @@ def test_htmx_gets_a_refusal_as_a_toast_and_no_page(site: Scenario) -> None:
     ],
 )  # fmt: skip
 def test_what_the_workspace_does_not_offer_is_refused_by_its_field(
-    site: Scenario, path: str, values: dict[str, Any], said: str
+    site: Scenario, path: str, values: dict[str, Any], explanation: str
 ) -> None:
     answer = client_of(site.organizer).post(f"/host/competitions/{site.competition.slug}/{path}", values)
     assert answer.status_code == 422
-    assert said in answer.content.decode()
+    assert explanation in answer.content.decode()
 
 
 def test_a_bundle_for_a_queue_that_one_may_not_use_is_refused_and_not_sent_elsewhere(site: Scenario) -> None:

@@ -16,11 +16,11 @@ def three(site: Scenario) -> Scenario:
     """One that runs, one that comes and one that is over, beside the scenario's own."""
     Competition.objects.filter(pk=site.competition.pk).update(title="Molecules", host="A laboratory")
     for title, opens, closes in (("Bicycles", -2, 3), ("Rivers", 2, 5), ("Glaciers", -9, -1)):
-        made = Competition.objects.create(
+        competition = Competition.objects.create(
             slug=title.lower(), title=title, subtitle="count them", is_published=True, queue=site.queue
         )
         Phase.objects.create(
-            competition=made,
+            competition=competition,
             slug="p",
             name="p",
             opens_at=site.now + timedelta(days=opens),

@@ -21,7 +21,7 @@ def test_the_list_is_narrowed_by_a_tag_on_the_page_and_in_the_api(site: Scenario
     other = scenario()
     tags_set(competition=site.competition, names=["Graphs", "in  vitro"])
     tags_set(competition=other.competition, names=["graphs of cities"])
-    hits = [f"/competitions/{one.competition.slug}/" in page(tag="GRAPHS") for one in (site, other)]
+    hits = [f"/competitions/{candidate.competition.slug}/" in page(tag="GRAPHS") for candidate in (site, other)]
     assert hits == [True, False]
     rows = Client().get("/api/v1/competitions/", {"tag": "in vitro"}).json()["results"]
     assert [(row["slug"], row["tags"]) for row in rows] == [(site.competition.slug, ["graphs", "in vitro"])]

@@ -35,10 +35,10 @@ def test_of_sealed_scores_no_difference_is_told(site: Scenario) -> None:
 def test_a_list_that_compares_takes_no_query_more(site: Scenario, django_assert_max_num_queries: Any) -> None:
     client, url = client_of(site.member()), reverse("web:submissions", args=[site.competition.slug])
     site.score(site.submit(), 0.5)
-    with django_assert_max_num_queries(10) as one:
+    with django_assert_max_num_queries(10) as queries:
         client.get(url)
     for value in (0.25, 0.75):
         site.score(site.submit(), value)
     with django_assert_max_num_queries(10) as more:
         client.get(url)
-    assert len(more) == len(one)
+    assert len(more) == len(queries)

@@ -46,8 +46,8 @@ def announce(site: Scenario, title: str = "News") -> Announcement:
     return announcement_save(announcement=news, now=site.now)
 
 
-def types(found: list[tuple[dict[str, str], bytes]]) -> list[str]:
-    return [json.loads(body)["type"] for _, body in found]
+def types(deliveries: list[tuple[dict[str, str], bytes]]) -> list[str]:
+    return [json.loads(body)["type"] for _, body in deliveries]
 
 
 def test_teams_are_told_what_their_people_are_told_and_organizers_all_of_it(site: Scenario) -> None:
@@ -67,7 +67,7 @@ def test_teams_are_told_what_their_people_are_told_and_organizers_all_of_it(site
 def test_a_message_is_signed_and_says_no_score(site: Scenario) -> None:
     with receiver() as target:
         webhook = hook(site, target.url, site.team)
-        made = site.score(site.submit(), 0.123456)
+        submission = site.score(site.submit(), 0.123456)
         run_background()
     ((headers, body),) = target.received
     content = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
@@ -75,8 +75,8 @@ def test_a_message_is_signed_and_says_no_score(site: Scenario) -> None:
     expected = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
     assert headers["webhook-signature"] == f"v1,{expected}"
     assert headers["host"] == target.url.split("/")[2]
-    said = json.loads(body)
-    assert (said["data"]["competition"], said["data"]["url"].endswith(f"/submissions/{made.pk}/")) == (
+    payload = json.loads(body)
+    assert (payload["data"]["competition"], payload["data"]["url"].endswith(f"/submissions/{submission.pk}/")) == (
         site.competition.slug, True,
     )  # fmt: skip
     assert b"0.123" not in body

@@ -85,9 +85,9 @@ class Site:
         with zipfile.ZipFile(packed, "w") as archive:
             for path in sorted(path for path in files.rglob("*") if path.is_file() and path.suffix != ".pyc"):
                 archive.write(path, path.relative_to(files))
-        made = self.send(packed, kind)
+        submission = self.send(packed, kind)
         packed.unlink()
-        return made
+        return submission
 
     def send(self, file: Path, kind: Kind) -> Submission:
         """Submit one file under its own name."""
@@ -95,10 +95,10 @@ class Site:
         upload = upload_whole(
             user=self.user, file_name=file.name, size_bytes=len(content), chunks=[content], now=self.now
         )
-        made = submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
+        submission = submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
         run_background(at=self.now)
-        made.refresh_from_db()
-        return made
+        submission.refresh_from_db()
+        return submission
 
     def run_all(self, submission: Submission) -> list[Outcome]:
         """Every run of the submission, in containers."""
@@ -109,7 +109,9 @@ class Site:
             reports.run_complete(**lease(run), result=result, now=self.now)
             outcomes.append(outcome)
         submission.refresh_from_db()
-        assert submission.status == State.FINISHED, [one.result["detail"] or one.log for one in outcomes]
+        assert submission.status == State.FINISHED, [
+            run_outcome.result["detail"] or run_outcome.log for run_outcome in outcomes
+        ]
         return outcomes
 
     def entry(self, submission: Submission) -> Entry:
@@ -247,9 +249,9 @@ def test_templates_run_with_code_and_with_results(
     benchmark_site: Make, tmp_path: Path, template: str, submission: dict[str, str], column: str
 ) -> None:
     site = benchmark_site(from_template(template))
-    made = site.submit(files(tmp_path / "submission", submission))
-    site.run_all(made)
-    assert made.runs.get().scores == {column: 1.0}
+    stored = site.submit(files(tmp_path / "submission", submission))
+    site.run_all(stored)
+    assert stored.runs.get().scores == {column: 1.0}
 
 
 OLD = """\

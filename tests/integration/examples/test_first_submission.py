@@ -50,11 +50,11 @@ def environment(site: SmallSite, tmp_path: Path) -> Iterator[dict[str, str]]:
     bundle = build_bundle(tmp_path / "bundle", now=datetime.now(UTC), sizes=SIZES)
     bundle_import(source=bundle, owner=site.user, queue=site.queue, now=datetime.now(UTC))
     Competition.objects.filter(slug=SLUG).update(is_published=True)
-    kept = {
+    variables = {
         name: value for name, value in os.environ.items() if not name.startswith(("PODIUM_", "DJANGO_", "DATABASE"))
     }
     with background_running():
-        yield kept | {
+        yield variables | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache"),
             "PODIUM_CONFIG": str(tmp_path / "sites.json"),
         }  # fmt: skip
@@ -85,11 +85,11 @@ def test_every_command_of_the_page_works(
     assert "score on the mini split" in on_the_site
     board = next(text for line, text in printed.items() if line.startswith("podium leaderboard"))
     assert "Late Night Models" in board
-    made = Submission.objects.order_by("pk")
-    assert list(made.values_list("kind", "is_smoke", "status")) == [
+    submissions = Submission.objects.order_by("pk")
+    assert list(submissions.values_list("kind", "is_smoke", "status")) == [
         ("code", True, "finished"), ("code", False, "finished"), ("prediction", False, "finished"),
     ]  # fmt: skip
-    smoke, whole, _ = made
+    smoke, whole, _ = submissions
     assert list(Run.objects.filter(submission=smoke).values_list("is_smoke", flat=True)) == [True]
     assert sorted(Run.objects.filter(submission=whole).values_list("is_smoke", flat=True)) == [False, True]
     home_score = re.search(r"^mae\t(\S+)", at_home, re.MULTILINE)

@@ -46,7 +46,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def baselines(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Baseline, Path]]:
     folder = tmp_path_factory.mktemp("baselines")
-    return {one.name: (one, folder / one.filename) for one in build_baselines(bundle, folder)}
+    return {baseline.name: (baseline, folder / baseline.filename) for baseline in build_baselines(bundle, folder)}
 
 
 def in_container(image: str, mounts: dict[str, Path], *command: str, writable: Path | None = None) -> str:

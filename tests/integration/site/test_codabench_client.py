@@ -33,19 +33,19 @@ QUIET: dict[str, Any] = {"progress": lambda *_: None}
 @pytest.fixture
 def site() -> Scenario:
     """A competition with a page, a starting kit and open programs, whose only open phase takes what Codabench's would."""
-    made = scenario(now=timezone.now())
-    Phase.objects.filter(pk=made.sealed.pk).update(closes_at=made.now - timedelta(days=1))
-    Phase.objects.filter(pk=made.phase.pk).update(
+    site = scenario(now=timezone.now())
+    Phase.objects.filter(pk=site.sealed.pk).update(closes_at=site.now - timedelta(days=1))
+    Phase.objects.filter(pk=site.phase.pk).update(
         as_on_codabench=True, accepts_code=True, prediction_format=None,
-        starting_kit=resource(made.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here."})),
+        starting_kit=resource(site.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here."})),
     )  # fmt: skip
-    Competition.objects.filter(pk=made.competition.pk).update(make_programs_available=True)
+    Competition.objects.filter(pk=site.competition.pk).update(make_programs_available=True)
     Page.objects.create(
-        competition=made.competition, title="Overview", body="# What it is about", format=Format.MARKDOWN
+        competition=site.competition, title="Overview", body="# What it is about", format=Format.MARKDOWN
     )
-    for user in (made.member(), made.organizer):
+    for user in (site.member(), site.organizer):
         EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
-    return made
+    return site
 
 
 @pytest.fixture
@@ -61,12 +61,12 @@ def client_of(url: str, user: User) -> Any:
 def scored(site: Scenario, number: int, value: float) -> Submission:
     """The submission once a worker has scored it, with what it left."""
     site.now = timezone.now()
-    made = site.score(Submission.objects.get(pk=number), value)
-    run = made.runs.get()
+    submission = site.score(Submission.objects.get(pk=number), value)
+    run = submission.runs.get()
     RunOutput.objects.create(
         run=run, attempt=run.attempt, name="predictions.zip", file=store_bytes(zip_of({"answer.txt": "1"}))
     )
-    return made
+    return submission
 
 
 def sent(site: Scenario, client: Any, folder: Path) -> int:
@@ -103,7 +103,7 @@ def test_a_participant_submits_reads_the_score_and_downloads_everything(
     assert client.wait_for_submission(number, interval=1, timeout=60, **QUIET)["status"] == "Finished"
     results = client.results(number)
     assert (results["metrics"], results["primary"]) == ({"MAE": 0.25}, {"metric": "MAE", "score": 0.25})
-    assert [one["id"] for one in client.list_submissions(site.phase.pk)] == [number]
+    assert [submission["id"] for submission in client.list_submissions(site.phase.pk)] == [number]
     assert client.pick_submission(site.phase.pk)["id"] == number
     assert (client.download_artifact(number, "submission", tmp_path / "out") / "answer.txt").read_text() == "1"
     assert (client.download_artifact(number, "prediction", tmp_path / "out") / "answer.txt").read_text() == "1"
@@ -130,8 +130,8 @@ def test_a_service_account_runs_its_submission_again_on_a_task(site: Scenario, u
 
 def test_an_organizer_makes_a_competition_of_a_bundle(site: Scenario, url: str, tmp_path: Path) -> None:
     bundle = packed(write(tmp_path / "bundle", second()), tmp_path / "bundle.zip")
-    made = client_of(url, site.organizer).create_competition(bundle, interval=1, timeout=30, **QUIET)
-    assert Competition.objects.get(pk=made["competition_id"]).title == "Small"
+    answer = client_of(url, site.organizer).create_competition(bundle, interval=1, timeout=30, **QUIET)
+    assert Competition.objects.get(pk=answer["competition_id"]).title == "Small"
 
 
 def test_the_command_line_shows_lists_submits_and_fetches(site: Scenario, url: str, tmp_path: Path) -> None:

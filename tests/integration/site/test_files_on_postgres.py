@@ -76,5 +76,5 @@ def test_bytes_that_are_sent_again_while_they_are_removed_are_kept(
         monkeypatch.setattr(DiskStore, "delete", delete)
     remove_orphans(now=now + GRACE + timedelta(seconds=1))
     storing.join(30)
-    with open_stored(StoredFile.objects.get(pk=storing.stored.pk)) as kept:
-        assert kept.read() == CONTENT
+    with open_stored(StoredFile.objects.get(pk=storing.stored.pk)) as file:
+        assert file.read() == CONTENT

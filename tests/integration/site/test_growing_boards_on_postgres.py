@@ -33,14 +33,14 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Scenario:
     """Three algorithms that count."""
     monkeypatch.setattr(wakeups, "wake", lambda name: True)
     assert connection.vendor == "postgresql"
-    made = scenario(now=timezone.now())
-    grow(made)
-    made.join("Ben")
-    made.join("Cay")
-    for team in made.teams:
-        submit_code(made, team)
-    work(made, {("Ben", "Task test-dev"): 0.2, ("Cay", "Task test-dev"): 0.1})
-    return made
+    site = scenario(now=timezone.now())
+    grow(site)
+    site.join("Ben")
+    site.join("Cay")
+    for team in site.teams:
+        submit_code(site, team)
+    work(site, {("Ben", "Task test-dev"): 0.2, ("Cay", "Task test-dev"): 0.1})
+    return site
 
 
 def test_six_reconcilers_queue_each_cell_once(site: Scenario) -> None:
@@ -53,10 +53,10 @@ def test_six_reconcilers_queue_each_cell_once(site: Scenario) -> None:
 
 def test_the_same_cell_is_queued_once_by_eight_threads(site: Scenario) -> None:
     dataset = joined(site)
-    made = Entry.objects.get(team=site.team).score.submission
+    submission = Entry.objects.get(team=site.team).score.submission
 
     def queue(number: int) -> str:
-        return str(cells_queue(submission_id=made.pk, tasks=[dataset.task_id], now=timezone.now()))
+        return str(cells_queue(submission_id=submission.pk, tasks=[dataset.task_id], now=timezone.now()))
 
     assert at_once(8, queue) == Counter({"0": 7, "1": 1})
     assert Run.objects.filter(fills_board=True).count() == 1
@@ -76,8 +76,8 @@ def test_the_last_place_is_given_to_one_data_set(site: Scenario, lock: bool, mon
     monkeypatch.setattr(joining, "name_of", slowly)
 
     def join(number: int) -> str:
-        made = Submission.objects.select_related("phase", "file").get(pk=sent[number].pk)
-        return "waits" if joining.dataset_join(submission=made, now=timezone.now()) is None else "joined"
+        submission = Submission.objects.select_related("phase", "file").get(pk=sent[number].pk)
+        return "waits" if joining.dataset_join(submission=submission, now=timezone.now()) is None else "joined"
 
     with contextlib.nullcontext() if lock else without_row_locks():
         outcomes = at_once(3, join)
@@ -104,15 +104,15 @@ def test_one_team_takes_its_last_place_for_a_data_set_once(site: Scenario) -> No
 
 
 def test_filling_counting_withdrawing_and_scoring_at_once_leave_the_board_whole(site: Scenario) -> None:
-    made = [joined(site, team, name=f"of {team.name}") for team in site.teams]
+    dataset_rows = [joined(site, team, name=f"of {team.name}") for team in site.teams]
     boards_fill(now=timezone.now())
     late = site.join("Dan")
     submit_code(site, late)
     acts: list[Any] = [
         lambda: work(site, {}), lambda: work(site, {}), lambda: boards_fill(now=timezone.now()), lambda: boards_fill(now=timezone.now()),
         lambda: datasets_begin_to_count(now=timezone.now()),
-        lambda: datasets.dataset_withdraw(submission=made[0].submission, by=site.member(), now=site.now),
-        lambda: submission_disqualify(submission=made[1].submission, reason="no", now=timezone.now()),
+        lambda: datasets.dataset_withdraw(submission=dataset_rows[0].submission, by=site.member(), now=site.now),
+        lambda: submission_disqualify(submission=dataset_rows[1].submission, reason="no", now=timezone.now()),
     ]  # fmt: skip
 
     def act(number: int) -> None:
@@ -122,7 +122,7 @@ def test_filling_counting_withdrawing_and_scoring_at_once_leave_the_board_whole(
     site.now = timezone.now()
     settle(site, {})
     left = Dataset.objects.on_board(Phase.objects.get(pk=site.phase.pk)).get()
-    assert left == made[2]
+    assert left == dataset_rows[2]
     assert Run.objects.filter(fills_board=True, task=left.task, state=State.FINISHED).count() == 4
     assert not Run.objects.exclude(state__in=[State.FINISHED, State.CANCELLED]).exists()
     assert len(order(site)) == 4

@@ -54,10 +54,10 @@ def served(tmp_path: Path) -> Iterator[tuple[int, str, psutil.Process]]:
             server.terminate()
 
 
-def largest_of(process: psutil.Process, stop: threading.Event, found: list[int]) -> None:
+def largest_of(process: psutil.Process, stop: threading.Event, sizes: list[int]) -> None:
     """The most memory that one of the server's processes has held."""
     while not stop.wait(0.05):
-        found.append(max(one.memory_info().rss for one in [process, *process.children()]))
+        sizes.append(max(server_process.memory_info().rss for server_process in [process, *process.children()]))
 
 
 def test_two_gigabytes_go_to_disk_while_the_web_process_stays_small(served: tuple[int, str, psutil.Process]) -> None:
@@ -79,10 +79,10 @@ def test_two_gigabytes_go_to_disk_while_the_web_process_stays_small(served: tupl
         parts = (chunk for _ in range(SIZE_BYTES // len(chunk)))
         connection.request("PATCH", f"/api/v1/uploads/{upload['key']}/", parts, sent)
         answer = connection.getresponse()
-        said = json.loads(answer.read())
+        body = json.loads(answer.read())
     finally:
         stop.set()
         watcher.join()
         connection.close()
-    assert (answer.status, said["received_bytes"]) == (200, SIZE_BYTES)
+    assert (answer.status, body["received_bytes"]) == (200, SIZE_BYTES)
     assert 0 < max(seen) < LIMIT_BYTES, f"{max(seen) >> 20} MiB"

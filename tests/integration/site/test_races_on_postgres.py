@@ -167,18 +167,18 @@ def test_an_answer_sent_by_five_threads_counts_once(site: Scenario) -> None:
 
 def test_cancel_and_finish_at_once_end_in_one_final_state(site: Scenario) -> None:
     for _ in range(5):
-        made = site.submit()
+        submission = site.submit()
         run = site.claim(at=timezone.now())
         result = read_result({"outcome": "finished", "scores": {"mae": 0.5}}, columns=["mae"])
 
-        def act(number: int, made: Submission = made, run: Run = run, result: Any = result) -> Any:
+        def act(number: int, submission: Submission = submission, run: Run = run, result: Any = result) -> Any:
             if number:
-                return submission_cancel(submission=made, actor="test", now=timezone.now())
+                return submission_cancel(submission=submission, actor="test", now=timezone.now())
             return reports.run_complete(**lease(run), result=result, now=timezone.now())
 
         at_once(2, act)
-        made.refresh_from_db()
-        assert made.status == State.FINISHED
+        submission.refresh_from_db()
+        assert submission.status == State.FINISHED
         assert RunEvent.objects.filter(run=run, target__in=[State.FINISHED, State.CANCELLED]).count() == 1
 
 
@@ -331,14 +331,14 @@ def test_a_step_of_the_lane_is_taken_once_however_often_it_is_sent(site: Scenari
     Phase.objects.filter(pk=site.phase.pk).update(closes_at=site.now)
     lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
     (place,) = invite_next(lane=lane, actor="test", now=site.now)
-    said: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "by": site.member(),
         "repository_url": "https://example.org/team/code",
         "commit": "0123abcd" * 5,
     }
 
     def hand_in(number: int) -> None:
-        code_hand_in(key=place.key, now=site.now, **said)
+        code_hand_in(key=place.key, now=site.now, **arguments)
 
     outcomes = at_once(8, hand_in)
     assert outcomes == Counter(accepted=1, not_your_turn=7)

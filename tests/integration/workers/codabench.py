@@ -97,15 +97,15 @@ class Client:
 
     def phases(self, title: str) -> list[dict[str, Any]]:
         row = next(row for row in self.get("/api/competitions/") if row["title"] == title)
-        found: list[dict[str, Any]] = self.get(f"/api/competitions/{row['id']}")["phases"]
-        return found
+        phases: list[dict[str, Any]] = self.get(f"/api/competitions/{row['id']}")["phases"]
+        return phases
 
     def submit(self, phase: int, content: bytes, tasks: list[int] | None = None) -> int:
         can = self.get(f"/api/can_make_submission/{phase}/")
         assert can == {"can": True, "reason": None}
-        made = self.post("/api/submissions/", phase=phase, data=self.upload(content), tasks=tasks or [])
-        assert made["status"] == "Submitting"
-        return int(made["id"])
+        answer = self.post("/api/submissions/", phase=phase, data=self.upload(content), tasks=tasks or [])
+        assert answer["status"] == "Submitting"
+        return int(answer["id"])
 
     def ended(self, pk: int, seconds: float = 60) -> dict[str, Any]:
         """The submission once it has ended, asked for as a script would."""

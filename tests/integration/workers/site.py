@@ -110,8 +110,8 @@ def ended(runs: list[Run], seconds: float = 60.0, every_s: float = 0.02) -> list
         rows = list(Run.objects.filter(pk__in=keys).order_by("queued_at", "pk"))
         return rows if all(row.state in FINAL for row in rows) else []
 
-    found: list[Run] = wait_for(finished, seconds, f"runs end; they are {[run.state for run in runs]}", every_s)
-    return found
+    ended_runs: list[Run] = wait_for(finished, seconds, f"runs end; they are {[run.state for run in runs]}", every_s)
+    return ended_runs
 
 
 class WorkerProcess:

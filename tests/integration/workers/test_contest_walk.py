@@ -46,7 +46,9 @@ class Contest:
     def __init__(self, site: SmallSite, folder: Path) -> None:
         self.site, self.folder = site, folder
         bundle = build_track(folder / "bundle", MOLECULES, now=datetime.now(UTC))
-        (code,) = [one for one in track_baselines(bundle, MOLECULES, folder / "files") if one.kind == "code"]
+        (code,) = [
+            baseline for baseline in track_baselines(bundle, MOLECULES, folder / "files") if baseline.kind == "code"
+        ]
         self.code = folder / "files" / code.filename
         User.objects.filter(pk=site.user.pk).update(is_staff=True)
         site.user.refresh_from_db()
@@ -58,7 +60,9 @@ class Contest:
         Membership.objects.create(
             team=self.team, user=site.user, competition=self.competition, joined_at=datetime.now(UTC)
         )
-        asked = {one.key: True if one.kind == "checkbox" else "as the kit" for one in MOLECULES.registration}
+        asked = {
+            question.key: True if question.kind == "checkbox" else "as the kit" for question in MOLECULES.registration
+        }
         register(user=site.user, competition=self.competition, rules_version=1, now=datetime.now(UTC), answers=asked)
         self.lane = Lane.objects.create(leaderboard=self.phase.leaderboard)
 
@@ -70,14 +74,14 @@ class Contest:
 
     def ranked(self) -> Run:
         """The run of the starting kit's code on the sealed phase, on raw SMILES."""
-        made = submission_create(
+        submission = submission_create(
             user=self.site.user, phase=self.phase, upload=self.upload(self.code), kind=Kind.CODE, now=datetime.now(UTC),
-            fact_sheet={one.key: ANSWERS[one.kind] for one in MOLECULES.fact_sheet},
+            fact_sheet={question.key: ANSWERS[question.kind] for question in MOLECULES.fact_sheet},
         )  # fmt: skip
         run_background()
-        (smoke,) = ended(list(made.runs.all()))
+        (smoke,) = ended(list(submission.runs.all()))
         assert (smoke.is_smoke, smoke.state, smoke.detail) == (True, RunState.FINISHED, "")
-        (run,) = ended(list(made.runs.filter(is_smoke=False)))
+        (run,) = ended(list(submission.runs.filter(is_smoke=False)))
         assert (run.state, run.detail) == (RunState.FINISHED, "")
         return run
 
@@ -88,9 +92,9 @@ class Contest:
         with local_copy(output.file) as path:
             shutil.copy(path, stored)
         path = self.folder / "copies.zip"
-        with zipfile.ZipFile(stored) as made, zipfile.ZipFile(path, "w") as archive:
-            name = next(one for one in made.namelist() if one.endswith(".npz"))
-            archive.writestr("predictions.bin", made.read(name))
+        with zipfile.ZipFile(stored) as predictions, zipfile.ZipFile(path, "w") as archive:
+            name = next(member for member in predictions.namelist() if member.endswith(".npz"))
+            archive.writestr("predictions.bin", predictions.read(name))
             name = name.rsplit("/", 1)[-1]
             archive.writestr("metadata.yaml", f"command: cp $program/predictions.bin $output/{name}\n")
         return path
@@ -122,17 +126,17 @@ def contest(site: SmallSite, tmp_path: Path) -> Contest:
 def test_code_that_predicts_from_raw_smiles_passes_every_check(contest: Contest, start_worker: Start) -> None:
     start_worker()
     contest.ranked()
-    found = contest.verified(contest.code).comparison
-    assert found["is_within"], found["faults"]
-    assert {one["kind"] for one in found["checks"]} == {"rows permuted", "input perturbed", "held-out part"}
-    assert all(0 < one["wall_s"] < one["limit_s"] == 300 for one in found["checks"])
-    assert found["code"]["constants"] > 0
+    comparison = contest.verified(contest.code).comparison
+    assert comparison["is_within"], comparison["faults"]
+    assert {check["kind"] for check in comparison["checks"]} == {"rows permuted", "input perturbed", "held-out part"}
+    assert all(0 < check["wall_s"] < check["limit_s"] == 300 for check in comparison["checks"])
+    assert comparison["code"]["constants"] > 0
 
 
 def test_a_zip_that_copies_the_predictions_is_told_by_every_check(contest: Contest, start_worker: Start) -> None:
     start_worker()
     copies = contest.copying(contest.ranked())
-    found = contest.verified(copies).comparison
-    assert found["equal_share"] == 1.0  # on the plain input it makes what was submitted, of course
-    assert not found["is_within"]
-    assert {one["kind"] for one in found["checks"] if one["faults"]} >= {"rows permuted", "held-out part"}
+    comparison = contest.verified(copies).comparison
+    assert comparison["equal_share"] == 1.0  # on the plain input it makes what was submitted, of course
+    assert not comparison["is_within"]
+    assert {check["kind"] for check in comparison["checks"] if check["faults"]} >= {"rows permuted", "held-out part"}

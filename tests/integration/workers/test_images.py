@@ -19,7 +19,7 @@ print('ok', numpy.__version__)
 
 
 def test_the_runtime_image_has_python_the_packages_and_scoring_for_an_ordinary_user(runtime_image: str) -> None:
-    said = run(
+    output = run(
         "docker",
         "run",
         "--rm",
@@ -33,7 +33,7 @@ def test_the_runtime_image_has_python_the_packages_and_scoring_for_an_ordinary_u
         "-c",
         CHECK,
     )
-    assert said.startswith("ok")
+    assert output.startswith("ok")
 
 
 def test_an_unchanged_image_is_not_built_again(runtime_image: str) -> None:

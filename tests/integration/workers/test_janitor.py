@@ -58,10 +58,10 @@ def test_a_run_that_ends_during_a_sweep_keeps_no_leftover_from_being_removed(
     listed = DockerEngine.list
 
     def end_meanwhile(engine: DockerEngine, labels: Mapping[str, str]) -> Collection[str]:
-        found = listed(engine, labels)
-        mine = [each for each in found if engine.observe(each).labels["podium.lease"] == ending.folder.lease]
+        containers = listed(engine, labels)
+        mine = [each for each in containers if engine.observe(each).labels["podium.lease"] == ending.folder.lease]
         ending.destroy()
-        return [*mine, *(each for each in found if each not in mine)]
+        return [*mine, *(each for each in containers if each not in mine)]
 
     monkeypatch.setattr(DockerEngine, "list", end_meanwhile)
     sweep(bench.worker, held.snapshot)

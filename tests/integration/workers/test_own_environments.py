@@ -158,7 +158,7 @@ def registry_pages(archive: Path) -> tuple[str, dict[str, bytes], dict[str, str]
         {"schemaVersion": 2, "mediaType": f"{kind}.manifest.v1+json", "config": config, "layers": described}
     ).encode()
     digest = f"sha256:{sha256(manifest).hexdigest()}"
-    pages = {f"/v2/lab/model/blobs/sha256:{sha256(one).hexdigest()}": one for one in (image.config, *layers)}
+    pages = {f"/v2/lab/model/blobs/sha256:{sha256(blob).hexdigest()}": blob for blob in (image.config, *layers)}
     path = f"/v2/lab/model/manifests/{digest}"
     return (
         digest,
@@ -240,7 +240,7 @@ def test_a_cancelled_run_does_not_wait_until_its_packages_are_installed(bench: B
         execution = bench.claimed(with_packages(bench, lock_line("small", wheel, "4.0"), address))
         preparing = threading.Thread(target=execution.prepare)
         preparing.start()
-        wait_for(lambda: any("environment-install" in one for one in containers_of(bench)), what="pip runs")
+        wait_for(lambda: any("environment-install" in container for container in containers_of(bench)), what="pip runs")
         execution.cancel("cancelled")
         cancelled_at = time.monotonic()
         preparing.join(60)
@@ -252,9 +252,9 @@ def test_a_cancelled_run_does_not_wait_until_its_packages_are_installed(bench: B
 def test_a_worker_that_stops_gives_back_what_it_has_not_staged(
     bench: Bench, archive: Path, own_images: OwnImages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
+    calls: list[str] = []
     for name in ("release", "complete"):
-        monkeypatch.setattr(bench.worker.client, name, lambda *_, call=name, **__: said.append(call))
+        monkeypatch.setattr(bench.worker.client, name, lambda *_, call=name, **__: calls.append(call))
     stopping = threading.Event()
     monkeypatch.setattr(bench.worker, "stopping", stopping)
     stopping.set()
@@ -262,7 +262,7 @@ def test_a_worker_that_stops_gives_back_what_it_has_not_staged(
         Slot(bench.worker, 0, None, ()), parse_job(in_own_image(bench, archive)), HeldRuns(), stopping.set
     )
     assert not handling.prepare()
-    assert said == ["release"]
+    assert calls == ["release"]
     bench.assert_nothing_left()
 
 
@@ -319,7 +319,7 @@ def test_a_mirror_that_is_away_hangs_or_points_elsewhere_is_no_teams_failure(
         outcomes.append(bench.run(with_packages(bench, lock, address)))
     with serving(index_of({SMALL_NAME: SMALL}, elsewhere="http://127.0.0.2:9/files")) as address:
         outcomes.append(bench.run(with_packages(bench, lock, address)))
-    assert [(one.reason, one.code) for one in outcomes] == [("infrastructure", "mirror_unreachable")] * 3
+    assert [(outcome.reason, outcome.code) for outcome in outcomes] == [("infrastructure", "mirror_unreachable")] * 3
 
 
 def test_the_wheels_of_this_module_are_what_they_are_called() -> None:

@@ -149,12 +149,12 @@ class WinnersSite:
     def ranked(self) -> Submission:
         """The team's predictions, scored by the worker."""
         upload = self.upload(submitted(), FILE_NAME)
-        made = submission_create(
+        submission = submission_create(
             user=self.site.user, phase=self.phase, upload=upload, kind=Kind.PREDICTION, now=datetime.now(UTC)
         )
         run_background()
-        assert [(run.state, run.detail) for run in ended(list(made.runs.all()))] == [(RunState.FINISHED, "")]
-        return made
+        assert [(run.state, run.detail) for run in ended(list(submission.runs.all()))] == [(RunState.FINISHED, "")]
+        return submission
 
     def handed_in(self, source: str) -> Place:
         """The phase closed and revealed, the team invited, and all that it hands in."""
@@ -178,7 +178,7 @@ class WinnersSite:
         assert place.verification is not None
         run_background()
         submissions = [place.verification_id, place.check_run_id]
-        ended(list(Run.objects.filter(submission__in=[one for one in submissions if one])))
+        ended(list(Run.objects.filter(submission__in=[number for number in submissions if number])))
         assert reconcile(now=datetime.now(UTC))["winners_compared"] == 1
         return Place.objects.get(pk=place.pk)
 
@@ -199,18 +199,18 @@ def test_a_winners_code_is_run_on_the_sealed_input_compared_row_by_row_and_confi
     start_worker()
     sent = winners.ranked()
     place = winners.verified(CODE)
-    found = place.comparison
-    assert found["is_within"], found["faults"]
-    assert (found["rows"], found["equal_share"], found["limit_s"]) == (ROWS, 7 / 8, 30)
-    assert (found["mae"], found["largest"]) == (OFF / ROWS, OFF)
-    assert found["score_difference"] == pytest.approx(-OFF / ROWS, rel=1e-3)
+    comparison = place.comparison
+    assert comparison["is_within"], comparison["faults"]
+    assert (comparison["rows"], comparison["equal_share"], comparison["limit_s"]) == (ROWS, 7 / 8, 30)
+    assert (comparison["mae"], comparison["largest"]) == (OFF / ROWS, OFF)
+    assert comparison["score_difference"] == pytest.approx(-OFF / ROWS, rel=1e-3)
     assert place.verification is not None
     run = place.verification.runs.get()
     assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
-    assert 0 < found["wall_s"] == run.meters["wall_s"] < 30
+    assert 0 < comparison["wall_s"] == run.meters["wall_s"] < 30
     services.place_confirm(key=place.key, actor="test", now=datetime.now(UTC))
     sent.refresh_from_db()
-    assert (Place.objects.get().state, sent.verified_s) == (State.CONFIRMED, found["wall_s"])
+    assert (Place.objects.get().state, sent.verified_s) == (State.CONFIRMED, comparison["wall_s"])
     assert Leaderboard.objects.get().entry_count == 1
 
 
@@ -221,10 +221,10 @@ def test_a_winners_code_that_overruns_the_budget_fails_with_its_reason_and_the_m
     start_worker()
     winners.ranked()
     place = winners.verified(f"{CODE}\nimport time; time.sleep(60)\n")
-    found = place.comparison
-    assert (place.state, found["is_within"], found["limit_s"]) == (State.COMPARED, False, 2)
-    assert 2 <= found["wall_s"] < 60
-    (fault,) = found["faults"]
+    comparison = place.comparison
+    assert (place.state, comparison["is_within"], comparison["limit_s"]) == (State.COMPARED, False, 2)
+    assert 2 <= comparison["wall_s"] < 60
+    (fault,) = comparison["faults"]
     assert fault.startswith("the run failed, over the time limit: ")
     with pytest.raises(refusals.OutsideTolerance, match="over the time limit"):
         services.place_confirm(key=place.key, actor="test", now=datetime.now(UTC))
@@ -236,13 +236,13 @@ def test_code_that_reads_its_input_holds_all_checks(winners: WinnersSite, start_
     start_worker()
     winners.ranked()
     winners.add_checks(tmp_path)
-    found = winners.verified(CODE).comparison
-    assert found["is_within"], found["faults"]
-    permuted, perturbed, held_out = found["checks"]
+    comparison = winners.verified(CODE).comparison
+    assert comparison["is_within"], comparison["faults"]
+    permuted, perturbed, held_out = comparison["checks"]
     assert permuted["equal_share"] == perturbed["equal_share"] == 1.0
     assert permuted["unmoved_share"] < 1.0
     assert held_out["score"] == 0.0
-    assert all(0 < one["wall_s"] < one["limit_s"] for one in found["checks"])
+    assert all(0 < check["wall_s"] < check["limit_s"] for check in comparison["checks"])
 
 
 @pytest.mark.parametrize(
@@ -261,8 +261,8 @@ def test_a_zip_that_carries_its_predictions_along_is_told(
     winners.ranked()
     winners.add_checks(tmp_path)
     place = winners.verified(CHEATS[cheat])
-    found = place.comparison
-    assert found["equal_share"] >= 7 / 8  # what it made on the plain input alone would have passed
-    assert {one["title"] for one in found["checks"] if one["faults"]} == told_by
+    comparison = place.comparison
+    assert comparison["equal_share"] >= 7 / 8  # what it made on the plain input alone would have passed
+    assert {check["title"] for check in comparison["checks"] if check["faults"]} == told_by
     with pytest.raises(refusals.OutsideTolerance):
         services.place_confirm(key=place.key, actor="test", now=datetime.now(UTC))

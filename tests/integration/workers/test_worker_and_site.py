@@ -43,9 +43,9 @@ def nobody_else_queries() -> bool:
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
             " AND state IN ('active', 'idle in transaction')"
         )
-        found = cursor.fetchone()[0]
+        count = cursor.fetchone()[0]
     time.sleep(0.02)  # a request that has just begun has not reached the database yet
-    return bool(found == 0)
+    return bool(count == 0)
 
 
 @pytest.fixture

@@ -45,9 +45,9 @@ def test_code_alone_is_given_what_its_team_brings(tmp_path: Path) -> None:
     job = job_of(folder, tmp_path, code, Own(weights=weights, reference=REFERENCE))
     ingestion, scoring = job.stages
     brought = {mount.target: mount for mount in ingestion.mounts}
-    kept, built = brought["/app/weights"], brought["/app/environment"]
-    assert isinstance(kept, StagedFile)
-    assert (kept.file.name, kept.unpack) == ("net.pt", False)
+    weights_mount, built = brought["/app/weights"], brought["/app/environment"]
+    assert isinstance(weights_mount, StagedFile)
+    assert (weights_mount.file.name, weights_mount.unpack) == ("net.pt", False)
     assert isinstance(built, BuiltEnvironment)
     assert (Path(built.requirements.url).read_text(), built.mirror) == (LOCK, PUBLIC_INDEX)
     assert (ingestion.image, ingestion.pull, ingestion.is_image_of_team) == (REFERENCE, PullPolicy.MISSING, True)
@@ -62,7 +62,7 @@ def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp
 
 
 @pytest.mark.parametrize(
-    ("extra", "own", "files", "said"),
+    ("extra", "own", "files", "message"),
     [
         ("accepts: [code]", Own(weights=Path(__file__)), {"model.py": ""}, "lets no team bring weights. Add `weights`"),
         ("accepts: [code]", Own(reference=REFERENCE), {"model.py": ""}, "lets no team bring an image of its own. Add `image`"),
@@ -71,10 +71,10 @@ def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp
     ],
 )  # fmt: skip
 def test_what_the_site_would_refuse_is_refused_with_what_to_do(
-    tmp_path: Path, extra: str, own: Own, files: dict[str, str], said: str
+    tmp_path: Path, extra: str, own: Own, files: dict[str, str], message: str
 ) -> None:
     folder = folder_of(tmp_path, "code", extra)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         job_of(folder, tmp_path, zipped(tmp_path / "code.zip", files), own)
 
 

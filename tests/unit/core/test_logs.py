@@ -37,8 +37,8 @@ def _own_loggers() -> Any:
 
 def test_a_request_is_one_json_object_without_its_query(capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = logged("/competitions/", "200 OK", capsys)
-    kept = {name: line[name] for name in ("event", "method", "path", "status", "ms", "address")}
-    assert kept == {
+    fields = {name: line[name] for name in ("event", "method", "path", "status", "ms", "address")}
+    assert fields == {
         "event": "request",
         "method": "GET",
         "path": "/competitions/",

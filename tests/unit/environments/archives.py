@@ -35,32 +35,40 @@ LAYER = tar_of({"opt/model.py": b"print('hello')\n"})
 
 def config_of(layers: Sequence[bytes], **changes: Any) -> bytes:
     """An image's configuration; `changes` replace its keys."""
-    said = {
+    config = {
         "os": "linux", "architecture": "amd64", "config": {"User": "root"},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{sha256(layer)}" for layer in layers]},
     }  # fmt: skip
-    return json.dumps(said | changes).encode()
+    return json.dumps(config | changes).encode()
 
 
 def docker_files(
     layers: Sequence[bytes] = (LAYER,), config: bytes | None = None, manifest: bytes | None = None
 ) -> dict[str, bytes]:
     """The members of what `docker save` writes, tagged as the platform's own image."""
-    said = config_of(layers) if config is None else config
-    name = f"blobs/sha256/{sha256(said)}"
+    config_bytes = config_of(layers) if config is None else config
+    name = f"blobs/sha256/{sha256(config_bytes)}"
     members = {f"blobs/sha256/{sha256(layer)}": layer for layer in layers}
     listed = [
-        {"Config": name, "RepoTags": ["podium/runtime:1"], "Layers": [f"blobs/sha256/{sha256(one)}" for one in layers]}
+        {
+            "Config": name,
+            "RepoTags": ["podium/runtime:1"],
+            "Layers": [f"blobs/sha256/{sha256(layer)}" for layer in layers],
+        }
     ]
-    return {name: said, **members, "manifest.json": json.dumps(listed).encode() if manifest is None else manifest}
+    return {
+        name: config_bytes,
+        **members,
+        "manifest.json": json.dumps(listed).encode() if manifest is None else manifest,
+    }
 
 
 def oci_files(layers: Sequence[bytes] = (LAYER,), *, packed: bool = True, size: int | None = None) -> dict[str, bytes]:
     """The members of an OCI layout, with layers compressed or not; `size` is what it says of each layer's."""
-    said = config_of(layers)
+    config_bytes = config_of(layers)
     blobs = [gzip.compress(layer, mtime=0) if packed else layer for layer in layers]
-    described = [{"digest": f"sha256:{sha256(one)}", "size": len(one) if size is None else size} for one in blobs]
-    config = {"digest": f"sha256:{sha256(said)}", "size": len(said)}
+    described = [{"digest": f"sha256:{sha256(blob)}", "size": len(blob) if size is None else size} for blob in blobs]
+    config = {"digest": f"sha256:{sha256(config_bytes)}", "size": len(config_bytes)}
     manifest = json.dumps({"schemaVersion": 2, "config": config, "layers": described}).encode()
     index = {
         "manifests": [
@@ -69,5 +77,5 @@ def oci_files(layers: Sequence[bytes] = (LAYER,), *, packed: bool = True, size: 
     }
     return {
         "oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode(),
-        **{f"blobs/sha256/{sha256(one)}": one for one in (said, manifest, *blobs)},
+        **{f"blobs/sha256/{sha256(blob)}": blob for blob in (config_bytes, manifest, *blobs)},
     }  # fmt: skip

@@ -47,9 +47,9 @@ def test_the_engine_is_given_the_layers_and_no_name(tmp_path: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(b"".join(loadable(path, describe_archive(path))))) as archive:
         manifest = archive.extractfile("manifest.json")
         assert manifest is not None
-        said = json.load(manifest)
-        assert said[0]["RepoTags"] is None  # the archive says podium/runtime:1, which the host has
-        layer = archive.extractfile(said[0]["Layers"][0])
+        entries = json.load(manifest)
+        assert entries[0]["RepoTags"] is None  # the archive says podium/runtime:1, which the host has
+        layer = archive.extractfile(entries[0]["Layers"][0])
         assert layer is not None
         assert layer.read() == LAYER
 
@@ -61,7 +61,7 @@ def lying_layer() -> dict[str, bytes]:
 
 def lying_blob() -> dict[str, bytes]:
     files = oci_files()
-    name = next(one for one, content in files.items() if content[:2] == b"\x1f\x8b")
+    name = next(member for member, content in files.items() if content[:2] == b"\x1f\x8b")
     return files | {name: gzip.compress(LAYER, mtime=1)}
 
 

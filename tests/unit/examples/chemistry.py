@@ -15,15 +15,15 @@ def faults(molecule: Molecule) -> list[str]:
     doubles = kekule(molecule)
     if doubles is None:
         return ["the aromatic rings have no Kekulé structure"]
-    found = []
+    problems = []
     for i, atom in enumerate(molecule.atoms):
         orders = [1 if order == AROMATIC else order for order in molecule.bonds[i].values()]
         bonds = sum(orders) + molecule.hydrogens(i) + (i in doubles)
         if bonds not in ALLOWED_BONDS[atom.element, atom.charge]:
-            found.append(f"atom {i}: {atom.element} with charge {atom.charge} has {bonds} bonds")
+            problems.append(f"atom {i}: {atom.element} with charge {atom.charge} has {bonds} bonds")
     if sum(atom.charge for atom in molecule.atoms):
-        found.append("the molecule is charged")
-    return found
+        problems.append("the molecule is charged")
+    return problems
 
 
 def kekule(molecule: Molecule) -> set[int] | None:

@@ -123,7 +123,7 @@ def test_the_constant_baselines_pass_the_official_check_and_score_as_stated(
     bundle: Path, baselines: tuple[Path, list[Baseline]], tmp_path: Path, split: str
 ) -> None:
     folder, stated = baselines
-    baseline = next(one for one in stated if one.name == f"constant-{split}")
+    baseline = next(candidate for candidate in stated if candidate.name == f"constant-{split}")
     submissions.check(folder / baseline.filename, "lsc-pcqm4mv2", split, rows=ROWS[split])
     (tmp_path / "ref").symlink_to(bundle / f"reference_data_{split}")
     (tmp_path / "res").mkdir()
@@ -148,7 +148,7 @@ def test_code_baselines_have_their_program_at_the_top_and_the_ridge_its_data(
 def test_expected_json_lists_every_baseline_with_its_end(baselines: tuple[Path, list[Baseline]]) -> None:
     folder, stated = baselines
     written = json.loads((folder / "expected.json").read_text())
-    assert [(one["name"], one["phase"], one["kind"], one["outcome"], one["reason"]) for one in written] == [
+    assert [(row["name"], row["phase"], row["kind"], row["outcome"], row["reason"]) for row in written] == [
         ("constant-test-dev", "test-dev", "prediction", "finished", None),
         ("constant-test-challenge", "test-challenge", "prediction", "finished", None),
         ("morgan-ridge", "test-dev", "code", "finished", None),

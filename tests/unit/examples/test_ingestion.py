@@ -75,7 +75,7 @@ def test_a_module_beside_the_program_can_be_imported(bundle: Path, submission: P
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
+    ("files", "message"),
     [
         ({"my-code/predict.py": SAVE}, "has neither predict.py nor metadata.yaml at its top level; it has: my-code"),
         ({}, "it has: nothing"),
@@ -88,14 +88,14 @@ def test_a_module_beside_the_program_can_be_imported(bundle: Path, submission: P
     ],
 )
 def test_a_submission_that_cannot_work_fails_with_a_sentence(
-    bundle: Path, submission: Path, output: Path, files: dict[str, str], said: str
+    bundle: Path, submission: Path, output: Path, files: dict[str, str], message: str
 ) -> None:
     for name, text in files.items():
         (submission / name).parent.mkdir(exist_ok=True)
         (submission / name).write_text(text)
     done = ingest(bundle, submission, output)
     assert done.returncode == 1
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -56,12 +56,12 @@ def hits_at_k(positives: AnyArray, negatives: AnyArray, k: int) -> float:
 
 
 def ranks(positives: AnyArray, negatives: AnyArray) -> list[float]:
-    found = []
+    ranks = []
     for positive, row in zip(positives.tolist(), negatives.tolist(), strict=True):
         above = sum(score > positive for score in row)
         at_or_above = sum(score >= positive for score in row)
-        found.append(1 + 0.5 * (above + at_or_above))
-    return found
+        ranks.append(1 + 0.5 * (above + at_or_above))
+    return ranks
 
 
 def top10_mrr(predictions: AnyArray, truth: AnyArray) -> float:
@@ -76,6 +76,6 @@ def top10_mrr(predictions: AnyArray, truth: AnyArray) -> float:
 
 
 def hits_at_10(heads: AnyArray, tails: AnyArray, triples: AnyArray) -> float:
-    found = sum(h in row for h, row in zip(triples[:, 0].tolist(), heads.tolist(), strict=True))
-    found += sum(t in row for t, row in zip(triples[:, 2].tolist(), tails.tolist(), strict=True))
-    return float(np.float32(found / (2 * len(triples))))
+    hits = sum(h in row for h, row in zip(triples[:, 0].tolist(), heads.tolist(), strict=True))
+    hits += sum(t in row for t, row in zip(triples[:, 2].tolist(), tails.tolist(), strict=True))
+    return float(np.float32(hits / (2 * len(triples))))

@@ -146,7 +146,7 @@ def _boxes(rng: Random, *, with_confidence: bool) -> NDArray[Any]:
         ]
         certain = [[f"{rng.random():.9f}"] if with_confidence else [] for _ in boxes]
         pairs = zip(certain, boxes, strict=True)
-        cells.append(" ".join(" ".join([name, *one, *map(str, box)]) for one, (name, box) in pairs))
+        cells.append(" ".join(" ".join([name, *confidence, *map(str, box)]) for confidence, (name, box) in pairs))
     return _array(cells)
 
 
@@ -179,19 +179,24 @@ def _coco(rows: Rows, place: int) -> float:
     names = {"cat": 1, "dog": 2}
     true: dict[str, Any] = {"info": {}, "images": [{"id": index} for index in range(len(rows.truth))], "annotations": [],
                             "categories": [{"id": value, "name": name} for name, value in names.items()]}  # fmt: skip
-    found = []
+    detections = []
     for image, (truth, prediction) in enumerate(zip(rows.truth, rows.prediction, strict=True)):
         for name, *box in _cells(truth, 5):
             size = {"area": float(box[2]) * float(box[3]), "iscrowd": 0, "id": len(true["annotations"]) + 1}
             true["annotations"].append(
-                {"image_id": image, "category_id": names[name], "bbox": [float(one) for one in box], **size}
-            )
-        for name, score, *box in _cells(prediction, 6):
-            found.append(
                 {
                     "image_id": image,
                     "category_id": names[name],
-                    "bbox": [float(one) for one in box],
+                    "bbox": [float(coordinate) for coordinate in box],
+                    **size,
+                }
+            )
+        for name, score, *box in _cells(prediction, 6):
+            detections.append(
+                {
+                    "image_id": image,
+                    "category_id": names[name],
+                    "bbox": [float(coordinate) for coordinate in box],
                     "score": float(score),
                 }
             )
@@ -199,7 +204,7 @@ def _coco(rows: Rows, place: int) -> float:
         known = COCO()
         known.dataset = true
         known.createIndex()
-        evaluation = COCOeval(known, known.loadRes(found), "bbox")
+        evaluation = COCOeval(known, known.loadRes(detections), "bbox")
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
@@ -292,9 +297,9 @@ def _mean(formula: Callable[..., Any]) -> Reference:
 
 def _edits(first: list[str], second: list[str]) -> int:
     table = [[i + j if i * j == 0 else 0 for j in range(len(second) + 1)] for i in range(len(first) + 1)]
-    for i, one in enumerate(first, start=1):
+    for i, item in enumerate(first, start=1):
         for j, other in enumerate(second, start=1):
-            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (one != other))
+            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (item != other))
     return table[-1][-1]
 
 
@@ -328,9 +333,9 @@ def _harmonic(both: float, predicted: int, true: int) -> float:
 def _rouge(truth: str, prediction: str) -> float:
     true, predicted = (text.lower().replace(",", "").replace(".", "").split() for text in (truth, prediction))
     table = np.zeros((len(true) + 1, len(predicted) + 1))
-    for i, one in enumerate(true, start=1):
+    for i, word in enumerate(true, start=1):
         for j, other in enumerate(predicted, start=1):
-            table[i, j] = table[i - 1, j - 1] + 1 if one == other else max(table[i - 1, j], table[i, j - 1])
+            table[i, j] = table[i - 1, j - 1] + 1 if word == other else max(table[i - 1, j], table[i, j - 1])
     return _harmonic(float(table[-1, -1]), len(predicted), len(true))
 
 
@@ -361,7 +366,7 @@ def _crps_of_normal(truth: float, mean: float, deviation: float) -> float:
 
 def _haversine(truth: Any, prediction: Any) -> Any:
     pairs = zip(np.radians(truth), np.radians(prediction), strict=True)
-    return [sk.pairwise.haversine_distances([one], [other])[0, 0] * 6371.0088 for one, other in pairs]
+    return [sk.pairwise.haversine_distances([point], [other])[0, 0] * 6371.0088 for point, other in pairs]
 
 
 def _lin(rows: Rows) -> float:
@@ -383,7 +388,10 @@ def _one_versus_rest(rows: Rows) -> float:
     there = np.unique(rows.truth)
     return float(
         np.mean(
-            [sk.roc_auc_score(rows.truth == one, rows.prediction[:, one], sample_weight=rows.weight) for one in there]
+            [
+                sk.roc_auc_score(rows.truth == label, rows.prediction[:, label], sample_weight=rows.weight)
+                for label in there
+            ]
         )
     )
 

@@ -190,8 +190,8 @@ def test_a_metric_is_tried_on_a_sample(tmp_path: Path, capsys: pytest.CaptureFix
     solution.write_text("id,price,Usage\n1,1,Public\n2,3,Private\n")
     sample.write_text("id,price\n2,0\n1,0\n")
     code, out, _ = run(capsys, "try-metric", metric, solution, sample, "--parameters", '{"scale": 2}', "--json")
-    found = json.loads(out)
-    assert (code, found["score_public"], found["score_private"]) == (0, 2.0, 6.0)
+    result = json.loads(out)
+    assert (code, result["score_public"], result["score_private"]) == (0, 2.0, 6.0)
     metric.write_text("import geopy\n")
     assert "it imports geopy, which is not installed here" in run(capsys, "try-metric", metric, solution, sample)[2]
     metric.write_text("def score(a, b):\n    return 1\n")

@@ -79,8 +79,8 @@ def test_the_lists_per_item_are_the_official_ones(case: Case) -> None:
             scoring.per_sample(case["evaluator"], load(case))
         return
     items = scoring.per_sample(case["evaluator"], load(case))
-    with np.load(case["folder"] / case["expected_lists"]) as wanted:
-        assert {f"{key}_list" for key in items} == set(wanted)
+    with np.load(case["folder"] / case["expected_lists"]) as expected:
+        assert {f"{key}_list" for key in items} == set(expected)
         for key, values in items.items():
             assert values.dtype == np.float32
-            np.testing.assert_array_equal(values, wanted[f"{key}_list"])
+            np.testing.assert_array_equal(values, expected[f"{key}_list"])

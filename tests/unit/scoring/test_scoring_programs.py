@@ -222,15 +222,17 @@ def test_predictions_that_only_the_labels_make_unscorable_are_refused_with_a_fix
     assert container.refusal()["message"] == f"The predictions cannot be scored: {scoring.CODES['infinite']}."
 
 
-@pytest.mark.parametrize("wanted", [False, True])
-def test_scores_of_single_samples_are_written_only_when_the_organizer_asks(wanted: bool, container: Container) -> None:
+@pytest.mark.parametrize("per_sample", [False, True])
+def test_scores_of_single_samples_are_written_only_when_the_organizer_asks(
+    per_sample: bool, container: Container
+) -> None:
     truth, predictions = synthetic.make(GAPS, "test-dev", rows=30)
-    reference.write(container.ref, GAPS, {"test-dev": truth}, per_sample=wanted)
+    reference.write(container.ref, GAPS, {"test-dev": truth}, per_sample=per_sample)
     submissions.write(container.res, GAPS, "test-dev", predictions, rows=30)
     assert container.score() == 0
     path = container.output / "per_sample_test-dev.npz"
-    assert path.exists() == wanted
-    if wanted:
+    assert path.exists() == per_sample
+    if per_sample:
         with np.load(path) as stored:
             assert stored["mae"].dtype == np.float32
             assert float(stored["mae"].mean()) == pytest.approx(container.scores()["mae"], rel=1e-6)

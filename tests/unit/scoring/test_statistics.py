@@ -22,20 +22,20 @@ def test_intervals_agree_with_scipys_up_to_resampling_noise(ours: Any, theirs: A
     samples = skewed(1, 120)
     mine = confidence_interval(samples, level=level, method=ours, resamples=100_000, seed=2)
     rng = np.random.default_rng(3)
-    wanted = stats.bootstrap(
+    expected = stats.bootstrap(
         (samples,), np.mean, confidence_level=level, n_resamples=100_000, method=theirs, rng=rng, batch=10_000
     )
-    spread = wanted.standard_error
-    assert mine.low == pytest.approx(wanted.confidence_interval.low, abs=0.06 * spread)
-    assert mine.high == pytest.approx(wanted.confidence_interval.high, abs=0.06 * spread)
+    spread = expected.standard_error
+    assert mine.low == pytest.approx(expected.confidence_interval.low, abs=0.06 * spread)
+    assert mine.high == pytest.approx(expected.confidence_interval.high, abs=0.06 * spread)
 
 
 @pytest.mark.parametrize("method", ["bca", "percentile"])
 def test_intervals_hold_the_true_mean_about_as_often_as_they_say(method: Any) -> None:
     held = 0
     for seed in range(400):
-        found = confidence_interval(skewed(seed, 80), level=0.9, method=method, resamples=600, seed=seed)
-        held += found.low <= 1.0 <= found.high
+        interval = confidence_interval(skewed(seed, 80), level=0.9, method=method, resamples=600, seed=seed)
+        held += interval.low <= 1.0 <= interval.high
     assert 0.85 <= held / 400 <= 0.94  # binomial deviation 0.015; skewed data cost some coverage
 
 
@@ -47,14 +47,14 @@ def test_bca_intervals_of_skewed_data_lean_to_the_long_side() -> None:
 
 
 def test_p_values_of_two_equal_methods_are_spread_evenly() -> None:
-    found = []
+    p_values = []
     for seed in range(300):
         rng = np.random.default_rng(seed)
         hard = rng.normal(size=100)
         first, second = hard + rng.normal(size=100), hard + rng.normal(size=100)
-        found.append(probability_better(first, second, direction="max", resamples=400, seed=seed))
-    assert stats.kstest(found, "uniform").pvalue > 0.01
-    assert 0.44 < float(np.mean(found)) < 0.56
+        p_values.append(probability_better(first, second, direction="max", resamples=400, seed=seed))
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+    assert 0.44 < float(np.mean(p_values)) < 0.56
 
 
 def test_pairing_tells_apart_what_separate_intervals_cannot() -> None:
@@ -79,10 +79,10 @@ def test_equal_entries_are_an_even_chance_and_share_rank_and_tier() -> None:
 def test_rank_intervals_widen_where_entries_are_close() -> None:
     rng = np.random.default_rng(5)
     board = rng.normal(size=(4, 300)) + np.array([[3.0], [0.0], [0.01], [-3.0]])
-    found = rank_intervals(board, direction="max").tolist()
-    assert found[0] == [1, 1]
-    assert found[1:3] == [[2, 3], [2, 3]]
-    assert found[3] == [4, 4]
+    intervals = rank_intervals(board, direction="max").tolist()
+    assert intervals[0] == [1, 1]
+    assert intervals[1:3] == [[2, 3], [2, 3]]
+    assert intervals[3] == [4, 4]
 
 
 def test_tiers_follow_the_score_whatever_the_order_of_the_rows() -> None:
@@ -111,8 +111,8 @@ def test_many_samples_are_drawn_in_parts_that_fit_together() -> None:
 
 
 def test_a_constant_score_has_an_interval_of_no_width() -> None:
-    found = confidence_interval(np.full(30, 0.25))
-    assert (found.low, found.score, found.high) == (0.25, 0.25, 0.25)
+    interval = confidence_interval(np.full(30, 0.25))
+    assert (interval.low, interval.score, interval.high) == (0.25, 0.25, 0.25)
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ GOOD = npy(np.linspace(3, 8, ROWS, dtype=np.float32))
 
 def archive(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as made:
+    with zipfile.ZipFile(buffer, "w", method) as zip_file:
         for name, data in members:
-            made.writestr(name, data)
+            zip_file.writestr(name, data)
     return buffer.getvalue()
 
 
@@ -92,10 +92,10 @@ def test_a_written_file_is_what_numpy_reads_under_the_official_key_type_and_shap
     dataset: str, split: str, tmp_path: Path
 ) -> None:
     _, arrays = synthetic.make(dataset, split, rows=50)
-    wanted = layout(dataset, split, 50).members[0]
+    expected = layout(dataset, split, 50).members[0]
     with np.load(submissions.write(tmp_path, dataset, split, arrays, rows=50), allow_pickle=False) as stored:
-        assert stored.files == [wanted.key]
-        assert (stored[wanted.key].shape, stored[wanted.key].dtype.str) == (wanted.shape, wanted.dtypes[0])
+        assert stored.files == [expected.key]
+        assert (stored[expected.key].shape, stored[expected.key].dtype.str) == (expected.shape, expected.dtypes[0])
 
 
 WRONG_FILES: dict[str, tuple[bytes, str]] = {
@@ -325,14 +325,14 @@ WRONG_IDS: list[tuple[str, str, Any, str]] = [
 def test_wrong_ids_are_refused_by_reader_and_writer(
     dataset: str, split: str, array: Any, code: str, tmp_path: Path
 ) -> None:
-    wanted = layout(dataset, split, 1 if dataset == "obl2021" else 2)
-    path = tmp_path / wanted.filename
-    np.savez_compressed(path, **{wanted.members[0].key: array.astype(wanted.members[0].dtypes[0])})
+    file_layout = layout(dataset, split, 1 if dataset == "obl2021" else 2)
+    path = tmp_path / file_layout.filename
+    np.savez_compressed(path, **{file_layout.members[0].key: array.astype(file_layout.members[0].dtypes[0])})
     with pytest.raises(scoring.ScoringInputError) as reading:
-        submissions.read(path, dataset, split, rows=wanted.rows)
+        submissions.read(path, dataset, split, rows=file_layout.rows)
     given = {"t_pred_top10": array[:1], "h_pred_top10": array[1:]} if dataset == "obl2021" else {"t_pred_top10": array}
     with pytest.raises(scoring.ScoringInputError) as writing:
-        submissions.write(tmp_path, dataset, split, given, rows=wanted.rows)
+        submissions.write(tmp_path, dataset, split, given, rows=file_layout.rows)
     assert (reading.value.code, writing.value.code) == (code, code)
 
 

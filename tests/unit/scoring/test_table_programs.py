@@ -59,8 +59,8 @@ class Folders:
         return main([str(self.root / "input"), str(self.root / "output")])
 
     def written(self, name: str = "scores.json") -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.root / "output" / name).read_text())
-        return found
+        content: dict[str, Any] = json.loads((self.root / "output" / name).read_text())
+        return content
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_visible_error_of_the_metric_is_the_teams(folders: Folders) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ('raise ValueError("4.0 is the label")', "it raised ValueError: 4.0 is the label"),
         ('return float("nan")', "it returned nan"),
@@ -178,12 +178,12 @@ def test_a_visible_error_of_the_metric_is_the_teams(folders: Folders) -> None:
     ],
 )
 def test_every_other_fault_of_the_metric_is_the_organizers(
-    folders: Folders, body: str, said: str, capsys: pytest.CaptureFixture[str]
+    folders: Folders, body: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders.reference("metric.py", body=body)
     folders.upload()
     assert folders.score() == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (folders.root / "output").exists()
 
 

@@ -124,12 +124,17 @@ def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:
 
 
 def test_columns_are_recognised(tmp_path: Path) -> None:
-    found = recognise(write_table(TABLE, tmp_path / "solution.csv"))
-    assert (found.rows, found.id_column, found.targets, found.usage_column) == (60, "id", ("price", "kind"), "Usage")
-    assert [column.kind for column in found.columns] == ["unique", "number", "binary", "binary"]
-    assert found.column("kind").classes == ("a", "b")
-    assert found.first_rows[0] == ("0", "0.0", "a", "Public")
-    assert found.as_json()["columns"][1]["maximum"] == pytest.approx(59 / 7)
+    description = recognise(write_table(TABLE, tmp_path / "solution.csv"))
+    assert (description.rows, description.id_column, description.targets, description.usage_column) == (
+        60,
+        "id",
+        ("price", "kind"),
+        "Usage",
+    )
+    assert [column.kind for column in description.columns] == ["unique", "number", "binary", "binary"]
+    assert description.column("kind").classes == ("a", "b")
+    assert description.first_rows[0] == ("0", "0.0", "a", "Public")
+    assert description.as_json()["columns"][1]["maximum"] == pytest.approx(59 / 7)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_nothing_is_drawn_of_nothing() -> None:
 def test_the_best_of_the_board_and_the_own_scores_are_two_series() -> None:
     drawn = score_chart([(at(0), 0.9, "Cats"), (at(4), 0.5, "Dogs")], [(at(2), 0.7, "")], MAE, until=at(8))
     assert drawn is not None
-    assert [(one.title, one.form, len(one.points)) for one in drawn.series] == [
+    assert [(series.title, series.form, len(series.points)) for series in drawn.series] == [
         ("Best of the leaderboard", "steps", 2), ("Your team", "points", 1),
     ]  # fmt: skip
     assert drawn.summary == "The best score went from 0.90 to 0.50, by Dogs. Your team's best of 1 is 0.70."
@@ -33,7 +33,7 @@ def test_the_best_of_the_board_and_the_own_scores_are_two_series() -> None:
 def test_a_team_without_a_best_of_the_board_is_drawn_alone() -> None:
     drawn = score_chart([], [(at(0), 0.5, ""), (at(1), 0.4, "")], MAE, until=at(1))
     assert drawn is not None
-    assert [one.title for one in drawn.series] == ["Your team"]
+    assert [series.title for series in drawn.series] == ["Your team"]
 
 
 def test_the_own_row_of_a_shake_up_is_a_series_of_its_own() -> None:
@@ -44,7 +44,7 @@ def test_the_own_row_of_a_shake_up_is_a_series_of_its_own() -> None:
     ]
     drawn = rank_chart(changes, own_team_id=2)
     assert drawn is not None
-    assert [(one.title, [point.note for point in one.points]) for one in drawn.series] == [
+    assert [(series.title, [point.note for point in series.points]) for series in drawn.series] == [
         ("Other teams", ["Cats"]),
         ("Your team", ["Dogs"]),
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from competitions.web.text import html, markdown, mixed
 from competitions.web.text.formulas import MAX_CHARACTERS
-from tests.unit.web.test_markdown_is_made_safe import ACTIVE
+from tests.unit.web.test_sanitizing import ACTIVE
 
 PARTS = (
     r"\frac", r"\sqrt", "{", "}", "[", "]", "^", "_", "&", r"\\\\", r"\begin{matrix}", r"\end{matrix}", r"\left(", r"\right)", r"\text{",

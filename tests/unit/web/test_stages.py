@@ -18,14 +18,14 @@ def event(source: State, seconds: float) -> tuple[RunEvent, float]:
 def test_the_parts_are_as_long_as_the_states_lasted_and_fill_the_bar() -> None:
     history = [event(State.QUEUED, 10), event(State.INGESTING, 30)]
     stages = stages_of(Run(state=State.FINISHED), history, now=START)
-    assert [(one.state, one.seconds, one.x, one.width) for one in stages] == [
+    assert [(stage.state, stage.seconds, stage.x, stage.width) for stage in stages] == [
         (State.QUEUED, 10, 0.0, 25.0), (State.INGESTING, 30, 25.0, 75.0),
     ]  # fmt: skip
 
 
 def test_a_run_that_goes_on_has_spent_the_time_since_in_its_state() -> None:
     stages = stages_of(Run(state=State.SCORING), [event(State.QUEUED, 10)], now=START + timedelta(seconds=10))
-    assert [(one.state, one.width) for one in stages] == [(State.QUEUED, 50.0), (State.SCORING, 50.0)]
+    assert [(stage.state, stage.width) for stage in stages] == [(State.QUEUED, 50.0), (State.SCORING, 50.0)]
 
 
 def test_no_part_is_too_thin_to_be_seen_and_nothing_is_no_bar() -> None:
@@ -35,5 +35,5 @@ def test_no_part_is_too_thin_to_be_seen_and_nothing_is_no_bar() -> None:
         now=START,
     )
     assert (stages[0].state, stages[0].width > 0.9) == (State.LEASED, True)
-    assert sum(one.width for one in stages) == 100.0
+    assert sum(stage.width for stage in stages) == 100.0
     assert stages_of(Run(state=State.QUEUED), [], now=START) == []

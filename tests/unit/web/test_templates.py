@@ -15,7 +15,7 @@ CHOSEN = re.compile(r"\{[^}]+\}")  # a part of a name that is chosen as the site
 def names() -> Iterator[re.Pattern[str]]:
     """Every name of a template in code and templates, as a pattern of the files that it may mean."""
     sources = [*(ROOT / "competitions").rglob("*.py"), *(ROOT / "platform").rglob("*.py"), *TEMPLATES.rglob("*.html")]
-    for name in {found for path in sources for found in NAME.findall(path.read_text("utf-8"))}:
+    for name in {template for path in sources for template in NAME.findall(path.read_text("utf-8"))}:
         yield re.compile(r"\w+".join(map(re.escape, CHOSEN.split(name))) + r"\Z")
 
 
@@ -27,5 +27,5 @@ def test_every_template_that_is_named_exists_and_every_one_is_named() -> None:
     }
     patterns = list(names())
     assert len(patterns) > 80, "control: names are found"
-    assert [one.pattern for one in patterns if not any(map(one.match, files))] == []
-    assert sorted(file for file in files if not any(one.match(file) for one in patterns)) == []
+    assert [pattern.pattern for pattern in patterns if not any(map(pattern.match, files))] == []
+    assert sorted(file for file in files if not any(pattern.match(file) for pattern in patterns)) == []

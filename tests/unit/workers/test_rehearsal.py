@@ -66,7 +66,9 @@ def test_the_job_is_the_site_s_with_files_of_this_disk(tmp_path: Path) -> None:
     sent.write_bytes(b"code")
     offer = read_offer(OFFER)
     job = local_job(offer.job, Brought(sent), {sha256: tmp_path / sha256 for sha256 in SHA.values()})
-    files = [one.file for stage in job.stages for one in stage.mounts if isinstance(one, StagedFile)]
+    files = [
+        stage_mount.file for stage in job.stages for stage_mount in stage.mounts if isinstance(stage_mount, StagedFile)
+    ]
     assert [file.url for file in files] == [str(sent), *(str(tmp_path / sha256) for sha256 in SHA.values())]
     assert files[0].sha256 == hashlib.sha256(b"code").hexdigest()
     assert [stage.limits for stage in job.stages] == [stage.limits for stage in offer.job.stages]

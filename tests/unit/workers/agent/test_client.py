@@ -61,8 +61,8 @@ class Site:
 
     @property
     def seen(self) -> list[tuple[str, str, dict[str, str], bytes]]:
-        found: list[tuple[str, str, dict[str, str], bytes]] = self.server.seen
-        return found
+        calls: list[tuple[str, str, dict[str, str], bytes]] = self.server.seen
+        return calls
 
 
 @pytest.fixture
@@ -73,9 +73,9 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     server.seen, server.answers = [], []
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    made = Site(server)
-    yield made
-    made.client.close()
+    site = Site(server)
+    yield site
+    site.client.close()
     server.shutdown()
     server.server_close()
     thread.join()

@@ -98,9 +98,9 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(stages, "time", made)
-    return made
+    clock = Clock()
+    monkeypatch.setattr(stages, "time", clock)
+    return clock
 
 
 def test_an_engine_that_restarts_in_the_second_hour_is_waited_for_as_in_the_first_minute(
@@ -238,11 +238,11 @@ def test_what_was_written_out_before_the_power_cut_is_kept(tmp_path: Path) -> No
     cache = cache_in(tmp_path)
     content_of(cache, b"labels")
     assert (cache.settle(), cache.settle()) == (1, 0)
-    kept = next(tmp_path.rglob("labels.csv")).stat().st_ino
+    inode = next(tmp_path.rglob("labels.csv")).stat().st_ino
     assert content_of(cache_in(tmp_path, boot="second"), b"labels") == b"labels"
-    assert next(tmp_path.rglob("labels.csv")).stat().st_ino == kept
+    assert next(tmp_path.rglob("labels.csv")).stat().st_ino == inode
     assert content_of(cache_in(tmp_path, boot="third"), b"labels") == b"labels"
-    assert next(tmp_path.rglob("labels.csv")).stat().st_ino == kept, "once is enough"
+    assert next(tmp_path.rglob("labels.csv")).stat().st_ino == inode, "once is enough"
 
 
 def test_a_disk_that_others_fill_takes_from_the_cache_before_it_stops_the_worker(tmp_path: Path) -> None:

@@ -51,10 +51,10 @@ def reference(character: str = "a", name: str = "x.zip") -> FileRef:
 def test_a_file_is_fetched_and_unpacked_once_however_many_ask(tmp_path: Path) -> None:
     fetch = Files(packed(tmp_path / "a.zip", {"d/x.txt": b"hello"}))
     cache = StagingCache(tmp_path / "cache", max_bytes=1 << 30)
-    found: list[Path] = []
+    paths: list[Path] = []
 
     def ask() -> None:
-        found.append(cache.acquire(reference(), unpacked=True, secret=False, fetch=fetch)[1])
+        paths.append(cache.acquire(reference(), unpacked=True, secret=False, fetch=fetch)[1])
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -62,8 +62,8 @@ def test_a_file_is_fetched_and_unpacked_once_however_many_ask(tmp_path: Path) ->
     for thread in threads:
         thread.join()
     assert fetch.fetched == 1
-    assert len(set(found)) == 1
-    assert (found[0] / "d" / "x.txt").read_bytes() == b"hello"
+    assert len(set(paths)) == 1
+    assert (paths[0] / "d" / "x.txt").read_bytes() == b"hello"
 
 
 def test_secret_files_lie_where_only_the_worker_may_enter(tmp_path: Path) -> None:
@@ -98,14 +98,14 @@ def test_over_its_cap_the_cache_drops_what_was_used_longest_ago_and_nothing_in_u
     fetch = Files(packed(tmp_path / "a.zip", {"x": bytes(100_000)}))
     cache = StagingCache(tmp_path / "cache", max_bytes=1)
     old, _ = cache.acquire(reference("a"), unpacked=True, secret=False, fetch=fetch)
-    held, kept = cache.acquire(reference("b"), unpacked=True, secret=False, fetch=fetch)
+    held, path = cache.acquire(reference("b"), unpacked=True, secret=False, fetch=fetch)
     cache.release(old)
     assert cache.trim() > 0
     assert not (tmp_path / "cache" / old).exists()
-    assert kept.exists()
+    assert path.exists()
     cache.release(held)
     cache.trim()
-    assert not kept.exists()
+    assert not path.exists()
 
 
 def test_a_run_folder_is_read_back_by_the_next_process(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_run_folder_is_read_back_by_the_next_process(tmp_path: Path) -> None:
 
 
 def test_a_run_folder_names_its_lease_and_nothing_else(tmp_path: Path) -> None:
-    job = parse_job(changed(lambda said: said.update(run_id="secret-run", lease_id="AB-12")))
+    job = parse_job(changed(lambda message: message.update(run_id="secret-run", lease_id="AB-12")))
     RunFolder(tmp_path, lease_key(job.lease_id)).create(job, gpu_uuid=None)
     assert [path.name for path in tmp_path.iterdir()] == ["ab12"]
 

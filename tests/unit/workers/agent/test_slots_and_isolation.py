@@ -93,7 +93,7 @@ def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
 
 
 def test_a_job_that_this_worker_does_not_understand_is_answered_for_at_once() -> None:
-    job = changed(lambda said: said["stages"][0].update(name="warm-up"))
+    job = changed(lambda message: message["stages"][0].update(name="warm-up"))
     answers: list[tuple[str, str, Complete]] = []
 
     class Site(Claims):

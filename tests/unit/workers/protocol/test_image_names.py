@@ -103,7 +103,7 @@ def test_a_registry_with_a_port_is_no_tag() -> None:
 
 def test_a_job_with_an_option_for_an_image_is_refused() -> None:
     with pytest.raises(MessageInvalid, match=r"stages\[0\]\.image': The image's repository '--privileged"):
-        parse_job(changed(lambda said: said["stages"][0].update(image="--privileged -v /:/host")))
+        parse_job(changed(lambda message: message["stages"][0].update(image="--privileged -v /:/host")))
 
 
 def test_a_setting_of_the_worker_names_an_image() -> None:

@@ -34,9 +34,9 @@ def test_nothing_is_said_of_other_images(image: str) -> None:
 
 def test_the_client_describes_images(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["image", "describe"]) == 0
-    said = capsys.readouterr().out
-    assert "podium/runtime:1 holds" in said
-    assert "podium/runtime-torch:1 holds" in said
-    assert "torch-geometric" in said
+    output = capsys.readouterr().out
+    assert "podium/runtime:1 holds" in output
+    assert "podium/runtime-torch:1 holds" in output
+    assert "torch-geometric" in output
     assert main(["image", "describe", "debian:12"]) == 1
     assert "no image that Podium makes" in capsys.readouterr().out

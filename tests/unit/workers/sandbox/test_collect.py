@@ -46,8 +46,8 @@ def unix_socket(root: Path) -> None:
     here = Path.cwd()
     os.chdir(root)  # the whole path may be too long for a socket's name
     try:
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind("sock")
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.bind("sock")
     finally:
         os.chdir(here)
 

@@ -19,9 +19,9 @@ LOGS = st.lists(WORDS, max_size=300).map("".join)
 
 
 def filtered(text: str, cuts: int) -> str:
-    kept, raw = Overwrites(), text.encode()
+    overwrites, raw = Overwrites(), text.encode()
     pieces = [raw[start : start + cuts] for start in range(0, len(raw), cuts)]
-    return (b"".join(map(kept.pass_on, pieces)) + kept.rest()).decode()
+    return (b"".join(map(overwrites.pass_on, pieces)) + overwrites.rest()).decode()
 
 
 @given(LOGS, st.integers(1, 50))
@@ -36,10 +36,10 @@ def test_it_does_not_matter_where_the_engine_cuts_its_pieces(text: str, cuts: in
 
 def test_a_long_progress_bar_takes_little_room_and_still_moves() -> None:
     text = "".join(f"\r{number:6d} of 100000" for number in range(100_000))
-    kept = filtered(text, 1000)
-    assert len(kept) < len(text) // 200
-    assert kept.endswith(" 99999 of 100000")
-    shown = [int(part.split()[0]) for part in kept.split("\r") if part]
+    log = filtered(text, 1000)
+    assert len(log) < len(text) // 200
+    assert log.endswith(" 99999 of 100000")
+    shown = [int(part.split()[0]) for part in log.split("\r") if part]
     assert all(later <= earlier * 1.06 + 2 for earlier, later in pairwise(shown))
 
 

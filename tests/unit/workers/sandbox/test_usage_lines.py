@@ -16,12 +16,12 @@ def test_each_point_says_what_was_used_since_the_one_before() -> None:
     series = UsageSeries("ingestion")
     series.add(1.0, Reading(0.5, 100, 0.25, 7))
     series.add(3.0, Reading(4.5, 300, 2.25, 9))
-    said = series.said()
-    assert said.at_s == (1.0, 3.0)
-    assert said.cpu_cores == (0.5, 2.0)
-    assert said.memory_bytes == (100, 300)
-    assert said.gpu_share == (0.25, 1.0)
-    assert said.gpu_memory_bytes == (7, 9)
+    usage = series.said()
+    assert usage.at_s == (1.0, 3.0)
+    assert usage.cpu_cores == (0.5, 2.0)
+    assert usage.memory_bytes == (100, 300)
+    assert usage.gpu_share == (0.25, 1.0)
+    assert usage.gpu_memory_bytes == (7, 9)
 
 
 @pytest.mark.parametrize("seconds", [99, 100, 101, 1000, 14_400])
@@ -29,12 +29,12 @@ def test_a_stage_of_hours_has_as_few_points_as_one_of_minutes(seconds: int) -> N
     series = UsageSeries("ingestion")
     for second in range(1, seconds + 1):
         series.add(float(second), Reading(2.0 * second, 10**9 if second == seconds // 2 else 10**6))
-    said = series.said()
-    assert min(seconds, MAX_POINTS // 2) <= len(said.at_s) <= MAX_POINTS
-    assert said.at_s[-1] == seconds
-    assert set(said.cpu_cores) == {2.0}
-    assert max(value or 0 for value in said.memory_bytes) == 10**9, "a peak stays"
-    ends = [0.0, *(at for at in said.at_s if at is not None)]
+    usage = series.said()
+    assert min(seconds, MAX_POINTS // 2) <= len(usage.at_s) <= MAX_POINTS
+    assert usage.at_s[-1] == seconds
+    assert set(usage.cpu_cores) == {2.0}
+    assert max(value or 0 for value in usage.memory_bytes) == 10**9, "a peak stays"
+    ends = [0.0, *(at for at in usage.at_s if at is not None)]
     widths = [last - first for first, last in itertools.pairwise(ends)]
     assert max(widths[:-1]) <= 4 * min(widths[:-1]), "the whole time is drawn alike"
 

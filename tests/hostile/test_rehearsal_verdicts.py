@@ -174,11 +174,11 @@ def test_thirty_broken_submissions_get_the_same_verdict_at_home_and_on_the_serve
     start_worker("w1", ("--slots", str(AT_ONCE)))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         verdicts = dict(zip(paths, pool.map(world.at_home, paths.values()), strict=True))
-    runs = list(Run.objects.filter(submission__in=[one for one in sent.values() if isinstance(one, Submission)]))
+    runs = list(Run.objects.filter(submission__in=[reply for reply in sent.values() if isinstance(reply, Submission)]))
     by_submission = {run.submission_id: run for run in ended(runs, PATIENCE_S)}
     on_the_server = {
-        name: (FILE_INVALID, one) if isinstance(one, str) else _said(by_submission[one.pk])
-        for name, one in sent.items()
+        name: (FILE_INVALID, reply) if isinstance(reply, str) else _said(by_submission[reply.pk])
+        for name, reply in sent.items()
     }
     at_home = {name: (verdict.reason, verdict.code) for name, verdict in verdicts.items()}
     assert at_home == on_the_server
@@ -234,7 +234,7 @@ def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
             run.submission_id: run for run in ended(list(Run.objects.filter(submission__in=sent.values())), PATIENCE_S)
         }
     on_the_server = {case: (*_said(runs[pk]), runs[pk].scores) for case, pk in sent.items()}
-    assert {case: (one.reason, one.code, one.scores) for case, one in at_home.items()} == on_the_server
+    assert {case: (verdict.reason, verdict.code, verdict.scores) for case, verdict in at_home.items()} == on_the_server
     assert on_the_server == {
         "weights": ("", "", {"score": 9.0}),
         "no weights": ("program_error", "exit_code", {}),

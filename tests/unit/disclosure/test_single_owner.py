@@ -85,9 +85,9 @@ def test_only_disclosure_reads_what_decides(names: set[str], allowed: dict[str, 
 
 
 def test_templates_show_that_something_is_sealed_and_decide_nothing_else() -> None:
-    found = {
+    templates = {
         path.name
         for path in (ROOT / "platform").rglob("*.html")
         if re.search(rf"\b({'|'.join(STATES)})\b", path.read_text())
     }
-    assert found == TEMPLATES_THAT_SAY_SEALED
+    assert templates == TEMPLATES_THAT_SAY_SEALED

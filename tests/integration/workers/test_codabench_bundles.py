@@ -103,8 +103,8 @@ def send(site: SmallSite, organizer: User, tmp_path: Path) -> Callable[..., None
         elif way == "manage":
             call_command("bundle_import", str(path), owner=organizer.username, queue=site.queue.name)
         else:
-            said = Client(site.url, organizer.username, "secret").send_bundle(path.read_bytes())
-            assert said["status"] == "Finished", said
+            progress = Client(site.url, organizer.username, "secret").send_bundle(path.read_bytes())
+            assert progress["status"] == "Finished", progress
 
     return by
 
@@ -125,7 +125,7 @@ def texts(scores: list[dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def shown(scores: list[dict[str, Any]]) -> dict[str, list[float]]:
-    return {key: [float(text) for text in found] for key, found in texts(scores).items()}
+    return {key: [float(text) for text in values] for key, values in texts(scores).items()}
 
 
 def test_from_import_to_score(
@@ -146,19 +146,21 @@ def test_from_import_to_score(
     # How far an import is; a fast one may end between two questions.
     assert any(re.search(r"Storing \d of", answer.err) for answer in printed.values())
     Competition.objects.update(is_published=True, registration_policy="open")
-    made = [robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED]
-    ended = [robot.ended(pk) for pk in made]
-    found = [
+    numbers = [
+        robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED
+    ]
+    ended = [robot.ended(pk) for pk in numbers]
+    results = [
         (title, phase, name, row["status"], shown(row["scores"]))
         for (title, phase, name, _, _), row in zip(EXPECTED, ended, strict=True)
     ]
-    assert found == EXPECTED, [(a, b) for a, b in zip(found, EXPECTED, strict=True) if a != b]
+    assert results == EXPECTED, [(a, b) for a, b in zip(results, EXPECTED, strict=True) if a != b]
     assert "the limit is" in ended[-3]["status_details"]
     _boards(robot)
-    _ingestion_and_scoring_at_once(robot, made[-2])
+    _ingestion_and_scoring_at_once(robot, numbers[-2])
     organizer = Client(robot.site, "olga", "secret")
-    _run_again(organizer, made[4])
-    _organizers_calls(organizer, made)
+    _run_again(organizer, numbers[4])
+    _organizers_calls(organizer, numbers)
 
 
 def _boards(robot: Client) -> None:
@@ -188,10 +190,10 @@ def _ingestion_and_scoring_at_once(robot: Client, pk: int) -> None:
 def _run_again(organizer: Client, pk: int) -> None:
     """On one of its three tasks, as the script does that reruns; then several at once."""
     task = next(task for task in organizer.get("/api/tasks/?page_size=100")["results"] if task["name"] == "Gamma")
-    made = organizer.post(f"/api/submissions/{pk}/re_run_submission/?task_key={task['key']}")
-    again = organizer.get(f"/api/submissions/{made['id']}/")
+    rerun = organizer.post(f"/api/submissions/{pk}/re_run_submission/?task_key={task['key']}")
+    again = organizer.get(f"/api/submissions/{rerun['id']}/")
     assert (again["task"]["key"], again["owner"]) == (task["key"], "robby"), "at once, and in its sender's name"
-    row = organizer.ended(made["id"])
+    row = organizer.ended(rerun["id"])
     assert (shown(row["scores"]), row["on_leaderboard"]) == (
         {"acc": [0.5], "ok": [0], "mean": [0.25], "low": [0.5]},
         False,
@@ -207,7 +209,7 @@ def _run_again(organizer: Client, pk: int) -> None:
     }
 
 
-def _organizers_calls(organizer: Client, made: list[int]) -> None:
+def _organizers_calls(organizer: Client, numbers: list[int]) -> None:
     rows = organizer.get("/api/submissions/")
     assert {"id", "owner", "task", "created_when"} <= set(rows[0])
     competition = next(row["id"] for row in organizer.get("/api/competitions/") if row["title"] == "Iris challenge")
@@ -218,7 +220,7 @@ def _organizers_calls(organizer: Client, made: list[int]) -> None:
         "/api/organizations/",
     ):
         organizer.get(path)
-    files = organizer.call("POST", "/api/submissions/download_many/", {"pks": made[:2]}).json()
+    files = organizer.call("POST", "/api/submissions/download_many/", {"pks": numbers[:2]}).json()
     fetched = [zipfile.ZipFile(io.BytesIO(requests.get(file["url"], timeout=30).content)).namelist() for file in files]
     assert fetched == [["model.py"], ["iris_test.predict"]]
     dumps = organizer.get(f"/api/competitions/{competition}/get_files/")["dumps"]

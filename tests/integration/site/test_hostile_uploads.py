@@ -64,8 +64,8 @@ class Served:
         answer = requests.get(
             f"{self.url}/api/v1/submissions/", headers={"Authorization": f"Bearer {token}"}, timeout=60
         )
-        found: list[dict[str, Any]] = answer.json()["results"]
-        return found
+        rows: list[dict[str, Any]] = answer.json()["results"]
+        return rows
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_health_pages_and_workers_are_answered_while_fifty_hostile_archives_come
     assert statistics.quantiles(took, n=20)[-1] < 3.0, sorted(took)[-10:]
     assert max(took) < 10.0, sorted(took)[-10:]
     until = time.monotonic() + 120
-    while not (ended := [one for one in served.listed(served.tokens[0]) if one["status"] == "failed"]):
+    while not (ended := [row for row in served.listed(served.tokens[0]) if row["status"] == "failed"]):
         assert time.monotonic() < until, served.listed(served.tokens[0])[:2]
         time.sleep(0.5)
     assert ended[0]["runs"][0]["code"] == "zip_crc_error"

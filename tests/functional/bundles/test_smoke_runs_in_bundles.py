@@ -24,10 +24,10 @@ def test_the_smoke_run_travels(site: Scenario, tmp_path: Path) -> None:
     competition = Competition.objects.get(pk=site.competition.pk)
     bundle_write(competition=competition, target=tmp_path / "bundle.zip", with_files=True, by=site.organizer)
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
-    made, other = copy.phases.order_by("index")
-    assert made.smoke_task is not None
-    assert (made.smoke_task.name, made.smoke_task.is_public_split, made.smoke_scale) == ("Mini split", True, 150)
-    assert [task.name for task in made.tasks.all()] == ["Task test-dev"]
+    first, other = copy.phases.order_by("index")
+    assert first.smoke_task is not None
+    assert (first.smoke_task.name, first.smoke_task.is_public_split, first.smoke_scale) == ("Mini split", True, 150)
+    assert [task.name for task in first.tasks.all()] == ["Task test-dev"]
     assert other.smoke_task is None
 
 
@@ -41,9 +41,9 @@ def folder(tmp_path: Path) -> Path:
 
 def change(folder: Path, *, task: dict[str, Any], phase: dict[str, Any]) -> None:
     path = folder / "competition.yaml"
-    said = yaml.safe_load(path.read_text())
-    first = said["tasks"][0]
-    mini = next((one for one in said["tasks"] if one["index"] == 7), None)
+    document = yaml.safe_load(path.read_text())
+    first = document["tasks"][0]
+    mini = next((entry for entry in document["tasks"] if entry["index"] == 7), None)
     if mini is None:
         for part in ("input_data", "reference_data"):
             (folder / f"mini_{part}").mkdir()
@@ -52,10 +52,10 @@ def change(folder: Path, *, task: dict[str, Any], phase: dict[str, Any]) -> None
             "index": 7, "name": "Mini", "scoring_program": first["scoring_program"],
             "input_data": "mini_input_data", "reference_data": "mini_reference_data",
         }  # fmt: skip
-        said["tasks"].append(mini)
+        document["tasks"].append(mini)
     mini |= task
-    said["phases"][0].setdefault("podium", {}).update(phase)
-    path.write_text(yaml.safe_dump(said, sort_keys=False))
+    document["phases"][0].setdefault("podium", {}).update(phase)
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
 
 
 def faults(folder: Path) -> str:

@@ -125,30 +125,36 @@ CASES: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("path", "value", "words"), CASES)
 def test_each_fault_has_a_path_a_line_and_a_sentence(tmp_path: Path, path: str, value: Any, words: str) -> None:
-    found = faults(write(tmp_path, changed(path, value))).faults
-    assert any(words in str(fault) for fault in found), [str(fault) for fault in found]
-    assert all(fault.file == "competition.yaml" and fault.line for fault in found)
+    problems = faults(write(tmp_path, changed(path, value))).faults
+    assert any(words in str(fault) for fault in problems), [str(fault) for fault in problems]
+    assert all(fault.file == "competition.yaml" and fault.line for fault in problems)
 
 
 def test_all_faults_are_said_at_once(tmp_path: Path) -> None:
     data = changed("terms", "no.md", changed("phases.0.tasks", [9], changed("image", "none.png")))
-    found = [str(fault) for fault in faults(write(tmp_path, data)).faults]
-    assert len(found) == 3
+    sentences = [str(fault) for fault in faults(write(tmp_path, data)).faults]
+    assert len(sentences) == 3
 
 
 def test_missing_files_are_said_beside_values_of_a_wrong_type(tmp_path: Path) -> None:
     data = changed("terms", "no.md", changed("pages.0.file", "gone.md", changed("tasks.0.scoring_program", "nowhere")))
     data = changed("phases.0.max_submissions", "many", changed("title", ["a list"], data))
-    found = {fault.path: str(fault) for fault in faults(write(tmp_path, data)).faults}
-    assert set(found) == {"title", "phases[0].max_submissions", "terms", "pages[0].file", "tasks[0].scoring_program"}
-    assert "the bundle has no 'nowhere'" in found["tasks[0].scoring_program"]
+    sentences = {fault.path: str(fault) for fault in faults(write(tmp_path, data)).faults}
+    assert set(sentences) == {
+        "title",
+        "phases[0].max_submissions",
+        "terms",
+        "pages[0].file",
+        "tasks[0].scoring_program",
+    }
+    assert "the bundle has no 'nowhere'" in sentences["tasks[0].scoring_program"]
 
 
 def test_missing_files_of_the_old_shape_are_said_beside_what_else_is_wrong(tmp_path: Path) -> None:
     broken = LEGACY.replace("overview.html", "none.html").replace("    scoring_program: scoring_program\n", "")
-    found = [str(fault) for fault in check_bundle(write(tmp_path, broken)).faults]
-    assert any("the bundle has no 'none.html'" in fault for fault in found), found
-    assert any("`scoring_program` is missing" in fault for fault in found), found
+    sentences = [str(fault) for fault in check_bundle(write(tmp_path, broken)).faults]
+    assert any("the bundle has no 'none.html'" in fault for fault in sentences), sentences
+    assert any("`scoring_program` is missing" in fault for fault in sentences), sentences
 
 
 LEGACY_CASES = [
@@ -227,14 +233,16 @@ def test_what_is_no_bundle_says_what_it_is(tmp_path: Path, files: dict[str, str 
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    found = [str(fault) for fault in faults(tmp_path).faults]
-    assert any(words in fault for fault in found) or (words == "This is not valid YAML" and "nested" in found[0]), found
+    sentences = [str(fault) for fault in faults(tmp_path).faults]
+    assert any(words in fault for fault in sentences) or (
+        words == "This is not valid YAML" and "nested" in sentences[0]
+    ), sentences
 
 
 def archived(path: Path, *entries: tuple[zipfile.ZipInfo | str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zip_file:
         for name, content in entries:
-            made.writestr(name, content)
+            zip_file.writestr(name, content)
     return path
 
 
@@ -264,9 +272,9 @@ def test_a_zip_that_must_not_be_unpacked_is_refused(
 
 def test_a_hundred_thousand_files_are_refused_before_they_are_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
-    with zipfile.ZipFile(path, "w") as made:
+    with zipfile.ZipFile(path, "w") as zip_file:
         for number in range(100_000):
-            made.writestr(zipfile.ZipInfo(f"{number}"), b"")
+            zip_file.writestr(zipfile.ZipInfo(f"{number}"), b"")
     assert "more than 20,000 files" in only(path)
 
 
@@ -280,10 +288,10 @@ def test_what_is_no_zip_is_said(tmp_path: Path) -> None:
 def test_names_in_another_encoding_are_read_or_named(tmp_path: Path) -> None:
     """Old tools write names in their own code page, which says nothing of itself; a name that claims UTF-8 must be it."""
     path = packed(write(tmp_path / "bundle", second()), tmp_path / "bundle.zip")
-    with zipfile.ZipFile(path, "a") as made:
-        made.writestr("t@@st.txt", b"x")
-    with zipfile.ZipFile(tmp_path / "claims.zip", "w") as made:
-        made.writestr("t\u00e9st.txt", b"x")
+    with zipfile.ZipFile(path, "a") as zip_file:
+        zip_file.writestr("t@@st.txt", b"x")
+    with zipfile.ZipFile(tmp_path / "claims.zip", "w") as zip_file:
+        zip_file.writestr("t\u00e9st.txt", b"x")
     path.write_bytes(path.read_bytes().replace(b"t@@st.txt", b"t\x82\x82st.txt"))
     assert check_bundle(path).faults == []
     claims = tmp_path / "claims.zip"
@@ -293,13 +301,13 @@ def test_names_in_another_encoding_are_read_or_named(tmp_path: Path) -> None:
 
 def test_a_zip_in_the_bundle_is_looked_into(tmp_path: Path) -> None:
     inner = io.BytesIO()
-    with zipfile.ZipFile(inner, "w") as made:
-        made.writestr("../../evil", "x")
+    with zipfile.ZipFile(inner, "w") as zip_file:
+        zip_file.writestr("../../evil", "x")
     files = FILES | {"program.zip": inner.getvalue(), "broken.zip": b"PK\x03\x04"}
     data = changed("tasks.0.scoring_program", "program.zip", changed("tasks.0.reference_data", "broken.zip"))
-    found = " ".join(map(str, faults(write(tmp_path, data, files)).faults))
-    assert "'program.zip' has a member '../../evil'" in found
-    assert "its end is missing" in found
+    text = " ".join(map(str, faults(write(tmp_path, data, files)).faults))
+    assert "'program.zip' has a member '../../evil'" in text
+    assert "its end is missing" in text
 
 
 @pytest.mark.parametrize(
@@ -341,8 +349,13 @@ def test_the_command_ends_with_0_or_1_and_speaks_json(tmp_path: Path, capsys: py
     assert "It can be imported." in capsys.readouterr().out
     bad = write(tmp_path / "bad", changed("terms", "no.md"))
     assert main(["bundle", "check", str(bad), "--json"]) == 1
-    said = json.loads(capsys.readouterr().out)
-    assert (said["ok"], said["shape"], said["faults"][0]["path"], said["faults"][0]["line"]) == (False, "2", "terms", 4)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["ok"], report["shape"], report["faults"][0]["path"], report["faults"][0]["line"]) == (
+        False,
+        "2",
+        "terms",
+        4,
+    )
 
 
 @pytest.mark.parametrize("template", ["code", "concurrent", "datasets", "results"])
@@ -397,7 +410,7 @@ def every_fault(folder: Path) -> set[str]:
 
 
 def test_the_reference_has_every_sentence_that_a_fault_is_said_in_and_no_other(tmp_path: Path) -> None:
-    said, known = every_fault(tmp_path), documented(FAULTS.split("and by a site alone:")[0])
-    assert [sentence for sentence in said if not any(pattern(one).fullmatch(sentence) for one in known)] == []
-    unsaid = {one for one in known if not any(pattern(one).fullmatch(sentence) for sentence in said)}
+    sentences, known = every_fault(tmp_path), documented(FAULTS.split("and by a site alone:")[0])
+    assert [sentence for sentence in sentences if not any(pattern(entry).fullmatch(sentence) for entry in known)] == []
+    unsaid = {entry for entry in known if not any(pattern(entry).fullmatch(sentence) for sentence in sentences)}
     assert unsaid <= {"The YAML is nested too deeply to be read."}, "whether Python finds that depends on its stack"

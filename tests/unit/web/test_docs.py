@@ -91,10 +91,10 @@ def test_the_page_on_programs_has_every_word_that_a_run_is_refused_by() -> None:
 
 
 def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and_no_setting_is_left_out() -> None:
-    said, site = (DOCS / "administrators.md").read_text(), DOCS.parent / "platform/config"
+    text, site = (DOCS / "administrators.md").read_text(), DOCS.parent / "platform/config"
     settings = set(re.findall(r'"(PODIUM_[A-Z_]+)"', (site / "settings.py").read_text()))
     stack = set(re.findall(r"\$\{(PODIUM_[A-Z_]+)", (DOCS.parent / "docker-compose.yml").read_text()))
-    named = set(re.findall(r"PODIUM_[A-Z_]+", said))
+    named = set(re.findall(r"PODIUM_[A-Z_]+", text))
     assert settings <= named <= settings | stack
     metrics = set(re.findall(r'"(podium_[a-z_]+)"', (site / "metrics.py").read_text()))
-    assert set(re.findall(r"podium_[a-z_]+", said)) <= metrics | {f"{name}_total" for name in metrics}
+    assert set(re.findall(r"podium_[a-z_]+", text)) <= metrics | {f"{name}_total" for name in metrics}

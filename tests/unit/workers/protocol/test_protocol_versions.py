@@ -30,14 +30,14 @@ def model_of(name: str) -> type[Message]:
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*/*.json")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_recorded_message_is_read_whole_and_said_the_same_again(path: Path) -> None:
     recorded = json.loads(path.read_text())
-    said = read_message(model_of(path.stem), recorded).model_dump(mode="json", exclude_unset=True)
+    message = read_message(model_of(path.stem), recorded).model_dump(mode="json", exclude_unset=True)
     if "bell" in recorded:  # what version 1 called the wake-up queue
         recorded["wakeup_queue"] = recorded.pop("bell")
-    assert said == recorded | ({"code": ""} if recorded.get("code", "") is None else {})
+    assert message == recorded | ({"code": ""} if recorded.get("code", "") is None else {})
 
 
 def test_every_message_of_every_version_is_recorded() -> None:
-    recorded = {path.name: {model_of(kept.stem) for kept in path.glob("*.json")} for path in RECORDED.iterdir()}
+    recorded = {path.name: {model_of(file.stem) for file in path.glob("*.json")} for path in RECORDED.iterdir()}
     assert recorded == {str(version): set(MODELS.values()) for version in SPOKEN_BY_THE_SITE}
     assert SPOKEN_BY_THE_SITE[-1] == PROTOCOL_VERSION
 

@@ -26,8 +26,8 @@ from tests.scenario import Scenario
 
 
 def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) -> None:
-    made = submit_dataset(site)
-    assert [run.task.name for run in made.runs.all()] == ["Check"]
+    submission = submit_dataset(site)
+    assert [run.task.name for run in submission.runs.all()] == ["Check"]
     assert datasets_join(now=site.now) == 0
     work(site, {})
     assert (datasets_join(now=site.now), datasets_join(now=site.now)) == (1, 0)
@@ -94,15 +94,15 @@ def test_a_withdrawn_and_a_disqualified_data_set_leave_the_board_and_ranks_are_m
 
 
 def test_only_the_team_withdraws_and_only_until_the_end(three: Scenario) -> None:
-    made = joined(three).submission
+    submission = joined(three).submission
     with pytest.raises(NotAllowed):
-        dataset_withdraw(submission=made, by=three.member(three.teams[1]), now=three.now)
+        dataset_withdraw(submission=submission, by=three.member(three.teams[1]), now=three.now)
     assert three.phase.closes_at is not None
     with pytest.raises(refusals.StaysAfterTheEnd):
-        dataset_withdraw(submission=made, by=three.member(), now=three.phase.closes_at)
-    dataset_withdraw(submission=made, by=three.member(), now=three.now)
+        dataset_withdraw(submission=submission, by=three.member(), now=three.phase.closes_at)
+    dataset_withdraw(submission=submission, by=three.member(), now=three.now)
     with pytest.raises(refusals.DatasetWithdrawn):
-        dataset_withdraw(submission=made, by=three.member(), now=three.now)
+        dataset_withdraw(submission=submission, by=three.member(), now=three.now)
     with pytest.raises(refusals.NotADataset):
         dataset_withdraw(submission=submit_code(three), by=three.member(), now=three.now)
 
@@ -134,9 +134,9 @@ def test_a_checked_data_set_waits_for_a_place(site: Scenario) -> None:
 
 
 def test_running_a_data_set_again_adds_no_second_column(three: Scenario) -> None:
-    made = joined(three).submission
+    submission = joined(three).submission
     settle(three, {})
-    submission_rerun(submission=made, actor="o", now=three.now)
+    submission_rerun(submission=submission, actor="o", now=three.now)
     settle(three, {})
     assert Dataset.objects.count() == 1
 

@@ -147,7 +147,7 @@ def report(rows: list[Row]) -> None:
     )
     for row in rows:
         growth = row.times_ms[-1].median / row.times_ms[0].median
-        cells = "".join(f"{f'{one.median:.1f} ({one.least:.1f})':>15}" for one in row.times_ms)
+        cells = "".join(f"{f'{times.median:.1f} ({times.least:.1f})':>15}" for times in row.times_ms)
         print(
             f"{row.page:<22}{row.who:<9}{row.queries[-1]:>8}{cells}{growth:>17.2f}x{'' if growth <= MAX_GROWTH else '  over'}"
         )

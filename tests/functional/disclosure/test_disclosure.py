@@ -304,10 +304,10 @@ def test_a_scoring_program_speaks_in_fixed_words_while_sealed(
 
 
 def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: Scenario) -> None:
-    said: dict[str, dict[str, int]] = {"reported": {"wall_s": 2}, "before": {"wall_s": 1}}
-    assert disclosed_meters(site.sealed, **said, is_scoring=True) == {"wall_s": 1}
-    assert disclosed_meters(site.sealed, **said, is_scoring=False) == {"wall_s": 2}
-    assert disclosed_meters(site.phase, **said, is_scoring=True) == {"wall_s": 2}
+    meters: dict[str, dict[str, int]] = {"reported": {"wall_s": 2}, "before": {"wall_s": 1}}
+    assert disclosed_meters(site.sealed, **meters, is_scoring=True) == {"wall_s": 1}
+    assert disclosed_meters(site.sealed, **meters, is_scoring=False) == {"wall_s": 2}
+    assert disclosed_meters(site.phase, **meters, is_scoring=True) == {"wall_s": 2}
 
 
 def test_the_reasons_named_here_are_reasons_of_runs() -> None:

@@ -33,11 +33,11 @@ def test_a_row_stays_while_its_cells_run_and_after_they_failed(three: Scenario) 
     reconcile(three)
     before = order(three)
     assert len(before) == 3
-    made = Submission.objects.get(runs__in=cells(submission__team=three.teams[1]))
+    submission = Submission.objects.get(runs__in=cells(submission__team=three.teams[1]))
     charged = allowances(team_id=three.teams[1].pk, phase=Phase.objects.get(pk=three.phase.pk), now=three.now)
     settle(three, {("Ben", "hard"): "time_limit"})
-    made.refresh_from_db()
-    assert (made.status, made.reason, made.is_charged) == (State.FINISHED, "", True)
+    submission.refresh_from_db()
+    assert (submission.status, submission.reason, submission.is_charged) == (State.FINISHED, "", True)
     assert len(order(three)) == 3
     assert allowances(team_id=three.teams[1].pk, phase=three.phase, now=three.now) == charged
 
@@ -179,9 +179,9 @@ def test_the_submission_s_page_tells_of_the_data_set_and_of_the_cells(three: Sce
     page = client.get(reverse("web:submission", args=[dataset.submission_id])).content.decode()
     assert "0 of 3 algorithms have been run on it" in page
     settle(three, {})
-    made = Entry.objects.get(team=three.team).score.submission
-    run = cells(submission=made).get()
-    address = reverse("web:submission", args=[made.pk])
+    submission = Entry.objects.get(team=three.team).score.submission
+    run = cells(submission=submission).get()
+    address = reverse("web:submission", args=[submission.pk])
     page = client.get(address).content.decode()
     assert "On submitted datasets" in page
     assert f'id="run-{run.pk}"' not in page

@@ -82,10 +82,10 @@ def test_a_running_cell_of_a_withdrawn_data_set_is_stopped(three: Scenario) -> N
 def test_nobody_cancels_the_cells_of_an_algorithm(three: Scenario) -> None:
     joined(three)
     reconcile(three)
-    made = Entry.objects.get(team=three.team).score.submission
+    submission = Entry.objects.get(team=three.team).score.submission
     with pytest.raises(refusals.AlreadyEnded):
-        submission_cancel(submission=made, actor="m", now=three.now)
-    assert cells(submission=made).get().state == State.QUEUED
+        submission_cancel(submission=submission, actor="m", now=three.now)
+    assert cells(submission=submission).get().state == State.QUEUED
 
 
 def test_filling_comes_after_every_submission_and_is_nobody_s_turn(three: Scenario) -> None:
@@ -117,7 +117,7 @@ def test_labels_are_mounted_for_scoring_alone(three: Scenario) -> None:
     }
     assert run.task.reference_data.file_id in digests["scoring"]
     assert run.task.reference_data.file_id not in digests["ingestion"]
-    assert all(dataset.submission.file_id not in found for found in digests.values()), (
+    assert all(dataset.submission.file_id not in stage_digests for stage_digests in digests.values()), (
         "the file that holds both is given to nobody"
     )
 
@@ -137,9 +137,9 @@ def test_what_is_run_tells_nothing_of_a_board_that_teams_do_not_see(three: Scena
 
 def test_nothing_is_queued_for_what_stopped_to_count_meanwhile(three: Scenario) -> None:
     dataset = joined(three)
-    made = Entry.objects.get(team=three.team).score.submission
-    submission_disqualify(submission=made, reason="no", now=three.now)
-    assert cells_queue(submission_id=made.pk, tasks=[dataset.task_id], now=three.now) == 0
+    submission = Entry.objects.get(team=three.team).score.submission
+    submission_disqualify(submission=submission, reason="no", now=three.now)
+    assert cells_queue(submission_id=submission.pk, tasks=[dataset.task_id], now=three.now) == 0
 
 
 def test_what_failed_on_a_data_set_is_run_again_alone(three: Scenario) -> None:

@@ -50,9 +50,9 @@ def test_a_vulnerable_version_is_named_and_fails(
     osv: str, constraints: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--constraints", constraints, "--url", osv]) == 1
-    said = capsys.readouterr().out
-    assert "django==4.2.0: GHSA-1, PYSEC-2" in said
-    assert "2 packages audited, 1 with known vulnerabilities" in said
+    output = capsys.readouterr().out
+    assert "django==4.2.0: GHSA-1, PYSEC-2" in output
+    assert "2 packages audited, 1 with known vulnerabilities" in output
 
 
 def test_a_database_that_cannot_be_asked_is_said(constraints: str, capsys: pytest.CaptureFixture[str]) -> None:

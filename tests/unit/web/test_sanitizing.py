@@ -66,14 +66,14 @@ def test_links_leave_without_telling_where_from() -> None:
 
 def attributes_of_image(text: str) -> set[str]:
     """Of the one image that the text becomes; their order is the sanitizer's."""
-    found = re.fullmatch(r"<p><img ([^>]*)></p>\s*", markdown(text, {"p.png": ShownImage("/here/p.png")}.get))
-    assert found is not None
-    return set(re.findall(r'\w+="[^"]*"', found[1]))
+    match = re.fullmatch(r"<p><img ([^>]*)></p>\s*", markdown(text, {"p.png": ShownImage("/here/p.png")}.get))
+    assert match is not None
+    return set(re.findall(r'\w+="[^"]*"', match[1]))
 
 
 def test_an_image_of_the_competition_gets_its_address_here_and_nothing_else() -> None:
-    wanted = {'src="/here/p.png"', 'alt="a plot"', 'title="title"', 'loading="lazy"'}
-    assert attributes_of_image('![a plot](p.png "title")') == wanted
+    expected = {'src="/here/p.png"', 'alt="a plot"', 'title="title"', 'loading="lazy"'}
+    assert attributes_of_image('![a plot](p.png "title")') == expected
 
 
 @pytest.mark.parametrize(
