@@ -58,7 +58,7 @@ class PreviewForm(forms.Form):
         """The text of this field with its format, as fields of the row that shows it."""
         self.is_valid()
         values = self.cleaned_data
-        return {field: values[field], "format": Format(values.get("format") or Format.MARKDOWN)}
+        return {field: values.get(field, ""), "format": Format(values.get("format") or Format.MARKDOWN)}
 
 
 class ImageNameForm(forms.Form):

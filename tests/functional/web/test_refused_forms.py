@@ -197,3 +197,5 @@ def test_a_preview_is_shown_whatever_else_the_form_holds(site: Scenario, page: s
         answer = client.post(url, {"preview": "yes"} | values, headers=headers)
         assert answer.status_code == 200
         assert "<strong>bold</strong>" in answer.content.decode()
+    answer = client.post(url, {"preview": "yes", field: "no\0text"}, headers=headers)
+    assert answer.status_code == 200, "what no text may hold shows nothing, and fails nowhere"
