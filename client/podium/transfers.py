@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import requests
+from filelock import FileLock
 
 from podium.errors import InvalidInput, PodiumError, Refused, SiteUnreachable
 from podium.models import DownloadFile
@@ -64,23 +65,46 @@ def _send_part(site: Site, key: str, file: Any, received: int) -> int:
 def download(site: Site, file: DownloadFile, folder: Path, progress: Progress = quiet) -> Path:
     """Fetch a file into the folder, checked by its digest; one that is there already is left as it is.
 
-    What has come of a download that broke off lies beside it as `NAME.part`, and the next one goes on from there.
-    Raises `PodiumError` where what came is not the file that the site described.
+    What has come of a download that broke off lies beside it as `NAME.part`, and the next one goes on from there. Where another
+    process or thread is fetching the same file, this waits for it. Raises `PodiumError` where what came is not the file that the
+    site described.
     """
     target = folder / _plain_name(file.file_name)
-    if target.is_file() and target.stat().st_size == file.size_bytes and digest_of(target) == file.sha256:
-        progress(file.size_bytes, file.size_bytes)
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part")
-    _fetch(site, file, part, progress)
+    if not _is_there(target, file):
+        folder.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f"{target.name}.part")
+        with _alone(part):
+            if not _is_there(target, file):  # which it may be by now
+                _fetch(site, file, part, progress)
+                _check(part, file)
+                part.replace(target)
+                return target
+    progress(file.size_bytes, file.size_bytes)
+    return target
+
+
+def _is_there(target: Path, file: DownloadFile) -> bool:
+    return target.is_file() and target.stat().st_size == file.size_bytes and digest_of(target) == file.sha256
+
+
+def _check(part: Path, file: DownloadFile) -> None:
     if digest_of(part) != file.sha256:
         part.unlink()
         raise PodiumError(
             f"{file.file_name} arrived damaged and was removed. Download it again.", code="digest_mismatch"
         )
-    part.replace(target)
-    return target
+
+
+@contextlib.contextmanager
+def _alone(part: Path) -> Iterator[None]:
+    """One at a time writes a part: of two, each would go on where the other is, and take the file away from it."""
+    lock_file = part.with_name(f"{part.name}.lock")
+    with FileLock(lock_file):
+        try:
+            yield
+        finally:
+            with contextlib.suppress(PermissionError):  # on Windows an open file stays; its lock removes it
+                lock_file.unlink(missing_ok=True)  # who waits with it sees that it is gone, and takes a new one
 
 
 def _fetch(site: Site, file: DownloadFile, part: Path, progress: Progress) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -70,7 +73,28 @@ def test_a_download_goes_on_where_it_broke_and_is_checked(
     target.unlink()
     with pytest.raises(PodiumError, match="arrived damaged"):
         client.download(file.model_copy(update={"sha256": "0" * 64}), tmp_path)
-    assert list(tmp_path.glob("*.part")) == []
+    assert list(tmp_path.glob(f"{file.file_name}*")) == []
+
+
+def test_two_downloads_of_a_file_at_once_fetch_it_once(
+    site: Scenario, client: Client, proxy: Proxy, tmp_path: Path
+) -> None:
+    (file,) = client.files(site.competition.slug)
+    url = f"/api/v1/competitions/{site.competition.slug}/phases/test-dev/files/starting_kit/"
+    file = file.model_copy(update={"url": url})
+    is_asked_twice = threading.Barrier(2)
+
+    def wait_for_another(method: str, path: str) -> None:
+        if path == url:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                is_asked_twice.wait(timeout=1)
+
+    proxy.fault = wait_for_another
+    with ThreadPoolExecutor(2) as pool:
+        targets = list(pool.map(lambda _: client.download(file, tmp_path), range(2)))
+    assert targets == [tmp_path / file.file_name] * 2
+    assert proxy.calls.count(("GET", url)) == 1
+    assert [path.name for path in tmp_path.glob(f"{file.file_name}*")] == [file.file_name]
 
 
 def test_a_site_that_stays_away_is_told_after_the_patience(proxy: Proxy) -> None:
