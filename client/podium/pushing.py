@@ -114,11 +114,17 @@ class Pull:
     def write(self) -> list[str]:
         """Put everything in its place; returns the files of the folder that the competition no longer names."""
         before = set(self.folder.files()) if (self.folder.path / YAML_NAME).is_file() else set()
+        placed: dict[Path, Path] = {}  # files with the same content were fetched once
         for source, target in self._moves:
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.is_dir():
                 shutil.rmtree(target)
-            source.replace(target)
+            if source not in placed:
+                placed[source] = source.replace(target)
+            elif placed[source].is_dir():
+                shutil.copytree(placed[source], target)
+            else:
+                shutil.copyfile(placed[source], target)
         shutil.rmtree(self._fetched, ignore_errors=True)
         self.folder.remember(site=self.site.url, version=self.version)
         return sorted(before - set(self.folder.files()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from podium.errors import SiteUnreachable
 from podium.folders import Folder
 from podium.transfers import upload_begin
 from tests.client.conftest import token_of
+from tests.images import png_of
 from tests.scenario import Scenario
 
 
@@ -70,6 +72,24 @@ def test_from_a_template_to_a_published_competition_and_back(
     assert main(["competition", "pull", str(tmp_path / "other"), "--slug", "prices"]) == 0
     assert content(tmp_path / "other") == pulled
     assert "*" in (folder / ".podium" / ".gitignore").read_text()
+
+
+def test_files_with_the_same_content_are_pulled_to_each_of_their_places(folder: Path, tmp_path: Path) -> None:
+    public_data = folder / "phases/main/public_data"
+    shutil.copytree(public_data, folder / "phases/main/starting_kit")
+    named = "    public_data: phases/main/public_data\n"
+    changed(folder, named, f"{named}    starting_kit: phases/main/starting_kit\n")
+    changed(folder, "version: 2\n", "version: 2\nimage: logo.png\n")
+    changed(folder, "\npodium:\n", "\npodium:\n  images: [{name: chart.png, file: chart.png}]\n")
+    for name in ("logo.png", "chart.png"):
+        (folder / name).write_bytes(png_of())
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    assert main(["competition", "pull", str(tmp_path / "other"), "--slug", "prices"]) == 0
+    pulled = content(tmp_path / "other")
+    for path in public_data.iterdir():
+        places = [f"phases/main/{name}/{path.name}" for name in ("public_data", "starting_kit")]
+        assert [pulled[place] for place in places] == [path.read_bytes()] * 2
+    assert pulled["logo.webp"] == pulled["images/chart.png"]
 
 
 def test_a_change_in_the_browser_is_not_taken_back_by_accident(
