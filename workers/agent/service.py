@@ -140,7 +140,7 @@ class Service:
             poll_s=registered.poll_s,
             reserve_bytes=self._config.reserve_bytes,
         )
-        sweep(self._worker, self._held.snapshot)
+        self._sweep()
         if self._config.broker:
             stopping = self._worker.stopping
             WakeupListener(self._config.broker, registered.wakeup_queue, self._wakeups, stopping).start()
@@ -157,8 +157,12 @@ class Service:
         while not self._worker.stopping.wait(SIGNAL_ROUND_S):
             if time.monotonic() >= due:
                 self._list_images()
-                sweep(self._worker, self._held.snapshot)
+                self._sweep()
                 due = time.monotonic() + self._config.sweep_s
+
+    def _sweep(self) -> None:
+        """Remove leftovers; what adopted runs use is known only once each of them has acquired it again."""
+        sweep(self._worker, self._held.snapshot, trims=not self._held.any_adopting)
 
     def _list_images(self) -> None:
         """Have the site know which images are here, so that it says before a run when one is on no host."""

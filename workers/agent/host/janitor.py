@@ -18,14 +18,15 @@ log = structlog.get_logger(__name__)
 Live = Callable[[], AbstractSet[str]]
 
 
-def sweep(worker: Worker, live: Live) -> int:
+def sweep(worker: Worker, live: Live, *, trims: bool = True) -> int:
     """Remove leftovers of all leases but the live ones; returns how many things were removed. Safe to run at any time.
 
     `live` is asked after each look at what there is: a run that is claimed during the sweep is held before it leaves a trace.
+    Without `trims`, cache and images stay as they are: not every run has said yet which of them it needs.
     What this host refuses is logged and tried again by the next sweep: the worker goes on.
     """
     removed = 0
-    for part in (_containers, _folders, _groups, _excess):
+    for part in (_containers, _folders, _groups, *([_excess] if trims else [])):
         try:
             removed += part(worker, live)
         except (SandboxError, OSError) as error:

@@ -32,6 +32,7 @@ class HeldRuns:
         self._lock = threading.Lock()
         self._finishing: set[str] = set()
         self._ahead: set[str] = set()
+        self._adopting: set[str] = set()
         self._leases: set[str] = set()
 
     def add(self, lease: str) -> None:
@@ -49,6 +50,11 @@ class HeldRuns:
         with self._lock:
             (self._ahead.add if waits else self._ahead.discard)(lease)
 
+    def adopting(self, lease: str, waits: bool) -> None:
+        """Whether a predecessor left it, and it has not acquired its files and images again."""
+        with self._lock:
+            (self._adopting.add if waits else self._adopting.discard)(lease)
+
     def finishing(self, lease: str) -> None:
         """Its containers have ended; what is left takes moments."""
         with self._lock:
@@ -60,6 +66,12 @@ class HeldRuns:
             self._leases.discard(lease)
             self._finishing.discard(lease)
             self._ahead.discard(lease)
+            self._adopting.discard(lease)
+
+    @property
+    def any_adopting(self) -> bool:
+        """Whether files and images may be in use of which this process does not know."""
+        return bool(self._adopting)
 
     @property
     def any_ahead(self) -> bool:
@@ -86,6 +98,7 @@ class RunHandling:
         self._adopted = folder is not None
         self.folder = folder or RunFolder(self._worker.runs, lease_key(job.lease_id))
         held.add(self.folder.lease)
+        held.adopting(self.folder.lease, self._adopted)
         self.execution = RunExecution(self._worker, job, self.folder)
         self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)
         self.heartbeat.start()
@@ -121,6 +134,7 @@ class RunHandling:
             self.abandon()
             return
         self._guarded(self.execution.adopt)
+        self._held.adopting(self.folder.lease, False)
         self.run_and_finish()
 
     def _guarded(self, act: Callable[[], None]) -> None:
