@@ -66,12 +66,19 @@ class Folder:
     def files(self) -> dict[str, Path]:
         """What is sent: the YAML, what it names, and the images that pages may show; links are left out."""
         files = {YAML_NAME: self.path / YAML_NAME}
-        for name in _texts(self.document):
-            path = (self.path / name).resolve() if name and "\0" not in name and len(name) < 1000 else self.path
-            if path != self.path and path.is_relative_to(self.path) and path.exists():
+        for text in _texts(self.document):
+            if (path := self._named(text)) is not None:
                 files |= dict(self._inside(path))
         images = (path for path in self.path.rglob("*") if path.suffix.lower() in IMAGES)
         return files | {name: path for image in images for name, path in self._inside(image)}
+
+    def _named(self, text: str) -> Path | None:
+        """The file or folder inside this one that a text names; None where it names none."""
+        try:
+            path = (self.path / text).resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):  # not there, too long for a name, links in a circle, a NUL
+            return None
+        return path if path != self.path and path.is_relative_to(self.path) else None
 
     def _inside(self, path: Path) -> Iterator[tuple[str, Path]]:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:

@@ -95,9 +95,9 @@ class _TaskReader:
 
     def _zip(self, name: str, relative: str) -> None:
         where = (name, "zip")
-        path = self.files.path(relative)
-        if path is None or not path.is_file() or not relative.endswith(".zip"):
-            self._fault(where, f"the archive has no zip {relative!r}")
+        path = self.files.file(relative)
+        if path is None or not relative.endswith(".zip"):
+            self._fault(where, f"the archive has no zip {relative[:200]!r}")
             return
         try:
             check_zip(path, limits=LIMITS, what=f"The file {relative!r}")

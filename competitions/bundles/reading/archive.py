@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from competitions.bundles.reading.faults import YAML_NAME, invalid
-from competitions.resources.archives import ArchiveLimits, check_zip
+from competitions.resources.archives import MAX_NAME_BYTES, MAX_PATH_BYTES, ArchiveLimits, check_zip
 from core.refusals import InvalidFile
 
 LIMITS: Final = ArchiveLimits(unpacked_bytes=20 * 1024**3, files=20_000)
@@ -70,9 +70,11 @@ class BundleFiles:
         return f"It holds {listed}{' and more' if len(names) > 5 else ''}."
 
     def path(self, relative: str) -> Path | None:
-        """The path below the bundle's folder; None when it leads outside, or through a link."""
+        """The path below the bundle's folder; None when it leads outside, or through a link, or is too long to be one."""
+        if is_too_long(relative) or "\0" in relative or relative[1:2] == ":":
+            return None
         parts = PurePosixPath(relative.replace("\\", "/"))
-        if parts.is_absolute() or ".." in parts.parts or "\0" in relative or relative[1:2] == ":":
+        if parts.is_absolute() or ".." in parts.parts:
             return None
         path = (self.folder / parts).resolve()
         return path if path.is_relative_to(self.folder) else None
@@ -80,6 +82,11 @@ class BundleFiles:
     def exists(self, relative: str) -> bool:
         path = self.path(relative)
         return path is not None and path.exists()
+
+    def file(self, relative: str) -> Path | None:
+        """The path where it leads to a file, else None."""
+        path = self.path(relative)
+        return path if path is not None and path.is_file() else None
 
     def similar(self, relative: str) -> str:
         """What may have been meant: a file of that name elsewhere, or one that is spelt nearly so; else empty."""
@@ -107,6 +114,12 @@ class BundleFiles:
         if not target.exists():
             zip_folder(path, target)
         return target, f"{path.name}.zip"
+
+
+def is_too_long(text: str) -> bool:
+    """Whether no file can have this path, as where a text itself is written in place of the name of its file."""
+    path = text.replace("\\", "/").encode(errors="replace")
+    return len(path) > MAX_PATH_BYTES or max(map(len, path.split(b"/"))) > MAX_NAME_BYTES
 
 
 def zip_folder(folder: Path, target: Path) -> None:

@@ -37,8 +37,7 @@ class BundleImages:
         return path if path and self._is_usable(path, where) else None
 
     def _of_page(self, where: Where, page: str) -> None:
-        path = self._bundle.path(page)
-        if path is None or not path.is_file():
+        if self._bundle.file(page) is None:
             return  # said already
         for source in dict.fromkeys(image_sources(self._bundle.text(page))):
             if (name := image_name(source)) is None:
@@ -56,9 +55,7 @@ class BundleImages:
         """The image beside its page, or at the top of the bundle."""
         folder = PurePosixPath(page.replace("\\", "/")).parent
         candidates = [normpath(folder / unquote(source)), str(folder / name), name]
-        return next(
-            (candidate for candidate in candidates if (path := self._bundle.path(candidate)) and path.is_file()), None
-        )
+        return next((candidate for candidate in candidates if self._bundle.file(candidate)), None)
 
     def _take(self, name: str, file: str, where: Where) -> None:
         known = self.files.get(name)
@@ -68,8 +65,8 @@ class BundleImages:
             self.files[name] = file
 
     def _is_usable(self, file: str, where: Where) -> bool:
-        path = self._bundle.path(file)
-        if path is None or not path.is_file():
+        path = self._bundle.file(file)
+        if path is None:
             return False  # said already
         try:
             check_image(path, what=f"The image {file!r}")

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from competitions.bundles.reading.archive import LIMITS, BundleFiles, opened
+from competitions.bundles.reading.archive import LIMITS, BundleFiles, is_too_long, opened
 from competitions.bundles.reading.codalab import Legacy, is_legacy
 from competitions.bundles.reading.document import Document, read_document
 from competitions.bundles.reading.error_messages import sentence_of
@@ -227,6 +227,10 @@ class BundleReader:
 
     def _missing(self, relative: str) -> str:
         """Why a path leads to nothing; empty when it leads to a file, a folder, or may be a key."""
+        if is_too_long(relative):
+            return (
+                f"{relative[:40]!r} is too long for a path; write such a text into a file of the bundle, and name that"
+            )
         if self.files.path(relative) is None:
             return f"the path {relative!r} leads outside the bundle; name a file or folder in it"
         if self.files.exists(relative):
@@ -239,10 +243,7 @@ class BundleReader:
         return f"the bundle has no {relative!r}" + (f"; there is {near!r}" if near else "")
 
     def _page_fault(self, relative: str) -> str:
-        path = self.files.path(relative)
-        if path is None or not path.is_file():
-            return f"{relative!r} is a folder; name a Markdown or HTML file"
-        return ""
+        return "" if self.files.file(relative) else f"{relative!r} is a folder; name a Markdown or HTML file"
 
     def _terms_fault(self, relative: str) -> str:
         """As of a page; but rules that say nothing are accepted in the old shape alone, as CodaLab did."""
@@ -253,14 +254,12 @@ class BundleReader:
 
     def _remarks_of_pages(self, spec: CompetitionSpec) -> Iterator[Note]:
         for page in spec.pages:
-            path = self.files.path(page.file)
-            if path is not None and path.is_file() and not self.files.text(page.file).strip():
+            if self.files.file(page.file) and not self.files.text(page.file).strip():
                 where = page.where if page.where[0] == "html" else (*page.where, "file")
                 yield self.document.note(where, f"the file {page.file!r} is empty; write the page into it")
 
     def _file_fault(self, relative: str) -> str:
-        path = self.files.path(relative)
-        return "" if path is not None and path.is_file() else f"{relative!r} is a folder; name a file"
+        return "" if self.files.file(relative) else f"{relative!r} is a folder; name a file"
 
     def _fault_of_part(self, relative: str) -> str:
         """A program or dataset: a folder, or a zip that the worker can unpack."""

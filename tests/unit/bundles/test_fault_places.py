@@ -50,6 +50,8 @@ CASES: list[tuple[str, Any, str]] = [
     ("terms", "input_data", "is a folder; name a Markdown or HTML file"),
     ("terms", "../../etc/passwd", "leads outside the bundle"),
     ("terms", "/etc/passwd", "leads outside the bundle"),
+    ("terms", "Be fair. " * 60, "is too long for a path; write such a text into a file of the bundle, and name that"),
+    ("tasks.0.input_data", "data/" * 1000, "is too long for a path"),
     ("image", "no.png", "the bundle has no 'no.png'"),
     ("pages", ..., "`pages` is missing"),
     ("pages", "overview.html", "must be a list, not 'overview.html'"),

@@ -82,6 +82,13 @@ def test_an_empty_page_is_a_warning_and_empty_rules_are_a_fault(tmp_path: Path) 
     assert "write the rules into it" in fault.message
 
 
+def test_an_image_whose_name_is_too_long_for_a_file_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    page = f"![Plot]({'x' * 300}.png)"
+    data = changed("pages.0.file", "page.md", changed("podium", {"cover": "logo.png"}))
+    _, report = read(write(tmp_path, data, FILES | {"page.md": page}))
+    assert ["has no such file" in note.message for note in report.warnings] == [True]
+
+
 def test_the_parent_of_parallel_phases_of_1_8_is_dropped(tmp_path: Path) -> None:
     spec, report = read(write(tmp_path, PARALLEL))
     assert report.shape == "1.8"

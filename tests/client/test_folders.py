@@ -1,0 +1,30 @@
+"""The folder of a competition: what of it is sent, and what it remembers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.folders import Folder
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A folder with a page and an empty `competition.yaml`."""
+    (tmp_path / "overview.md").write_text("Welcome.")
+    (tmp_path / "competition.yaml").write_text("")
+    return tmp_path
+
+
+def sent(path: Path, text: str) -> set[str]:
+    """What is sent of the folder where its YAML is this text."""
+    (path / "competition.yaml").write_text(text)
+    return set(Folder(path).files()) - {"competition.yaml"}
+
+
+@pytest.mark.parametrize(
+    "text", ["Be fair. " * 60, "a/" * 3000, '"\\0"', '"\\ud800"', "/etc/hosts", ".."], ids=lambda text: text[:10]
+)
+def test_a_text_that_is_no_path_names_no_file(path: Path, text: str) -> None:
+    assert sent(path, f"terms: {text}\npages: [{{file: overview.md}}]\n") == {"overview.md"}
