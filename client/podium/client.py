@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -98,8 +99,16 @@ class Client:
         self.site.post("notifications/read/", {"up_to": up_to})
 
     def files(self, slug: str) -> list[DownloadFile]:
-        """What participants may download."""
-        return [DownloadFile.model_validate(file) for file in self.site.get(f"competitions/{slug}/files/")]
+        """What participants may download. Files that share a name are put into folders of their own, as `PHASE/NAME/`."""
+        files = [DownloadFile.model_validate(file) for file in self.site.get(f"competitions/{slug}/files/")]
+        names = Counter(file.file_name.casefold() for file in files)
+        names.update({file.phase.casefold() for file in files})  # a file cannot lie where such a folder may be
+        return [
+            file.model_copy(update={"folder": f"{file.phase}/{file.name}"})
+            if names[file.file_name.casefold()] > 1
+            else file
+            for file in files
+        ]
 
     def download(self, file: DownloadFile, folder: str | Path = ".", *, progress: Progress = quiet) -> Path:
         """Fetch a file; see `podium.transfers.download`."""

@@ -93,7 +93,7 @@ class Competition(_Answer):
 
 
 class DownloadFile(_Answer):
-    """A file that participants may download."""
+    """A file that participants may download. `folder` is where it is put below the folder of all: empty unless another has its name."""
 
     phase: str
     name: str
@@ -101,6 +101,7 @@ class DownloadFile(_Answer):
     size_bytes: int
     sha256: str
     url: str
+    folder: str = ""
 
 
 class Registration(_Answer):

@@ -63,15 +63,16 @@ def _send_part(site: Site, key: str, file: Any, received: int) -> int:
 
 
 def download(site: Site, file: DownloadFile, folder: Path, progress: Progress = quiet) -> Path:
-    """Fetch a file into the folder, checked by its digest; one that is there already is left as it is.
+    """Fetch a file into the folder, or the one of its own below it, checked by its digest; one that is there already is left as it is.
 
     What has come of a download that broke off lies beside it as `NAME.part`, and the next one goes on from there. Where another
     process or thread is fetching the same file, this waits for it. Raises `PodiumError` where what came is not the file that the
     site described.
     """
-    target = folder / _plain_name(file.file_name)
+    inner = file.folder.split("/") if file.folder else []
+    target = folder.joinpath(*map(_plain_name, [*inner, file.file_name]))
     if not _is_there(target, file):
-        folder.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{target.name}.part")
         with _alone(part):
             if not _is_there(target, file):  # which it may be by now

@@ -140,3 +140,5 @@ def test_a_site_names_no_place_outside_the_folder(site: Scenario, client: Client
     (file,) = client.files(site.competition.slug)
     with pytest.raises(InvalidInput, match="no plain name"):
         client.download(file.model_copy(update={"file_name": name}), tmp_path)
+    with pytest.raises(InvalidInput, match="no plain name"):
+        client.download(file.model_copy(update={"folder": f"main/{name}"}), tmp_path)

@@ -1,0 +1,48 @@
+"""Where a competition's files are put, and what of them is fetched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from competitions.catalog.models import Phase
+from competitions.resources.models import Resource
+from podium import Client
+from podium.cli import main
+from podium.transfers import digest_of
+from tests.client.conftest import token_of
+from tests.scenario import Scenario, resource, zip_of
+
+
+def offer(site: Scenario, kind: Resource.Kind, file_name: str, content: bytes) -> None:
+    """Have the phase offer a file of this name."""
+    file = resource(site.organizer, kind, content)
+    Resource.objects.filter(pk=file.pk).update(file_name=file_name)
+    Phase.objects.filter(pk=site.phase.pk).update(**{kind.value: file})
+
+
+def test_files_that_share_a_name_are_put_apart(
+    site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(site, Resource.Kind.PUBLIC_DATA, "FILE.zip", zip_of({"train.csv": "1"}))
+    offer(site, Resource.Kind.SAMPLE_SUBMISSION, "sample.csv", b"id\n1\n")
+    client = Client(url, token_of(site.member()))
+    files = client.files(site.competition.slug)
+    paths = {client.download(file, tmp_path / "data").relative_to(tmp_path / "data"): file.sha256 for file in files}
+    assert {path.as_posix() for path in paths} == {
+        "test-dev/starting_kit/file.zip", "test-dev/public_data/FILE.zip", "sample.csv",
+    }  # fmt: skip
+    assert {path: digest_of(tmp_path / "data" / path) for path in paths} == paths
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    assert main(["download", site.competition.slug, "--to", str(tmp_path / "again")]) == 0
+    assert set(capsys.readouterr().out.split()) == {str(tmp_path / "again" / path) for path in paths}
+
+
+def test_a_file_that_is_called_as_a_phase_leaves_room_for_its_folder(site: Scenario, url: str, tmp_path: Path) -> None:
+    offer(site, Resource.Kind.PUBLIC_DATA, "file.zip", zip_of({"train.csv": "1"}))
+    offer(site, Resource.Kind.SAMPLE_SUBMISSION, "test-dev", b"id\n1\n")
+    client = Client(url, token_of(site.member()))
+    paths = [client.download(file, tmp_path) for file in client.files(site.competition.slug)]
+    assert tmp_path / "test-dev/sample_submission/test-dev" in paths
