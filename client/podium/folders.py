@@ -112,18 +112,24 @@ def packed(folder: Path) -> bytes:
 
 
 def unpack(archive: Path, folder: Path) -> bool:
-    """Unpack a zip where packing the folder gives the same zip again; else nothing is left, and the answer is False."""
+    """Unpack a zip where packing the folder gives the same zip again; else nothing is left, and the answer is False.
+
+    The folder is there once it is whole, whenever this is broken off.
+    """
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
     try:
         with zipfile.ZipFile(archive) as opened:
-            opened.extractall(folder)  # names that lead outside are bent back inside, and so are not the same zip
+            opened.extractall(part)  # names that lead outside are bent back inside, and so are not the same zip
             for info in opened.infolist():
                 if info.external_attr >> 16 & 0o111 and not info.is_dir():
-                    (folder / info.filename).chmod(0o755)
-        if packed(folder) == archive.read_bytes():
+                    (part / info.filename).chmod(0o755)
+        if packed(part) == archive.read_bytes():
+            part.replace(folder)
             return True
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError):
         pass
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(part, ignore_errors=True)
     return False
 
 

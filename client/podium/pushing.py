@@ -141,7 +141,7 @@ class Pull:
         with bars(target.name) as progress:
             described = {"phase": "", "name": "", "media_type": "", **file, "file_name": digest}
             source = download(self.site, DownloadFile.model_validate(described), self._fetched, progress)
-        unpacked = self._fetched / f"{digest}-folder"
+        unpacked = self._fetched / f"{digest}-unpacked"
         if may_unpack and file["size_bytes"] <= UNPACKED_BYTES and (unpacked.is_dir() or unpack(source, unpacked)):
             self._name_folder(file["path"])
             source, target = unpacked, target.with_suffix("")
