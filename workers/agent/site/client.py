@@ -30,6 +30,8 @@ CHUNK_BYTES = 1 << 20
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 15.0
 LONGEST_PAUSE_AFTER_A_LOSS_S = 1.5
+LASTING_S = 60.0  # a try this long was a transfer: a site that is away fails sooner
+LASTING_TRIES = 5  # so many of them start the patience anew: a transfer that can never succeed comes to an end
 BRIEF_PATIENCE_S = 1.0  # for calls that are made again and again: two more tries, then the next one
 JITTER = 0.25
 POOL_CONNECTIONS = 32
@@ -181,12 +183,17 @@ class SiteClient:
             )
 
     def _insist(self, patience_s: float, call: Callable[[], T], *, only: type[SiteUnreachable] = SiteUnreachable) -> T:
-        until = time.monotonic() + patience_s
+        """Call until it succeeds. Patience is for a site that is away: it starts anew after a transfer that lasted and broke."""
+        until, lasting = time.monotonic() + patience_s, 0
         pause = _backoff()
         while True:
+            began = time.monotonic()
             try:
                 return call()
             except only as error:
+                ended = time.monotonic()
+                if ended - began >= LASTING_S and lasting < LASTING_TRIES:
+                    until, lasting = ended + patience_s, lasting + 1
                 wait = pause()
                 if isinstance(error, AnswerLost):  # the site is there: what waits for this answer goes on soon
                     wait = min(wait, LONGEST_PAUSE_AFTER_A_LOSS_S * random.uniform(0.5, 1.0))

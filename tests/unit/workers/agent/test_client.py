@@ -145,6 +145,68 @@ def test_patience_ends(site: Site, tmp_path: Path) -> None:
     assert error.value.code == "download_failed"
 
 
+class Clock:
+    """A clock that pauses and the server's answers move on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> bool:
+        self.now += seconds
+        return False
+
+    def after(self, seconds: float, answer: Answer) -> Answer:
+        def answered(handler: Handler) -> None:
+            self.now += seconds
+            answer(handler)
+
+        return answered
+
+
+@pytest.fixture
+def clock(site: Site, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(clients, "time", clock)
+    monkeypatch.setattr(site.client._stop, "wait", clock.wait)
+    return clock
+
+
+def test_a_transfer_that_breaks_after_more_than_the_patience_is_tried_again(
+    site: Site, tmp_path: Path, clock: Clock
+) -> None:
+    site.will(clock.after(700, cut_off), clock.after(700, cut_off), clock.after(700, content))
+    fetch(site, tmp_path / "f", patience_s=600)
+    assert (tmp_path / "f").read_bytes() == CONTENT
+    site.will(clock.after(700, status(502)), status(503), clock.after(700, status(200, {})))
+    site.client.upload("r", "t", "predictions.zip", tmp_path / "f", DIGEST, patience_s=600)
+    assert [body for method, _, _, body in site.seen if method == "PUT"] == [CONTENT] * 3
+
+
+def test_the_patience_starts_anew_after_a_transfer_that_lasted(site: Site, tmp_path: Path, clock: Clock) -> None:
+    away = [clock.after(55, status(503))] * 8
+    site.will(*away, clock.after(300, cut_off), *away, content)
+    fetch(site, tmp_path / "f", patience_s=600)
+    assert (tmp_path / "f").read_bytes() == CONTENT
+
+
+def test_a_transfer_that_always_breaks_comes_to_an_end(site: Site, tmp_path: Path, clock: Clock) -> None:
+    site.will(*[clock.after(700, cut_off)] * 100)
+    with pytest.raises(SandboxError) as error:
+        fetch(site, tmp_path / "f", patience_s=600)
+    assert error.value.code == "download_failed"
+    assert len(site.seen) == 1 + clients.LASTING_TRIES
+
+
+def test_a_site_that_is_away_is_given_up_after_the_patience(site: Site, tmp_path: Path, clock: Clock) -> None:
+    site.will(*[clock.after(50, status(503))] * 100)
+    with pytest.raises(SandboxError):
+        fetch(site, tmp_path / "f", patience_s=600)
+    assert 580 < clock.now < 650
+
+
 def test_an_expired_address_is_a_refusal_and_is_not_tried_again(site: Site, tmp_path: Path) -> None:
     site.will(status(403, {"code": "expired", "detail": "too late"}))
     with pytest.raises(SiteError, match="too late"):
