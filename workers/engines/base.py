@@ -97,7 +97,8 @@ class Engine(Protocol):
         """An image of this host; None when it is not there."""
 
     def load_image(self, chunks: Iterator[bytes]) -> None:
-        """Take an image without a name from a tar as `docker save` writes it. Raises `image_not_loaded`."""
+        """Take an image without a name from a tar as `docker save` writes it. Raises `image_not_loaded`, or `engine_error`
+        where the host is at fault."""
 
     def remove_image(self, image: str) -> None:
         """Remove an image without a name, or the name; no error when it is gone. Raises `engine_error` while a container is of it."""

@@ -20,6 +20,7 @@ from workers.agent.runs.report import endings, stage_record
 from workers.agent.runs.staging import Staged, Stager, Unrunnable
 from workers.agent.runs.state import RunFolder
 from workers.agent.site.outbox import Outbox
+from workers.engines.faults import is_of_image
 from workers.errors import OutputRefused, SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
 from workers.protocol.jobs import Job
@@ -34,7 +35,6 @@ from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion
 log = structlog.get_logger(__name__)
 
 ACTIVITIES = {"submission": Activity.INGESTING, "ingestion": Activity.INGESTING, "scoring": Activity.SCORING}
-NOT_STARTED = ("engine_error", "container_missing", "image_unsuitable")
 T = TypeVar("T")
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
 
@@ -272,7 +272,7 @@ class RunExecution:
         return evidence
 
     def _blamed(self, stage: StageRun, act: Callable[[], T]) -> T:
-        """Act; a container of a team's image that the engine cannot create or start is the team's failure, on every host.
+        """Act; a container that cannot be created or started because of a team's image is the team's failure, on every host.
 
         Raises `Unrunnable` for that, and what `act` raises.
         """
@@ -280,7 +280,7 @@ class RunExecution:
             return act()
         except SandboxError as error:
             is_of_team = next(job.is_image_of_team for job in self.job.stages if job.name == stage.name)
-            if not is_of_team or stage.started_monotonic is not None or error.code not in NOT_STARTED:
+            if not is_of_team or stage.started_monotonic is not None or not is_of_image(error):
                 raise
             raise Unrunnable(failed("environment_error", "image_not_startable", error.detail)) from error
 

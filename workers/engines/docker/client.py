@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import re
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
@@ -22,6 +23,7 @@ from workers.engines.base import ContainerState, EngineFacts, Usage, never
 from workers.engines.docker.cgroup import Cgroup, group_names
 from workers.engines.docker.config import container_config
 from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.faults import is_of_host
 from workers.engines.images import ImageFacts, unsuitable
 from workers.engines.spec import StageSpec
 from workers.errors import STOPPED, SandboxError
@@ -58,6 +60,17 @@ def _pull_failed(image: str, why: object, status: int | None = None) -> SandboxE
     is_unknown = status == 404 or any(words in str(why).lower() for words in ("manifest unknown", "name unknown"))
     code = "image_unknown" if is_unknown else "image_pull_failed"
     return SandboxError(code, f"the image {image} could not be pulled to this worker: {why}")
+
+
+def _load_refusal(status: int, text: str) -> str | None:
+    """Why the engine did not take an image, in its own words; None when it did. Each line of the answer is an object of JSON."""
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError, AttributeError):
+            answer = json.loads(line)
+            words = answer.get("error") or (answer.get("message") if status != 200 else None)
+            if words:
+                return str(words)
+    return None if status == 200 else text or f"status {status}"
 
 
 class DockerEngine:
@@ -115,9 +128,10 @@ class DockerEngine:
             headers = {"Content-Type": "application/x-tar"}
             timeout = (CALL_TIMEOUT_S, LOAD_TIMEOUT_S)
             answer = self.api.post(url, data=chunks, params={"quiet": 1}, headers=headers, timeout=timeout)
-        message = answer.text[:500]
-        if answer.status_code != 200 or '"error"' in message:
-            raise SandboxError("image_not_loaded", f"the engine does not take the image: {message}")
+        refusal = _load_refusal(answer.status_code, answer.text)
+        if refusal is not None:
+            code = "engine_error" if is_of_host(refusal) else "image_not_loaded"
+            raise SandboxError(code, f"the engine does not take the image: {refusal[:500]}")
 
     def remove_image(self, image: str) -> None:
         """See `Engine`."""
