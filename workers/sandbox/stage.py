@@ -145,15 +145,23 @@ class StageRun:
         Raises
         ------
         SandboxError
-            `disk_full` where a copy is larger than its place, or the platform's failure.
+            `output_full` where the prefill is larger than the output may be, or the platform's failure.
         """
         if self.started_monotonic is not None:
             return
         if self.inputs is not None:
             self.inputs.fill(extra)
         if self.prefill is not None:
-            copy_tree(self.prefill, self.volume.path)
+            self._copy_prefill(self.prefill)
             give_to_runner(self.volume.path, self.volume.owner)
+
+    def _copy_prefill(self, source: Path) -> None:
+        try:
+            copy_tree(source, self.volume.path)
+        except SandboxError as error:
+            if error.code == "disk_full" and self.volume.quota:  # else it lies on the host's own disk
+                raise SandboxError("output_full", error.detail) from error
+            raise
 
     def adopt(self, *, started_monotonic: float | None, killed_by: str | None) -> None:
         """Take over what a predecessor made, instead of `prepare`.

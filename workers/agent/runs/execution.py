@@ -199,7 +199,7 @@ class RunExecution:
             try:
                 stage.fill(extra)
             except SandboxError as error:
-                if error.code != "disk_full" or stage.prefill is None:
+                if error.code != "output_full":
                     raise
                 limit = stage.spec.limits.output_bytes
                 return failed("disk_limit", "output_full", f"The submission fills the output's limit of {limit} bytes.")

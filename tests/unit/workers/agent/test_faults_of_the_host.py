@@ -21,6 +21,7 @@ from tests.unit.workers.limits import limits
 from tests.unit.workers.sandbox.test_engine import FACTS, KILLED, RUNNING, Api, engine_with, gone
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.slots import Slot
+from workers.agent.runs.execution import RunExecution
 from workers.agent.site.outbox import Outbox
 from workers.engines.docker.client import DockerEngine
 from workers.engines.spec import StageSpec
@@ -32,6 +33,7 @@ from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import StageRun
 from workers.sandbox.watch import Watch
+from workers.sandbox.work import WritableInputs
 
 LIMITS = limits(7200, memory_bytes=1 << 27, cpus=1.0)
 FINISHED = {**KILLED, "ExitCode": 0, "FinishedAt": "2030-01-01T02:00:00Z"}
@@ -204,6 +206,37 @@ def test_an_output_that_the_host_fails_to_read_is_not_its_teams_failure(
     with pytest.raises(SandboxError) as error:
         list_output(tmp_path, max_files=10, max_bytes=1000)
     assert error.value.code == "output_unreadable"
+
+
+@pytest.mark.parametrize(
+    ("quota", "code"), [(True, "output_full"), (False, "disk_full")], ids=["in its file system", "on the host's disk"]
+)
+def test_a_submission_is_too_large_where_its_output_has_a_place_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: bool, code: str
+) -> None:
+    stage = stage_in(tmp_path, engine_with(Api(RUNNING)))
+    stage.prefill, stage.volume.quota = tmp_path, quota
+
+    def full(source: Path, target: Path) -> None:
+        raise SandboxError("disk_full", "an input could not be copied: No space left on device")
+
+    monkeypatch.setattr(stages, "copy_tree", full)
+    with pytest.raises(SandboxError) as error:
+        stage.fill({})
+    assert error.value.code == code
+
+
+def test_a_worker_without_room_for_copies_of_the_inputs_is_not_the_teams_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = stage_in(tmp_path, engine_with(Api(RUNNING)))
+    stage.prefill = tmp_path
+    stage.inputs = WritableInputs(tmp_path, "inputs", True, {})
+    monkeypatch.setattr("workers.sandbox.output_volume.os.posix_fallocate", full_disk)
+    execution: Any = SimpleNamespace()
+    with pytest.raises(SandboxError) as error:
+        RunExecution._fill(execution, [stage])
+    assert error.value.code == "disk_full"
 
 
 def cache_in(folder: Path, *, boot: str = "first", free_bytes: int = 1 << 40, reserve_bytes: int = 0) -> StagingCache:
