@@ -1,5 +1,6 @@
 """A bundle's files: a zip that is checked and unpacked beside nothing else, or a folder; and the parts of it as zips."""
 
+import hashlib
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -105,15 +106,20 @@ class BundleFiles:
         return path.read_bytes().decode("utf-8-sig", errors="replace")
 
     def zipped(self, relative: str, into: Path) -> tuple[Path, str]:
-        """A zip of a folder of the bundle, or a file of it as it is; returns path and download name."""
+        """A zip of a folder of the bundle, or a file of it as it is; returns path and download name.
+
+        Zips of different folders may have one name, so each lies in a folder of its own.
+        """
         path = self.path(relative)
         assert path is not None, "checked before"
         if path.is_file():
             return path, path.name
-        target = into / f"{relative.strip('/').replace('/', '-')}.zip"
+        name = path.name.encode()[: MAX_NAME_BYTES - len(".zip")].decode(errors="ignore") + ".zip"
+        target = into / hashlib.sha256(bytes(path.relative_to(self.folder))).hexdigest() / name
         if not target.exists():
+            target.parent.mkdir(exist_ok=True)
             zip_folder(path, target)
-        return target, f"{path.name}.zip"
+        return target, name
 
 
 def is_too_long(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,19 @@ def test_a_zip_is_read_like_its_folder(tmp_path: Path, pack: bool) -> None:
     folder = write(tmp_path / "bundle", second())
     spec, _ = read(packed(folder, tmp_path / "bundle.zip") if pack else folder)
     assert spec.title == "Small"
+
+
+def test_each_folder_is_packed_by_itself_whatever_it_is_called(tmp_path: Path) -> None:
+    names = ["dev/data", "dev-data", "test/data", "x" * 255]
+    files: dict[str, str | bytes] = {f"{name}/x.txt": name for name in names}
+    with opened(write(tmp_path / "bundle", second(), FILES | files)) as bundle:
+        packs = [bundle.zipped(name, tmp_path) for name in [*names, "dev/data/"]]
+    texts = []
+    for path, _ in packs:
+        with zipfile.ZipFile(path) as archive:
+            texts.append(archive.read("x.txt").decode())
+    assert texts == [*names, "dev/data"]
+    assert [name for _, name in packs] == ["data.zip", "dev-data.zip", "data.zip", "x" * 251 + ".zip", "data.zip"]
 
 
 @pytest.mark.parametrize(
