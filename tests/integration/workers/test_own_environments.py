@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tarfile
 import threading
@@ -300,6 +301,31 @@ def test_what_the_mirror_lacks_or_the_list_gets_wrong_is_the_teams_failure(
         outcome = bench.run(with_packages(bench, lock_line("small", content, "2.0"), address, **more))
     assert (outcome.reason, outcome.code) == ("environment_error", code), outcome.result["detail"]
     assert outcome.result["stages"] == []
+
+
+@pytest.fixture
+def app_is_a_file(bench: Bench) -> Iterator[str]:
+    """An image whose `/app` is a file, where a container has folders; its name."""
+    container = bench.docker.create_container(BASE, command="true")["Id"]
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as packed:
+        packed.addfile(tarfile.TarInfo("app"))
+    bench.docker.put_archive(container, "/", content.getvalue())
+    bench.docker.commit(container, repository="podium/app-is-a-file", tag="1")
+    bench.docker.remove_container(container)
+    yield "podium/app-is-a-file:1"
+    bench.docker.remove_image("podium/app-is-a-file:1")
+
+
+@pytest.mark.parametrize("is_image_of_team", [True, False], ids=["of the team", "of the competition"])
+def test_an_image_in_which_nothing_can_be_installed_is_the_failure_of_whoever_brought_it(
+    bench: Bench, app_is_a_file: str, is_image_of_team: bool
+) -> None:
+    job = with_packages(bench, lock_line("small", SMALL, "2.0"), "http://127.0.0.1:9")
+    job["stages"][0] |= {"image": app_is_a_file, "is_image_of_team": is_image_of_team, "pull": "missing"}
+    outcome = bench.run(job)
+    expected = ("environment_error", "image_not_startable") if is_image_of_team else ("infrastructure", "engine_error")
+    assert (outcome.reason, outcome.code) == expected, outcome.result["detail"]
 
 
 def test_a_wheel_that_is_another_than_its_index_says_is_refused(bench: Bench) -> None:

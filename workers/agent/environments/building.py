@@ -21,6 +21,7 @@ from packaging.tags import Tag
 from workers.agent.environments.mirror import Mirror
 from workers.agent.environments.wheels import EnvironmentRefused, Interpreter, fetch_wheels
 from workers.engines.base import Engine
+from workers.engines.faults import is_of_image
 from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount, StageSpec
 from workers.engines.users import Runner
@@ -59,6 +60,7 @@ class Order:
     wall_s: float
     max_bytes: int
     any_host: bool = False  # of the mirror's files
+    is_image_of_team: bool = False
 
     @property
     def key(self) -> str:
@@ -205,8 +207,7 @@ class _Container:
             runner=site.runner, env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
         )  # fmt: skip
         self._run = StageRun(self._name, site.engine, spec, self._volume, unwanted=site.stop)
-        self._run.prepare()
-        evidence = self._run.execute()
+        evidence = self._executed(self._run)
         if evidence.killed_by == "cancelled":
             raise SandboxError(STOPPED, "an environment was not made to its end")
         path = site.folder / f"{self._name}.log"
@@ -214,6 +215,16 @@ class _Container:
         log_tail = path.read_text(errors="replace")[-LOG_TAIL:] if path.exists() else ""
         path.unlink(missing_ok=True)
         return evidence, " ".join(log_tail.split())
+
+    def _executed(self, run: StageRun) -> Evidence:
+        """Run the container. Raises `EnvironmentRefused` where it cannot be created or started because of a team's image."""
+        try:
+            run.prepare()
+            return run.execute()
+        except SandboxError as error:
+            if not self._order.is_image_of_team or run.started_monotonic is not None or not is_of_image(error):
+                raise
+            raise EnvironmentRefused("image_not_startable", error.detail) from error
 
 
 def _put_tools(folder: Path) -> None:

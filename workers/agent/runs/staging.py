@@ -265,7 +265,7 @@ class Stager:
             order = Order(
                 requirements=(folder / mount.requirements.name).read_bytes(), image=stage.image,
                 image_facts=self.staged.images[stage.image], mirror=mount.mirror, wall_s=mount.wall_s, max_bytes=mount.max_bytes,
-                any_host=self._worker.mirror_any_host,
+                any_host=self._worker.mirror_any_host, is_image_of_team=stage.is_image_of_team,
             )  # fmt: skip
 
             def make(target: Path) -> None:

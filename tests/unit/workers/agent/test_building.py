@@ -1,0 +1,69 @@
+"""Environments from locked requirements: who answers for a container that cannot start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.unit.workers.agent.test_whose_fault import OF_THE_HOST, OF_THE_IMAGE
+from workers.agent.environments import building
+from workers.agent.environments.building import Order, Site, build_environment
+from workers.agent.environments.wheels import EnvironmentRefused
+from workers.engines.images import ImageFacts
+from workers.engines.users import Runner
+from workers.errors import SandboxError
+
+LIMIT_S = 900.0
+LOCK = f"small==1.0 --hash=sha256:{'0' * 64}\n".encode()
+
+
+def order(*, is_image_of_team: bool = True) -> Order:
+    return Order(
+        requirements=LOCK, image="image", image_facts=ImageFacts(digest="sha256:1"), mirror="http://mirror/simple/",
+        wall_s=LIMIT_S, max_bytes=1 << 20, is_image_of_team=is_image_of_team,
+    )  # fmt: skip
+
+
+def site_in(folder: Path, prepare: Callable[[Any], str]) -> Site:
+    engine: Any = SimpleNamespace(prepare=prepare, remove=lambda name: None, release=lambda group: False)
+    return Site(
+        engine=engine, folder=folder / "run", name="podium-x", group="x", labels={}, runner=Runner(1000), runtime="",
+        quota=False, cores="", stop=lambda: False,
+    )  # fmt: skip
+
+
+def refused(folder: Path, words: str, *, is_image_of_team: bool) -> tuple[type[Exception], str]:
+    """What comes of a build whose first container the engine refuses with these words."""
+
+    def prepare(spec: Any) -> str:
+        raise SandboxError("engine_error", words)
+
+    with pytest.raises((SandboxError, EnvironmentRefused)) as error:
+        build_environment(order(is_image_of_team=is_image_of_team), site_in(folder, prepare), folder / "made" / "tree")
+    assert isinstance(error.value, SandboxError | EnvironmentRefused)
+    return type(error.value), error.value.code
+
+
+@pytest.fixture(autouse=True)
+def _without_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "_put_tools", lambda folder: None)
+
+
+def test_a_teams_image_that_cannot_be_started_is_its_failure_also_while_packages_are_installed(tmp_path: Path) -> None:
+    words = OF_THE_IMAGE["app is a file"]
+    assert refused(tmp_path, words, is_image_of_team=True) == (EnvironmentRefused, "image_not_startable")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_image_of_team"),
+    [(OF_THE_HOST["full disk"], True), (OF_THE_IMAGE["app is a file"], False)],
+    ids=["full disk", "image of the competition"],
+)
+def test_a_container_that_cannot_be_started_is_not_always_the_teams_failure(
+    tmp_path: Path, words: str, is_image_of_team: bool
+) -> None:
+    assert refused(tmp_path, words, is_image_of_team=is_image_of_team) == (SandboxError, "engine_error")
