@@ -4,13 +4,10 @@ from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Score
-from competitions.leaderboards.ranking.rules import eligible_scores
+from competitions.leaderboards.ranking.rules import PICKED, eligible_scores
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
 from competitions.teams.models import Team
 
-Rule = Leaderboard.Rule
-# Rules under which every score of a team was for everybody when it came. Where teams choose, the others stay their own.
-SHOWS_ALL: Final = (Rule.BEST, Rule.LAST, Rule.ALL)
 NEWEST: Final = 200  # scores that are looked at, so that a result costs the same however many came before
 MOST: Final = 20  # improvements that are kept
 
@@ -20,7 +17,7 @@ Trend = list[tuple[float, float]]  # seconds since 1970, the deciding column's v
 def trend_of(board: Leaderboard, team: Team, columns: list[Column]) -> Trend:
     """A team's improvements, oldest first; empty where its scores alone do not decide, or were not all on the board."""
     deciding = deciding_column(columns)
-    if deciding is None or deciding != primary_column(columns) or board.rule not in SHOWS_ALL:
+    if deciding is None or deciding != primary_column(columns) or board.rule in PICKED:
         return []
     newest = eligible_scores(board).filter(team=team).order_by("-received_at", "-pk")[:NEWEST]
     return _improvements(list(reversed(newest)), deciding.key)[-MOST:]

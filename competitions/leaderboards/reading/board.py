@@ -15,6 +15,7 @@ from django.db.models.functions import Lower
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Cell, Entry, Milestone, Score
 from competitions.leaderboards.ranking.cells import MISSING
+from competitions.leaderboards.ranking.rules import PICKED
 from competitions.teams.models import Team
 from core.refusals import Refusal
 
@@ -286,7 +287,9 @@ def ranked_rows(ordered: QuerySet[Entry]) -> Iterator[Row]:
 
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:
-    """The board's best score as it improved."""
+    """The board's best score as it improved. Empty where teams choose what stands: the best may be one that was not chosen."""
+    if board.rule in PICKED:
+        return Milestone.objects.none()
     return board.milestones.select_related("score", "score__team").order_by("received_at", "pk")
 
 

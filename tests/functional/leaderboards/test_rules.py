@@ -211,6 +211,24 @@ def test_selecting_on_the_page_and_by_api(site: Scenario) -> None:
     assert client.put(reverse("api:submission-board", args=[second.pk, "nowhere"])).status_code == 404
 
 
+def test_the_best_score_over_time_shows_none_that_a_team_did_not_choose(site: Scenario) -> None:
+    board = ruled(site, Rule.ADD)
+    scored(site, 0.3, 0.1)
+    slug = site.competition.slug
+    for url in (
+        reverse("web:leaderboard", args=[slug]),
+        reverse("web:history", args=[slug]),
+        reverse("web:leader-feed", args=[slug, site.phase.slug, board.key]),
+    ):
+        response = Client().get(url)
+        assert response.status_code == 200
+        assert site.team.name not in response.content.decode()
+        assert "0.1000" not in response.content.decode()
+    own = client_of(site.team.captain).get(reverse("web:history", args=[slug])).content.decode()
+    assert "only your own team's are drawn" in own
+    assert "0.1000" in own
+
+
 def test_a_frozen_board_shows_what_was_received_before(site: Scenario) -> None:
     board = ruled(site, Rule.BEST, freeze_at=site.now + timedelta(hours=1))
     scored(site, 0.3, 0.1)

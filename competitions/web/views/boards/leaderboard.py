@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import details_are_public, may_know_of, refusal_of
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.rules import PICKED
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
 from competitions.leaderboards.reading.board import (
     BoardPage,
@@ -227,6 +228,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "primary": primary if primary in columns else None,
         "sort": sort,
         "decides": decides,
+        "has_leaders": primary is not None and board.rule not in PICKED,
         "datasets": datasets,
         "waiting_datasets": [] if page.rows else datasets_named(shown),
         "kept": _kept(phase, board, sort, datasets),
@@ -330,6 +332,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "phase": phase,
         "board": board,
         "primary": primary,
+        "is_picked": board.rule in PICKED,
         "chart": score_chart(
             best, own, primary, until=_known_until(board, visited.now), levels=levels_of(baselines_of(board), primary)
         ),
