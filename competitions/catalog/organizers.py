@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
 
+from accounts.lookup import named_by
 from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer
@@ -45,7 +45,7 @@ class AdministratorsOnly(NotAllowed):
 def organizer_add(*, competition: Competition, person: str, by: User) -> CompetitionOrganizer:
     """Take in somebody by user name or e-mail address, and tell them by mail. Raises `UnknownAccount` or `AlreadyOrganizes`."""
     name = person.strip()
-    user = User.objects.filter(Q(username__iexact=name) | Q(email__iexact=name), is_active=True).first()
+    user = User.objects.filter(named_by(name), is_active=True).first()
     if user is None:
         raise UnknownAccount(name)
     organizer, created = CompetitionOrganizer.objects.get_or_create(competition=competition, user=user)

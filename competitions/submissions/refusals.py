@@ -187,15 +187,6 @@ class TeamMerged(Conflict):
         )
 
 
-class TeamDisqualified(NotAllowed):
-    code = "team_disqualified"
-
-    def __init__(self, team: Team) -> None:
-        super().__init__(
-            f"The organizers have disqualified the team “{team.name}”: {team.disqualified_reason}. Ask them if that is a mistake."
-        )
-
-
 class MergeOverQuota(Conflict):
     code = "merge_over_quota"
 

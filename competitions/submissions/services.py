@@ -34,7 +34,7 @@ from competitions.submissions.quota import (
 from competitions.submissions.signals import standing_changed, submission_accepted
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
-from competitions.teams.services import require_registration, require_team
+from competitions.teams.services import require_in_contest, require_registration, require_team
 from core.text import printable
 
 RELATIONS: Final = frozenset(field.name for field in Submission._meta.get_fields() if field.is_relation)
@@ -123,7 +123,7 @@ def _accept(asked: _Asked) -> Submission:
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.merged_into is not None:
         raise refusals.TeamMerged(locked.merged_into)
-    _require_in_contest(locked)
+    require_in_contest(locked)
     if (earlier_submission := _made_before(team, phase, upload, asked.idempotency_key)) is not None:
         return earlier_submission
     _require_runs_left(asked)
@@ -287,7 +287,7 @@ def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **c
 @transaction.atomic
 def submission_reinstate(*, submission: Submission, now: datetime) -> bool:
     """Undo a disqualification. False when there was none. Raises `TeamDisqualified` while the whole team is."""
-    _require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
+    require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
     rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
     if not _standing_change(rows, f"Reinstated submission #{submission.pk}.", now, **REINSTATED):
         return False
@@ -310,8 +310,3 @@ def team_reinstate(*, team: Team, now: datetime) -> bool:
 
 
 REINSTATED: Final[dict[str, Any]] = {"disqualified_at": None, "disqualified_reason": ""}
-
-
-def _require_in_contest(team: Team) -> None:
-    if team.disqualified_at is not None:
-        raise refusals.TeamDisqualified(team)

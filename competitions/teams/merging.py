@@ -16,7 +16,7 @@ from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
 from competitions.teams.models import Invitation, InvitationLink, Membership, MergeProposal, OfferState, Team
-from competitions.teams.services import require_captain, require_registration
+from competitions.teams.services import require_captain, require_in_contest, require_registration
 
 # Sent with `team` and `absorbed`, both locked, inside the transaction that merges them. What belongs to the absorbed
 # team moves to the other; a receiver that raises a `Refusal` undoes the merge.
@@ -27,7 +27,8 @@ teams_merged = Signal()
 def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> MergeProposal:
     """Propose to another team's captain to take their team in.
 
-    Raises `NotCaptain`, `UnknownTeam`, `MergesClosed`, `AlreadyProposed`, `TeamFull` or why the captain is not registered.
+    Raises `NotCaptain`, `UnknownTeam`, `MergesClosed`, `TeamDisqualified`, `AlreadyProposed`, `TeamFull` or why the captain is not
+    registered.
     """
     other = Team.objects.filter(
         competition=team.competition, name__iexact=" ".join(other_name.split()), merged_into=None
@@ -62,6 +63,8 @@ def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
     require_registration(user=by, competition=team.competition)
     _answer(proposal, MergeProposal.State.ACCEPTED, now)
     _require_possible(team, absorbed, now)
+    team.is_personal = False
+    team.save(update_fields=["is_personal"])
     absorbed.merged_into = team
     absorbed.save(update_fields=["merged_into"])
     Membership.objects.filter(team=absorbed).update(team=team)
@@ -144,6 +147,7 @@ def _require_possible(team: Team, other: Team, now: datetime) -> None:
     for side in (team, other):
         if side.merged_into_id is not None:
             raise refusals.UnknownTeam(side.name)
+        require_in_contest(side)
     if team.is_baseline or other.is_baseline:
         raise refusals.BaselinesDoNotMerge
     taken = Membership.objects.filter(team__in=(team, other)).count()

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.questions import AnswersInvalid
+from competitions.teams.models import Team
 from core.refusals import Conflict, NotAllowed, Refusal
 
 
@@ -85,12 +86,12 @@ class AlreadyInTeam(Conflict):
         super().__init__(f"{who} already belongs to the team “{team}” of this competition; one person has one team.")
 
 
-class OwnTeamHasSubmissions(Conflict):
+class OwnTeamStays(Conflict):
     code = "own_team_has_submissions"
 
     def __init__(self, team: str) -> None:
         super().__init__(
-            f"Your team “{team}” has submissions. Propose that the two teams merge, then they count for both."
+            f"Your team “{team}” has submissions or files, which stay with it. Propose that the two teams merge, then both have them."
         )
 
 
@@ -148,12 +149,21 @@ class AlreadyInvited(Conflict):
         super().__init__(f"{who} has an open invitation to this team already; it waits for an answer.")
 
 
-class TeamHasSubmissions(Conflict):
+class TeamStays(Conflict):
     code = "team_has_submissions"
 
     def __init__(self) -> None:
         super().__init__(
-            "You are the team's last member and it has submissions, so you cannot leave it. They stay on record."
+            "You are the team's last member, and it has submissions, files or another team on record, so you cannot leave it. They stay."
+        )
+
+
+class TeamDisqualified(NotAllowed):
+    code = "team_disqualified"
+
+    def __init__(self, team: Team) -> None:
+        super().__init__(
+            f"The organizers have disqualified the team “{team.name}”: {team.disqualified_reason}. Ask them if that is a mistake."
         )
 
 

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError, Q
+from django.db.models import ProtectedError
 from django.dispatch import Signal
 
+from accounts.lookup import named_by
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import Answers, read_answers
@@ -236,8 +237,17 @@ def require_captain(team: Team, by: User) -> None:
 
 
 def locked_team(team: Team) -> Team:
-    """The team's row under a lock: invitations, joins and submissions of one team take turns."""
-    return Team.objects.select_for_update().select_related("competition").get(pk=team.pk)
+    """The team's row under a lock: invitations, joins and submissions of one team take turns. Raises `NoTeam` where it is gone."""
+    locked = Team.objects.select_for_update().select_related("competition").filter(pk=team.pk).first()
+    if locked is None:
+        raise refusals.NoTeam(team.competition)
+    return locked
+
+
+def require_in_contest(team: Team) -> None:
+    """Raises `TeamDisqualified`."""
+    if team.disqualified_at is not None:
+        raise refusals.TeamDisqualified(team)
 
 
 @transaction.atomic
@@ -248,11 +258,7 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     """
     team = locked_team(team)
     require_captain(team, by)
-    user = User.objects.filter(
-        Q(username__iexact=person) | Q(email__iexact=person),
-        registrations__competition=team.competition,
-        is_active=True,
-    ).first()
+    user = User.objects.filter(named_by(person), registrations__competition=team.competition, is_active=True).first()
     if user is None:
         raise refusals.UnknownPerson(person)
     if (existing := team_of(user, team.competition)) is not None and not existing.is_personal:
@@ -284,7 +290,7 @@ def _retire_expired(team: Team, now: datetime) -> None:
 def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Team:
     """Join the team, and leave the personal one behind.
 
-    Raises `InvitationOver`, `AlreadyInTeam`, `OwnTeamHasSubmissions`, `TeamFull`, or why the person is not registered.
+    Raises `InvitationOver`, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is not registered.
     """
 
     def admit(team: Team) -> None:
@@ -300,13 +306,15 @@ def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Tea
 def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datetime) -> Team:
     """Make a person a member, and leave their personal team behind. `admit` says under the team's lock whether they may come.
 
-    Raises what `admit` does, `AlreadyInTeam`, `OwnTeamHasSubmissions`, `TeamFull`, or why the person is not registered.
+    Raises what `admit` does, `TeamDisqualified` for either team, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is
+    not registered.
     """
     existing = team_of(by, team.competition)
     both = [team.pk, *([existing.pk] if existing else [])]
     list(Team.objects.select_for_update().filter(pk__in=both).order_by("pk"))
     team = locked_team(team)
     admit(team)
+    require_in_contest(team)
     require_registration(user=by, competition=team.competition)
     if team.memberships.count() >= team.competition.max_team_size:
         raise refusals.TeamFull(team.competition.max_team_size)
@@ -318,14 +326,22 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
 
 
 def _leave_behind(team: Team) -> None:
-    """Delete the personal team of somebody who joins another. Raises `AlreadyInTeam` or `OwnTeamHasSubmissions`."""
+    """Delete the personal team of somebody who joins another. Raises `AlreadyInTeam`, `TeamDisqualified` or `OwnTeamStays`."""
     if not team.is_personal:
         raise refusals.AlreadyInTeam("You", team.name)
+    require_in_contest(team)
+    if not _deleted(team):
+        raise refusals.OwnTeamStays(team.name)
+
+
+def _deleted(team: Team) -> bool:
+    """Delete a team; False where something of it stays on record: submissions, files of its environment, a team that it took in."""
     try:
         with transaction.atomic():
             team.delete()
-    except ProtectedError as error:
-        raise refusals.OwnTeamHasSubmissions(team.name) from error
+    except ProtectedError:
+        return False
+    return True
 
 
 def invitation_decline(*, invitation: Invitation, by: User) -> None:
@@ -354,14 +370,15 @@ def captain_hand_over(*, team: Team, by: User, to: User) -> None:
 
 
 @transaction.atomic
-def team_leave(*, team: Team, by: User, has_submissions: bool) -> None:
-    """Leave; an empty team without submissions goes away. Raises `CaptainMustHandOver` or `TeamHasSubmissions`."""
+def team_leave(*, team: Team, by: User) -> None:
+    """Leave; a team that nothing is on record of goes with its last member. Raises `TeamDisqualified`, `CaptainMustHandOver` or
+    `TeamStays`.
+    """
     team = locked_team(team)
+    require_in_contest(team)
     others = team.memberships.exclude(user=by).exists()
     if others and team.captain_id == by.pk:
         raise refusals.CaptainMustHandOver
-    if not others and has_submissions:
-        raise refusals.TeamHasSubmissions
     team.memberships.filter(user=by).delete()
-    if not others:
-        team.delete()
+    if not others and not _deleted(team):
+        raise refusals.TeamStays

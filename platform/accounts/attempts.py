@@ -11,8 +11,8 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 from django.core.cache import cache
-from django.db.models import Q
 
+from accounts.lookup import named_by
 from accounts.models import User
 from core.refusals import Refusal
 
@@ -103,7 +103,7 @@ def attempt_begin(*, login: str, address: str) -> Attempt:
 
 def _account(login: str) -> str:
     """One word for an account however it is named; names that nobody has are counted alike, so that the limit does not tell."""
-    owner = User.objects.filter(Q(username__iexact=login) | Q(email__iexact=login)).order_by("pk")
+    owner = User.objects.filter(named_by(login)).order_by("pk")
     known = owner.values_list("pk", flat=True).first()
     return f"#{known}" if known is not None else login.lower()
 

@@ -118,6 +118,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "accounts.second_factor.SecondFactorMiddleware",
     "audit.middleware.AuditMiddleware",
+    "core.addresses.NulMiddleware",
     "competitions.web.middleware.RefusalMiddleware",
 ]
 
@@ -221,6 +222,7 @@ ACCOUNT_UNIQUE_EMAIL = True
 ACCOUNT_CONFIRM_EMAIL_ON_GET = False
 ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+ACCOUNT_USERNAME_VALIDATORS = "accounts.lookup.USERNAME_VALIDATORS"
 ACCOUNT_USERNAME_BLACKLIST = ["admin", "root", "podium", "organizer", "system"]
 ACCOUNT_SESSION_REMEMBER = None
 ALLAUTH_TRUSTED_PROXY_COUNT = PROXIES  # sign-in attempts are counted by the address of the person

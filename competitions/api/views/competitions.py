@@ -19,7 +19,6 @@ from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of
 from competitions.catalog.models import Competition
 from competitions.catalog.tags import clean_tag
 from competitions.resources.downloads import stored_response
-from competitions.submissions.models import Submission
 from competitions.teams import merging, services
 from competitions.teams.models import Invitation, MergeProposal
 from competitions.teams.refusals import NotRegistered
@@ -130,7 +129,7 @@ class TeamView(ApiView):
     def delete(self, request: Request, slug: str) -> Response:
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
-        services.team_leave(team=team, by=user, has_submissions=Submission.objects.filter(team=team).exists())
+        services.team_leave(team=team, by=user)
         return Response(status=204)
 
 

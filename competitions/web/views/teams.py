@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from competitions.submissions.models import Submission
 from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services
 from competitions.teams.links import MOST_DAYS, live_links, token_of
@@ -125,7 +124,7 @@ def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
     _, mine = _mine(request, slug)
-    services.team_leave(team=mine, by=person(request), has_submissions=Submission.objects.filter(team=mine).exists())
+    services.team_leave(team=mine, by=person(request))
     messages.success(request, f"You left the team “{mine}”.")
     return _back(slug)
 

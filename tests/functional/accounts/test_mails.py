@@ -37,6 +37,13 @@ def sign_up() -> None:
     assert Client().post(reverse("account_signup"), fields).status_code == 302
 
 
+def test_a_user_name_is_no_address() -> None:
+    fields = {"username": "alice@example.org", "email": "m@example.org", "password1": "a long pass phrase"}
+    page = Client().post(reverse("account_signup"), fields | {"password2": fields["password1"]})
+    assert "A user name has no @." in page.content.decode()
+    assert not OutgoingMail.objects.exists()
+
+
 def test_signing_up_writes_a_row_and_the_background_process_sends_the_mail() -> None:
     sign_up()
     assert mail.outbox == []

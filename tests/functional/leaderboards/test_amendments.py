@@ -26,13 +26,13 @@ from competitions.leaderboards.models import Amendment, Commitment, Score
 from competitions.leaderboards.sealing.commitments import AlreadyCommitted, board_commit, commit_closed_boards
 from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import TeamDisqualified
 from competitions.submissions.services import (
     submission_disqualify,
     submission_reinstate,
     team_disqualify,
     team_reinstate,
 )
+from competitions.teams.refusals import TeamDisqualified
 from competitions.winners import services
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State

@@ -16,10 +16,11 @@ from competitions.notifications.mails import notifications_mail
 from competitions.submissions import refusals as submission_refusals
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
+from competitions.submissions.services import team_disqualify
 from competitions.teams import refusals
 from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw, merges_are_open
 from competitions.teams.models import MergeProposal, Team
-from competitions.teams.services import invitation_accept, invite, team_of
+from competitions.teams.services import invitation_accept, invite, team_create, team_of
 from competitions.winners.models import Lane, Place
 from core.refusals import Refusal
 from tests.permissions import client_of
@@ -194,6 +195,25 @@ def test_a_name_that_is_no_other_team_is_said(site: Scenario, name: str) -> None
 def test_a_baseline_merges_with_nobody(site: Scenario) -> None:
     baseline = site.join("Baseline", is_baseline=True)
     refused(lambda: propose(site, baseline), refusals.BaselinesDoNotMerge)
+
+
+@pytest.mark.parametrize("which", ["proposes", "is taken in"])
+def test_a_disqualified_team_merges_with_nobody(site: Scenario, other: Team, which: str) -> None:
+    proposal = propose(site, other)
+    team_disqualify(team=site.team if which == "proposes" else other, reason="Shared code", now=site.now)
+    refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.TeamDisqualified)
+    merge_withdraw(proposal=proposal, by=site.team.captain, now=site.now)
+    refused(lambda: propose(site, other), refusals.TeamDisqualified)
+
+
+def test_two_people_who_took_part_alone_are_a_team_like_others(site: Scenario) -> None:
+    Team.objects.update(is_personal=True)
+    other = site.join("Other team")
+    Team.objects.filter(pk=other.pk).update(is_personal=True)
+    team = merged(site, other)
+    assert not Team.objects.get(pk=team.pk).is_personal
+    with pytest.raises(refusals.AlreadyInTeam):
+        team_create(user=other.captain, competition=site.competition, name="Mine alone", now=site.now)
 
 
 def test_what_waited_for_the_absorbed_team_is_over(site: Scenario, other: Team) -> None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from accounts.models import Scope, User, token_create
 from competitions.teams import services
 from competitions.teams.models import Invitation, Team
-from competitions.teams.refusals import AlreadyInTeam, OwnTeamHasSubmissions
+from competitions.teams.refusals import AlreadyInTeam, OwnTeamStays
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
 
@@ -95,7 +95,7 @@ def test_what_would_be_lost_stays(site: Scenario, kind: str) -> None:
     refusal: Any = AlreadyInTeam
     if kind == "with submissions":
         site.submit(team=team_of(site, user))
-        refusal = OwnTeamHasSubmissions
+        refusal = OwnTeamStays
     else:
         services.team_rename(team=team_of(site, user), by=user, name="Ours")
     with pytest.raises(refusal):

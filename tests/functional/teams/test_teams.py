@@ -3,15 +3,21 @@
 from datetime import timedelta
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 
 from accounts.models import User
 from competitions.catalog.models import Competition
+from competitions.catalog.organizers import UnknownAccount, organizer_add
 from competitions.catalog.services import rules_publish
+from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import notifications_mail
+from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams import refusals, services
 from competitions.teams.models import Invitation, Membership, Registration, Team
+from tests.permissions import client_of
 from tests.scenario import Scenario, person
 
 
@@ -145,13 +151,66 @@ def test_a_captain_hands_over_before_leaving_and_the_last_member_takes_the_empty
     invitation, user = invited(site)
     services.invitation_accept(invitation=invitation, by=user, now=site.now)
     with pytest.raises(refusals.CaptainMustHandOver):
-        services.team_leave(team=site.team, by=captain, has_submissions=False)
+        services.team_leave(team=site.team, by=captain)
     services.captain_hand_over(team=site.team, by=captain, to=user)
-    services.team_leave(team=site.team, by=captain, has_submissions=True)
-    with pytest.raises(refusals.TeamHasSubmissions):
-        services.team_leave(team=site.team, by=user, has_submissions=True)
-    services.team_leave(team=site.team, by=user, has_submissions=False)
-    assert not Team.objects.filter(pk=site.team.pk).exists()
+    services.team_leave(team=site.team, by=captain)
+    team = site.team
+    services.team_leave(team=team, by=user)
+    assert not Team.objects.filter(pk=team.pk).exists()
+    with pytest.raises(refusals.NoTeam):
+        services.team_leave(team=team, by=user)
+
+
+@pytest.mark.parametrize("what", ["a submission", "an image", "another team"])
+def test_the_last_member_stays_in_a_team_of_which_something_is_on_record(site: Scenario, what: str) -> None:
+    captain = site.team.captain
+    if what == "a submission":
+        site.submit()
+    elif what == "an image":
+        EnvironmentFile.objects.create(
+            team=site.team, kind=EnvironmentFile.Kind.IMAGE, name="mine", version=1, file_name="mine.tar", size_bytes=1,
+            uploaded_by=captain, created_at=site.now, last_used_at=site.now, state=EnvironmentFile.State.REMOVED,
+        )  # fmt: skip
+    else:
+        Team.objects.filter(pk=site.join("Absorbed").pk).update(merged_into=site.team)
+    with pytest.raises(refusals.TeamStays):
+        services.team_leave(team=site.team, by=captain)
+    assert site.team.members.get() == captain
+    response = client_of(captain).post(reverse("web:team-leave", args=[site.competition.slug]), follow=True)
+    assert "so you cannot leave it" in response.content.decode()
+
+
+def test_nobody_leaves_or_joins_a_team_that_is_disqualified(site: Scenario) -> None:
+    invitation, user = invited(site)
+    alone = services.personal_team(user=registered(site), competition=site.competition, now=site.now)
+    second = services.invite(team=site.team, by=site.team.captain, person=alone.captain.username, now=site.now)
+    for team in (site.team, alone):
+        team_disqualify(team=team, reason="Shared code", now=site.now)
+    with pytest.raises(refusals.TeamDisqualified):
+        services.invitation_accept(invitation=invitation, by=user, now=site.now)
+    with pytest.raises(refusals.TeamDisqualified):
+        services.team_leave(team=site.team, by=site.team.captain)
+    team_reinstate(team=site.team, now=site.now)
+    with pytest.raises(refusals.TeamDisqualified, match=alone.name):
+        services.invitation_accept(invitation=second, by=alone.captain, now=site.now)
+    assert Team.objects.filter(pk=alone.pk).exists()
+    assert services.invitation_accept(invitation=invitation, by=user, now=site.now) == site.team
+
+
+def test_an_address_means_the_account_whose_address_it_is(site: Scenario) -> None:
+    impostor = person("alice@example.org")
+    User.objects.filter(pk=impostor.pk).update(email="impostor@example.org")
+    services.register(user=impostor, competition=site.competition, rules_version=1, now=site.now)
+    with pytest.raises(refusals.UnknownPerson):
+        services.invite(team=site.team, by=site.team.captain, person="alice@example.org", now=site.now)
+    with pytest.raises(UnknownAccount):
+        organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer)
+    alice = person("alice")
+    unconfirmed = EmailAddress.objects.create(user=alice, email="Alice@example.org", verified=False)
+    with pytest.raises(UnknownAccount):
+        organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer)
+    EmailAddress.objects.filter(pk=unconfirmed.pk).update(verified=True)
+    assert organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer).user == alice
 
 
 def test_decisions_and_invitations_are_told_by_mail(site: Scenario, mailoutbox: list[EmailMessage]) -> None:

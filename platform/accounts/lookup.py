@@ -1,0 +1,23 @@
+"""Whom a person means who types a user name or an e-mail address."""
+
+from typing import Final
+
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.validators import RegexValidator
+from django.db.models import Q
+
+# A user name that looks like an address could be taken for the person whose address it is.
+USERNAME_VALIDATORS: Final = [
+    UnicodeUsernameValidator(),
+    RegexValidator("@", "A user name has no @. Your e-mail address goes in its own field.", inverse_match=True),
+]
+
+
+def named_by(text: str) -> Q:
+    """The account with this e-mail address where the text has an @, else with this user name. A text never means two accounts.
+
+    An address that nobody confirmed yet is not its account's: anybody can sign up with anybody's.
+    """
+    if "@" not in text:
+        return Q(username__iexact=text)
+    return Q(email__iexact=text) & ~Q(emailaddress__email__iexact=text, emailaddress__verified=False)
