@@ -1,4 +1,4 @@
-"""Environments from locked requirements: who answers for a container that cannot start."""
+"""Environments from locked requirements: who answers for a container that cannot start, and for a mirror that is slow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.unit.workers.agent.test_whose_fault import OF_THE_HOST, OF_THE_IMAGE
 from workers.agent.environments import building
 from workers.agent.environments.building import Order, Site, build_environment
-from workers.agent.environments.wheels import EnvironmentRefused
+from workers.agent.environments.wheels import EnvironmentRefused, Interpreter
 from workers.engines.images import ImageFacts
 from workers.engines.users import Runner
 from workers.errors import SandboxError
@@ -67,3 +67,24 @@ def test_a_container_that_cannot_be_started_is_not_always_the_teams_failure(
     tmp_path: Path, words: str, is_image_of_team: bool
 ) -> None:
     assert refused(tmp_path, words, is_image_of_team=is_image_of_team) == (SandboxError, "engine_error")
+
+
+@pytest.mark.parametrize(
+    ("fetching_s", "expected_s"), [(10.0, 890.0), (899.0, 450.0), (2000.0, 450.0)], ids=["fast", "slow", "too slow"]
+)
+def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fetching_s: float, expected_s: float
+) -> None:
+    clock = SimpleNamespace(now=0.0)
+    granted: list[float] = []
+
+    def fetch(*_: Any, **__: Any) -> int:
+        clock.now += fetching_s
+        return 1
+
+    monkeypatch.setattr(building, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(building, "_asked", lambda *_: Interpreter([], {}))
+    monkeypatch.setattr(building, "fetch_wheels", fetch)
+    monkeypatch.setattr(building, "_install", lambda *_, wall_s: granted.append(wall_s))
+    assert build_environment(order(), site_in(tmp_path, lambda spec: ""), tmp_path / "made" / "tree") == 1
+    assert granted == [expected_s]
