@@ -89,14 +89,26 @@ class OwnImages:
         now, kept_bytes, removed = time.time(), 0, 0
         for used_at, image, size in sorted(self._records(), reverse=True):
             kept_bytes += size
-            if (now - used_at > self._max_age_s or kept_bytes > self._max_bytes) and self._unused(image):
+            if (now - used_at > self._max_age_s or kept_bytes > self._max_bytes) and self._remove_unused(image):
                 kept_bytes -= size
-                removed += self._remove(image)
+                removed += 1
         return removed
 
-    def _unused(self, image: str) -> bool:
+    def _remove_unused(self, image: str) -> bool:
+        """Remove the image unless a run needs it; a run that comes meanwhile waits, and brings it anew."""
         with self._lock:
-            return self._in_use[image] <= 0
+            if image in self._in_use:
+                return False
+            bringing = self._bringing.setdefault(image, threading.Lock())
+            if not bringing.acquire(blocking=False):
+                return False
+        try:
+            return self._remove(image)
+        finally:
+            bringing.release()
+            with self._lock:
+                if image not in self._in_use:
+                    self._bringing.pop(image, None)
 
     def _remove(self, image: str) -> bool:
         try:

@@ -1,0 +1,92 @@
+"""Images of teams on a host: what is removed while a run asks for it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers.agent.environments.images import OwnImages
+from workers.engines.images import ImageFacts
+
+IMAGE = "sha256:1"
+SOON_S = 0.2  # long enough for a thread that nothing holds up
+
+
+class Images:
+    """An engine that has images and nothing else; `removing` is called before one goes."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.brought = 0
+        self.removing: Any = lambda: None
+
+    def find_image(self, image: str) -> ImageFacts | None:
+        return ImageFacts(digest=image, size_bytes=1000) if image in self.names else None
+
+    def remove_image(self, image: str) -> None:
+        self.removing()
+        self.names.discard(image)
+
+    def bring(self) -> None:
+        self.brought += 1
+        self.names.add(IMAGE)
+
+
+def images_in(folder: Path, engine: Any, *, max_age_s: float = -1) -> OwnImages:
+    return OwnImages(folder, engine, max_bytes=1500, max_age_s=max_age_s)
+
+
+def test_a_run_that_asks_for_an_image_while_it_is_removed_gets_it_anew(tmp_path: Path) -> None:
+    engine = Images()
+    images = images_in(tmp_path, engine)
+    images.acquire(IMAGE, engine.bring)
+    images.release(IMAGE)
+    run = threading.Thread(target=images.acquire, args=(IMAGE, engine.bring))
+
+    def ask() -> None:
+        run.start()
+        run.join(SOON_S)
+
+    engine.removing = ask
+    assert images.trim() == 1
+    run.join(10)
+    assert engine.names == {IMAGE}
+    assert engine.brought == 2
+    assert images.trim() == 0, "the run has it"
+    images.release(IMAGE)
+    assert (len(images._bringing), len(images._in_use)) == (0, 0)
+
+
+def test_an_image_that_is_being_brought_holds_up_no_removal(tmp_path: Path) -> None:
+    engine = Images()
+    images = images_in(tmp_path, engine)
+    images.acquire(IMAGE, engine.bring)
+    images.release(IMAGE)
+    engine.names.clear()
+    is_bringing, may_end = threading.Event(), threading.Event()
+
+    def bring() -> None:
+        is_bringing.set()
+        may_end.wait(10)
+        engine.bring()
+
+    run = threading.Thread(target=images.acquire, args=(IMAGE, bring))
+    run.start()
+    assert is_bringing.wait(10)
+    assert images.trim() == 0
+    may_end.set()
+    run.join(10)
+    assert engine.names == {IMAGE}
+
+
+@pytest.mark.parametrize("max_age_s", [-1, 3600], ids=["too old", "young"])
+def test_what_no_run_needs_goes_by_age(tmp_path: Path, max_age_s: float) -> None:
+    engine = Images()
+    images = images_in(tmp_path, engine, max_age_s=max_age_s)
+    images.acquire(IMAGE, engine.bring)
+    assert images.trim() == 0
+    images.release(IMAGE)
+    assert images.trim() == (1 if max_age_s < 0 else 0)
