@@ -8,7 +8,7 @@ import json
 from typing import cast
 
 from django.db.models import F, Q, QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -207,7 +207,9 @@ class Submissions(RobotView):
     def _tasks(self, phase: Phase) -> list[Task]:
         """The tasks that were named, by number; none means all."""
         data = self.form
-        named = data.getlist("tasks") if hasattr(data, "getlist") else data.get("tasks") or []
+        named = data.getlist("tasks") if isinstance(data, QueryDict) else data.get("tasks") or []
+        if not isinstance(named, list):
+            raise BadForm(f"The field `tasks` must be a list of numbers, not {str(named)[:40]!r}.")
         numbers = {str(number) for number in named}
         chosen = [task for task in phase.tasks.all() if str(task.pk) in numbers]
         if len(chosen) < len(numbers):

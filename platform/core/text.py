@@ -1,9 +1,20 @@
 """Text that people, programs and databases can take, and whole numbers in it."""
 
+import re
+
 
 def printable(text: str) -> str:
     """The text with blanks for what cannot be shown; NUL and lone surrogates, which a database refuses, are among it."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def is_storable(text: str) -> bool:
+    """False for a text with a NUL or a lone surrogate, which a database refuses.
+
+    >>> [is_storable(text) for text in ("a\nb", "a\0b", "\ud800")]
+    [True, False, False]
+    """
+    return re.search("[\0\ud800-\udfff]", text) is None
 
 
 def is_number(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from django.conf import settings
 from django.test import Client
 from django.test.utils import override_settings
@@ -40,6 +41,17 @@ def test_a_form_that_is_too_large_is_said_to_be_so_to_people_and_programs(site: 
     body = json.dumps({"key": "x" * 200})
     answer = client.post("/api/v1/submissions/", body, content_type="application/json")
     assert answer.status_code in (400, 413)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/competitions/SLUG/leaderboard/?q=%00ab", "/api/v1/competitions/?tag=%00", "/competitions/SLUG/images/%00"],
+)
+def test_an_address_with_a_nul_is_refused(site: Scenario, path: str) -> None:
+    answer = Client().get(path.replace("SLUG", site.competition.slug))
+    assert answer.status_code == 400
+    assert "did not understand this request" in answer.content.decode()
+    assert "Content-Security-Policy" in answer.headers
 
 
 def test_too_many_tries_are_answered_by_a_page_of_the_site(site: Scenario) -> None:

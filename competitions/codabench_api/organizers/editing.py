@@ -208,7 +208,7 @@ def _pages_replace(competition: Competition, pages: list[Mapping[str, Any]]) -> 
     competition.pages.all().delete()
     for index, sent in enumerate(pages):
         title = str(sent.get("title") or "")[:256]
-        old = before.get(title)
+        old = before.pop(title, None)  # a second one of this title is a page of its own
         Page.objects.create(
             competition=competition, title=title, body=str(sent.get("content") or ""), index=index,
             tab=old.tab if old else Page.Tab.OVERVIEW, slug=old.slug if old else "", format=old.format if old else Format.MIXED,
