@@ -1,8 +1,8 @@
 """Publishing by a program: what cannot work yet is said first."""
 
 from competitions.catalog.models import Competition
+from competitions.catalog.publishing import competition_publish
 from competitions.catalog.readiness import competition_warnings
-from competitions.catalog.services import competition_publish
 from core.refusals import Conflict
 
 
@@ -18,7 +18,10 @@ class NotReadyYet(Conflict):
 
 
 def publish_checked(competition: Competition, *, anyway: bool) -> None:
-    """Publish it; one that is published stays so. Raises `NotReadyYet` unless it shall be published `anyway`."""
+    """Publish it; one that is published stays so.
+
+    Raises `NotReadyYet` unless it shall be published `anyway`, and what `competition_publish` raises.
+    """
     if competition.is_published:
         return
     warnings = [

@@ -42,18 +42,6 @@ def same_text(wording: str, other: str) -> bool:
     return first == second
 
 
-def competition_publish(competition: Competition) -> None:
-    """Show it to everybody. From now on sealed scores are sealed for its organizers, too, whether it stays published or not."""
-    competition.is_published, competition.is_trial = True, False
-    competition.save(update_fields=["is_published", "is_trial"])
-
-
-def competition_withdraw(competition: Competition) -> None:
-    """Show it to its organizers alone; what teams sent in stays, and what runs goes on."""
-    competition.is_published = False
-    competition.save(update_fields=["is_published"])
-
-
 class NotSealed(Conflict):
     code = "not_sealed"
 

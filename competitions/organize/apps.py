@@ -7,13 +7,15 @@ class OrganizeConfig(AppConfig):
     name = "competitions.organize"
 
     def ready(self) -> None:
-        from competitions.organize.building.jobs import BUILD
+        from competitions.catalog.publishing import competition_publishing
+        from competitions.organize.building.jobs import BUILD, draft_end
         from competitions.organize.files import RECOGNITION
         from competitions.organize.workspace.days import count_days
         from competitions.organize.workspace.mails import ORGANIZERS_MAIL
         from core.background import jobs
         from core.reconciler import reconciler_step
 
+        competition_publishing.connect(draft_end, dispatch_uid="organize.draft_end")
         jobs.register(RECOGNITION)
         jobs.register(BUILD)
         jobs.register(ORGANIZERS_MAIL)

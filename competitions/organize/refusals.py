@@ -88,13 +88,6 @@ class NotBuilt(Conflict):
         )
 
 
-class NotReady(Conflict):
-    code = "not_ready"
-
-    def __init__(self, first: str) -> None:
-        super().__init__(f"It cannot be published yet: {first}")
-
-
 class HasSubmissions(Conflict):
     code = "has_submissions"
 

@@ -18,8 +18,8 @@ from competitions.bundles.imports import task_import_begin
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Phase
+from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.rights import organizes
-from competitions.catalog.services import competition_publish, competition_withdraw
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import ManagedInAdmin

@@ -17,13 +17,13 @@ from django.utils.text import slugify
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition
-from competitions.catalog.services import competition_publish
+from competitions.catalog.publishing import NotReady, competition_publish
 from competitions.organize.building.document import Sample
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.building.trials import trial_begin
 from competitions.organize.building.writing import bundle_write_draft
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import AlreadyPublished, NotBuilt, NotReady
+from competitions.organize.refusals import AlreadyPublished, NotBuilt
 from competitions.organize.steps.paths import require_complete
 from competitions.submissions.states import State
 from core.background import jobs
@@ -60,20 +60,27 @@ def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
 
 @transaction.atomic
 def draft_publish(*, draft: CompetitionDraft) -> Competition:
-    """Show the competition to everybody; the draft has done its work. Raises `NotBuilt`, `NotReady` or `AlreadyPublished`."""
-    locked = (
-        CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition", "trial").get(pk=draft.pk)
-    )
+    """Show the draft's competition to everybody. Raises `NotBuilt`, `NotReady` or `AlreadyPublished`."""
+    locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
     if locked.is_published:
         raise AlreadyPublished
-    if locked.competition is None or not locked.is_up_to_date:
+    if locked.competition is None:
         raise NotBuilt
-    if locked.trial.status != State.FINISHED if locked.trial else locked.is_tried:
+    competition_publish(locked.competition)
+    return locked.competition
+
+
+def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any) -> None:
+    """Receiver of `competition_publishing`: a draft has done its work and goes. Raises `NotBuilt` or `NotReady` where it has not."""
+    drafts = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition", "trial")
+    draft = drafts.filter(competition=competition).first()
+    if draft is None:
+        return
+    if not draft.is_up_to_date:
+        raise NotBuilt
+    if draft.trial.status != State.FINISHED if draft.trial else draft.is_tried:
         raise NotReady("the trial has not been scored. Wait for it, or look at what it says")
-    competition = locked.competition
-    competition_publish(competition)
-    locked.delete()
-    return competition
+    draft.delete()
 
 
 def waiting_builds() -> QuerySet[CompetitionDraft]:

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed, organizers_of
+from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.readiness import competition_warnings
-from competitions.catalog.services import competition_withdraw
 from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, VisibilityForm
 from competitions.organize.models import CompetitionDraft
@@ -89,7 +89,7 @@ def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     values = cleaned(VisibilityForm(request.POST))
     action = values["action"]
     if action == "publish":
-        sections.publish(competition)
+        competition_publish(competition)
         messages.success(request, f"“{competition}” is published. Everybody sees it now.")
     elif action == "withdraw":
         competition_withdraw(competition)

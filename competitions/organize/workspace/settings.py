@@ -13,17 +13,10 @@ from django.utils.safestring import SafeString
 
 from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, Shown, store_upload
 from competitions.catalog.models import Competition, ImageUpload
-from competitions.catalog.readiness import competition_warnings
-from competitions.catalog.services import competition_publish
 from competitions.catalog.tags import tags_set
 from competitions.catalog.texts.images import image_request
-from competitions.organize.building.jobs import draft_publish
-from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import NotReady
 from competitions.organize.steps.common import Moment, TagsField
 from competitions.organize.workspace.editing import EditForm
-
-BLOCKING: Final = ("no_rules", "no_phase")  # warnings with which there is nothing to publish
 
 
 class AboutForm(EditForm[Competition]):
@@ -157,16 +150,3 @@ def section_save(competition: Competition, section: str, data: Any, files: Any) 
     if form.is_valid():
         form.save()
     return form
-
-
-@transaction.atomic
-def publish(competition: Competition) -> None:
-    """Show it to everybody, from a draft of the guided path under the draft's own conditions. Raises `NotReady` or `NotBuilt`."""
-    draft = CompetitionDraft.objects.filter(competition=competition).first()
-    if draft is not None:
-        draft_publish(draft=draft)
-        return
-    for warning in competition_warnings(competition):
-        if warning.code in BLOCKING:
-            raise NotReady(warning.text)
-    competition_publish(competition)

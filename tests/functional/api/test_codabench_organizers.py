@@ -15,7 +15,7 @@ from django.urls import Resolver404, resolve
 
 from accounts.models import ApiToken, Scope, User, token_create
 from competitions.bundles.exports import export_begin
-from competitions.catalog.models import Competition, Task
+from competitions.catalog.models import Competition, CompetitionOrganizer, Page, Task
 from competitions.codabench_api.sign_in import LEAST_LEFT, TOKEN_DAYS, sign_in
 from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
 from competitions.resources.models import Resource
@@ -131,6 +131,41 @@ def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(si
 def test_an_organizer_publishes_and_takes_back(site: Scenario) -> None:
     client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/toggle_publish/"
     assert [client.post(path).json()["published"] for _ in range(2)] == [False, True]
+
+
+def test_what_nobody_could_take_part_in_is_not_published(site: Scenario) -> None:
+    draft = Competition.objects.create(slug="draft", title="Draft", queue=site.queue)
+    CompetitionOrganizer.objects.create(competition=draft, user=site.organizer)
+    refused = client_of(site, site.organizer).post(f"/api/competitions/{draft.pk}/toggle_publish/")
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_ready")
+    assert "There are no rules" in refused.json()["detail"]
+    draft.refresh_from_db()
+    assert not draft.is_published
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_a_text_that_cannot_be_stored_is_refused(site: Scenario, text: str) -> None:
+    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    for changes in ({"terms": text}, {"pages": [{"title": "Data", "content": text}]}):
+        refused = send(client, "patch", path, changes)
+        assert (refused.status_code, "cannot be stored" in refused.json()["detail"]) == (400, True)
+
+
+def test_two_pages_of_one_title_are_two_pages(site: Scenario) -> None:
+    Page.objects.create(competition=site.competition, title="Data", body="x", tab=Page.Tab.OWN, slug="data", index=0)
+    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    pages = [{"title": "Data", "content": content} for content in ("first", "second")]
+    assert send(client, "patch", path, {"pages": pages}).status_code == 200
+    assert list(site.competition.pages.order_by("index").values_list("body", "slug")) == [
+        ("first", "data"),
+        ("second", ""),
+    ]
+
+
+def test_tasks_of_a_submission_are_a_list(site: Scenario) -> None:
+    body = {"phase": site.phase.pk, "data": str(site.upload(b"x", "a.zip").key), "tasks": 5}
+    refused = send(client_of(site, site.member()), "post", "/api/submissions/", body)
+    assert (refused.status_code, "`tasks` must be a list" in refused.json()["detail"]) == (400, True)
 
 
 def test_an_organizer_approves_participants(site: Scenario) -> None:

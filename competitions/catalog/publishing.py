@@ -1,0 +1,42 @@
+"""Showing a competition to everybody, and taking it back."""
+
+from typing import Final
+
+from django.db import transaction
+from django.dispatch import Signal
+
+from competitions.catalog.models import Competition
+from competitions.catalog.readiness import competition_warnings
+from core.refusals import Conflict
+
+BLOCKING: Final = ("no_rules", "no_phase")  # warnings with which there is nothing to publish
+
+# Sent with `competition`, inside the transaction that publishes it. A receiver that raises a `Refusal` keeps it a draft.
+competition_publishing = Signal()
+
+
+class NotReady(Conflict):
+    code = "not_ready"
+
+    def __init__(self, first: str) -> None:
+        super().__init__(f"It cannot be published yet: {first}")
+
+
+@transaction.atomic
+def competition_publish(competition: Competition) -> None:
+    """Show it to everybody. From now on sealed scores are sealed for its organizers, too, whether it stays published or not.
+
+    Raises `NotReady`, or what a receiver of `competition_publishing` refuses.
+    """
+    for warning in competition_warnings(competition):
+        if warning.code in BLOCKING:
+            raise NotReady(warning.text)
+    competition_publishing.send(sender=Competition, competition=competition)
+    competition.is_published, competition.is_trial = True, False
+    competition.save(update_fields=["is_published", "is_trial"])
+
+
+def competition_withdraw(competition: Competition) -> None:
+    """Show it to its organizers alone; what teams sent in stays, and what runs goes on."""
+    competition.is_published = False
+    competition.save(update_fields=["is_published"])
