@@ -8,8 +8,10 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from django.conf import settings
+from django.contrib.messages import get_messages
 from django.db.models import Model
 from django.http import HttpRequest
+from django.middleware.csrf import get_token
 
 from competitions.catalog.models import Leaderboard
 from competitions.web.visit import Visit
@@ -19,17 +21,26 @@ RELEASE: Final = f"{version('podium')}-{hashlib.sha256(repr(settings.BRAND).enco
 
 
 def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
-    """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks, and when one
-    of the dates of these has passed."""
+    """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks in which
+    session, and when one of the dates of these has passed. A page on which a message waits is no other."""
     phases = visited.phases_with_boards
     rows = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
     values = [_values(row) for row in rows]
     passed = sum(at <= visited.now for at in _instants(values))
     parts: list[Any] = [
-        RELEASE, board.pk, values, passed, visited.own_tabs, replace(visited.facts, worker_seen_at=None), visited.user.pk,
+        RELEASE, board.pk, values, passed, visited.own_tabs, replace(visited.facts, worker_seen_at=None), *_reader(request, visited),
         visited.is_organizer, request.get_full_path(), request.headers.get("HX-Request"),
     ]  # fmt: skip
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
+
+
+def _reader(request: HttpRequest, visited: Visit) -> list[object]:
+    """Who is signed in, the secret that their page's forms carry, and the moment where it tells them something."""
+    if not visited.user.is_authenticated:
+        return []
+    get_token(request)  # now it is there, also where this is the first page of a session
+    is_told = len(get_messages(request)) > 0
+    return [visited.user.pk, str(visited.user), request.META["CSRF_COOKIE"], visited.now if is_told else None]
 
 
 def _values(row: Model) -> list[object]:

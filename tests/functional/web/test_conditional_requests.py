@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.notifications.models import Kind
 from tests.permissions import client_of
 from tests.scenario import Scenario
 
@@ -26,6 +28,29 @@ def test_an_unchanged_board_is_answered_with_304(site: Scenario, url: str, signe
     etag = client.get(url)["ETag"]
     again = client.get(url, headers={"If-None-Match": etag})
     assert (again.status_code, again["ETag"], again.content) == (304, etag, b"")
+
+
+def test_a_page_of_an_earlier_session_is_drawn_anew_with_the_secret_of_this_one(site: Scenario, url: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(site.member())
+    etag = client.get(url)["ETag"]
+    client.get(url, headers={"If-None-Match": etag})
+    client.logout()  # and forgets its cookies
+    client.force_login(site.member())
+    page = client.get(url, headers={"If-None-Match": etag})
+    assert page.status_code == 200
+    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.content.decode())
+    assert token is not None
+    assert client.post(reverse("account_logout"), {"csrfmiddlewaretoken": token[1]}).status_code == 302
+
+
+def test_a_board_shows_the_message_that_waits_for_its_reader(site: Scenario, url: str) -> None:
+    client = client_of(site.member())
+    etag = client.get(url)["ETag"]
+    client.post(reverse("web:notification-preferences"), dict.fromkeys(Kind.values, "none"))
+    told = client.get(url, headers={"If-None-Match": etag})
+    assert "Saved." in told.content.decode()
+    assert "Saved." not in client.get(url, headers={"If-None-Match": told["ETag"]}).content.decode()
 
 
 @pytest.mark.parametrize("name", ["freeze_at", "selection_closes_at"])
