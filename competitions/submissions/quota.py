@@ -14,6 +14,7 @@ from competitions.submissions.refusals import TeamStorageUsed, TooManyScoringErr
 from competitions.submissions.states import NOT_RUN, Reason
 from competitions.teams.models import Team
 
+DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 
 
@@ -45,14 +46,18 @@ def week_began_at(phase: Phase, now: datetime) -> datetime:
 
 
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
-    """Every limit that the phase sets, narrowest first, in one query (two where a week slides); an empty list means unlimited."""
+    """Every limit that the phase sets, narrowest first, in one query (two where a week slides); an empty list means unlimited.
+
+    `now` may lie before midnight while others of the team submit after it: an upload counts for the day on which it began.
+    """
     midnight, week = day_began_at(now), week_began_at(phase, now)
+    of_day, of_week = Q(received_at__gte=midnight, received_at__lt=midnight + DAY), Q(received_at__gte=week)
+    if phase.quota_week == Week.CALENDAR:
+        of_week &= Q(received_at__lt=week + WEEK)
     charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True)
-    counts = charged.aggregate(
-        day=Count("pk", filter=Q(received_at__gte=midnight)), week=Count("pk", filter=Q(received_at__gte=week)), total=Count("pk"),
-    )  # fmt: skip
+    counts = charged.aggregate(day=Count("pk", filter=of_day), week=Count("pk", filter=of_week), total=Count("pk"))
     periods: list[tuple[int | None, str, int, datetime | None]] = [
-        (phase.max_submissions_per_day, "of today", counts["day"], midnight + timedelta(days=1)),
+        (phase.max_submissions_per_day, "of today", counts["day"], midnight + DAY),
         (phase.max_submissions_per_week, week_period(phase), counts["week"], _week_ends_at(phase, charged, week)),
         (phase.max_submissions, "of this phase", counts["total"], None),
     ]

@@ -58,7 +58,8 @@ def test_days_begin_at_midnight_and_weeks_on_monday_utc(site: Scenario) -> None:
     received(site, MONDAY - moment, MONDAY, MIDNIGHT - moment, MIDNIGHT)
     late = MIDNIGHT + timedelta(hours=23, minutes=59, seconds=59, microseconds=999_999)
     assert used(site, phase, MIDNIGHT) == used(site, phase, late) == [1, 3, 4]
-    assert used(site, phase, MIDNIGHT - moment) == [2, 3, 4]
+    assert used(site, phase, MIDNIGHT - moment) == [1, 3, 4], "an upload that began before midnight"
+    assert used(site, phase, MONDAY - moment) == [1, 1, 4]
     assert used(site, phase, MONDAY + timedelta(days=7)) == [0, 0, 4]
 
 
