@@ -10,7 +10,7 @@ from competitions.catalog.models import Announcement
 # Sent with `announcement`, once, inside the transaction that records it: readers see it from now on.
 announcement_published = Signal()
 
-# Sent with `announcement`, inside the transaction that takes it back.
+# Sent with `announcement`, as it was told of, inside the transaction that takes it back.
 announcement_withdrawn = Signal()
 
 
@@ -25,10 +25,16 @@ def announcement_save(*, announcement: Announcement, now: datetime) -> Announcem
 
 @transaction.atomic
 def announcement_withdraw(*, announcement: Announcement, now: datetime) -> bool:
-    """Take it off the page, or keep a planned one from it. False when it was withdrawn already."""
-    if not Announcement.objects.filter(pk=announcement.pk, withdrawn_at=None).update(withdrawn_at=now):
+    """Take it off the page, or keep a planned one from it. False when it was withdrawn already.
+
+    When it is published again, it is told of again: what was told of it is taken back.
+    """
+    shown = Announcement.objects.select_for_update().filter(pk=announcement.pk, withdrawn_at=None).first()
+    if shown is None:
         return False
-    announcement_withdrawn.send(sender=Announcement, announcement=announcement)
+    announcement_withdrawn.send(sender=Announcement, announcement=shown)
+    shown.withdrawn_at, shown.announced_at = now, None
+    shown.save(update_fields=["withdrawn_at", "announced_at"])
     return True
 
 

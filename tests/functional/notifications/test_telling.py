@@ -101,6 +101,9 @@ def test_an_announcement_is_told_to_the_registered_and_leaves_the_inbox_when_it_
     announcement_withdraw(announcement=row, now=site.now)
     assert told(Kind.ANNOUNCEMENT) == []
     assert notifications_mail(now=site.now) == 0, "nor is it mailed any more"
+    row.refresh_from_db()
+    announcement_save(announcement=row, now=site.now)
+    assert told(Kind.ANNOUNCEMENT) == [(site.member().username, f"{site.competition}: New data")]
 
 
 def test_deadlines_are_told_twice_to_those_who_still_may_submit(site: Scenario) -> None:
