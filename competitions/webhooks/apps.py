@@ -9,12 +9,14 @@ class WebhooksConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.notifications.services import notice_sent, notice_withdrawn
+        from competitions.teams.merging import teams_merged
         from competitions.webhooks.delivering import DELIVERY
-        from competitions.webhooks.services import event_drop, messages_expire, notice_forward
+        from competitions.webhooks.services import event_drop, messages_expire, notice_forward, webhooks_follow_merge
         from core.background import jobs
         from core.reconciler import reconciler_step
 
         jobs.register(DELIVERY)
         notice_sent.connect(notice_forward, dispatch_uid="webhooks.notice_forward")
         notice_withdrawn.connect(event_drop, dispatch_uid="webhooks.event_drop")
+        teams_merged.connect(webhooks_follow_merge, dispatch_uid="webhooks.webhooks_follow_merge")
         reconciler_step("webhook_messages_expired", messages_expire, every=timedelta(hours=1))

@@ -114,6 +114,11 @@ def event_drop(sender: type[Notice], event: str, **kwargs: Any) -> None:
     WebhookMessage.objects.filter(event=event, state=WebhookMessage.State.WAITING).delete()
 
 
+def webhooks_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
+    """Receiver of `teams_merged`: the webhooks of both go on, also where they are more than one team may add."""
+    Webhook.objects.filter(team=absorbed).update(team=team)
+
+
 def _body(kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str) -> dict[str, Any]:
     """What receivers read: the notification as the inbox has it. It holds no score, so that nothing sealed is told by it."""
     return {

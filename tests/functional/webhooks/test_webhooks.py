@@ -18,6 +18,7 @@ from django.urls import reverse
 from competitions.catalog.models import Announcement
 from competitions.catalog.texts.announcements import announcement_save, announcement_withdraw
 from competitions.notifications.models import Kind
+from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from competitions.webhooks.delivering import PAUSES
 from competitions.webhooks.models import Webhook, WebhookMessage
@@ -97,6 +98,32 @@ def test_what_was_taken_back_is_not_sent(site: Scenario) -> None:
         announcement_withdraw(announcement=announce(site), now=site.now)
         run_background()
     assert target.received == []
+
+
+def test_what_is_published_again_is_sent_again(site: Scenario) -> None:
+    with receiver() as target:
+        hook(site, target.url, site.team)
+        news = announce(site)
+        run_background()
+        announcement_withdraw(announcement=news, now=site.now)
+        news.refresh_from_db()
+        announcement_save(announcement=news, now=site.now + timedelta(minutes=1))
+        run_background()
+    assert types(target.received) == ["announcement"] * 2
+
+
+def test_the_webhooks_of_both_teams_go_on_after_a_merge(site: Scenario) -> None:
+    other = site.join("Other team")
+    with receiver() as mine, receiver() as theirs:
+        hook(site, mine.url, site.team)
+        hook(site, theirs.url, other)
+        proposal = merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
+        merge_accept(proposal=proposal, by=other.captain, now=site.now)
+        announce(site)
+        run_background()
+    assert types(theirs.received)[-1:] == types(mine.received)[-1:] == ["announcement"]
+    page = client_of(other.captain).get(reverse("web:team-webhooks", args=[site.competition.slug]))
+    assert theirs.url in page.content.decode()
 
 
 def test_a_failed_message_is_tried_again_after_a_pause_with_the_same_id(site: Scenario) -> None:
