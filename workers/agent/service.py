@@ -129,6 +129,7 @@ class Service:
     def run(self) -> None:
         """Until stopped. Raises `ConfigError`, `LimitsDoNotHold` or `NotWelcome` when the worker cannot start."""
         self._lock = lock_folder(self._worker.data_dir)
+        self._worker.own_images.remove_arrivals()
         self._self_test = enrol(self._worker, when=self._config.self_test, image=self._config.self_test_image)
         registered = self._register()
         self._list_images()

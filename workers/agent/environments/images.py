@@ -8,6 +8,7 @@ import json
 import os
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,6 +42,22 @@ class OwnImages:
         self._lock = threading.Lock()
         self._bringing: dict[str, threading.Lock] = {}
         self._in_use: Counter[str] = Counter()
+
+    @contextmanager
+    def arriving(self) -> Iterator[Path]:
+        """Where an archive lies until the engine has taken it; it is gone at the end of the block."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / f"arriving-{uuid.uuid4().hex}.tar"
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def remove_arrivals(self) -> None:
+        """Delete the archives of a predecessor that was killed. Call before any image is acquired."""
+        for path in self._folder.glob("arriving-*.tar"):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     def acquire(self, image: str, bring: Callable[[], None], *, max_bytes: int = 0) -> ImageFacts:
         """Have the image here; `bring` is called where it is not, and loads or pulls it. Pair with `release`.
@@ -129,12 +146,3 @@ class OwnImages:
             with contextlib.suppress(OSError, ValueError, KeyError):
                 record = json.loads(path.read_text())
                 yield path.stat().st_mtime, str(record["image"]), int(record["size_bytes"])
-
-
-@contextmanager
-def removed_after(path: Path) -> Iterator[Path]:
-    """A file that is gone at the end of the block."""
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +11,6 @@ from pathlib import Path
 from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.environments.building import Order, build_environment
 from workers.agent.environments.building import Site as BuildSite
-from workers.agent.environments.images import removed_after
 from workers.agent.environments.wheels import EnvironmentRefused
 from workers.agent.host.facts import open_files
 from workers.agent.host.gpus import NvmlMeter
@@ -131,9 +129,7 @@ class Stager:
 
     def _load(self, own: OwnImage) -> None:
         """Hand the engine the archive's layers under no name: the archive's own would take the place of the host's images."""
-        folder = self._worker.data_dir / "images"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        with removed_after(folder / f"arriving-{uuid.uuid4().hex}.tar") as path:
+        with self._worker.own_images.arriving() as path:
             self._fetch(own.archive, path)
             try:
                 image = describe_archive(path)

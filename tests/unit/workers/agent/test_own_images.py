@@ -1,14 +1,17 @@
-"""Images of teams on a host: what is removed while a run asks for it."""
+"""Images of teams on a host: what is removed while a run asks for it, and what a killed worker leaves."""
 
 from __future__ import annotations
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from workers.agent.config import ConfigError
 from workers.agent.environments.images import OwnImages
+from workers.agent.service import Service
 from workers.engines.images import ImageFacts
 
 IMAGE = "sha256:1"
@@ -90,3 +93,44 @@ def test_what_no_run_needs_goes_by_age(tmp_path: Path, max_age_s: float) -> None
     assert images.trim() == 0
     images.release(IMAGE)
     assert images.trim() == (1 if max_age_s < 0 else 0)
+
+
+def test_an_archive_that_a_killed_worker_left_is_removed_and_records_stay(tmp_path: Path) -> None:
+    engine = Images()
+    images = images_in(tmp_path, engine, max_age_s=3600)
+    images.acquire(IMAGE, engine.bring)
+    with images.arriving() as path:
+        path.write_bytes(b"half")
+        left = path.with_name(f"arriving-{'0' * 32}.tar")
+        left.write_bytes(b"half")
+    assert not path.exists()
+    images.remove_arrivals()
+    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
+
+
+def test_a_worker_that_starts_removes_such_archives_before_it_registers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "images").mkdir()
+    left = tmp_path / "images" / "arriving-1.tar"
+    left.write_bytes(b"half")
+    images = OwnImages(tmp_path / "images", Images(), max_bytes=0, max_age_s=0)  # type: ignore[arg-type]  # the part that it asks
+    worker: Any = SimpleNamespace(
+        stopping=threading.Event(),
+        slots=1,
+        host=SimpleNamespace(model_copy=lambda update: None),
+        own_images=images,
+        data_dir=tmp_path,
+    )
+    config: Any = SimpleNamespace(self_test="never", self_test_image="")
+
+    def end_here(*_: Any, **__: Any) -> None:
+        raise ConfigError("far enough")
+
+    monkeypatch.setattr("workers.agent.service.enrol", end_here)
+    service = Service(config, worker, ())
+    with pytest.raises(ConfigError):
+        service.run()
+    assert not left.exists()
+    assert service._lock is not None
+    service._lock.close()
