@@ -14,18 +14,17 @@ from typing import IO
 import structlog
 
 from workers import __version__
+from workers.agent.adoption import Adoption
 from workers.agent.config import Config, ConfigError
-from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.context import Worker
 from workers.agent.enrolment import enrol
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
 from workers.agent.host.gpus import Gpu, GpuSource, choose_gpus, find_gpus
-from workers.agent.host.janitor import remove_run_folder, sweep
+from workers.agent.host.janitor import sweep
 from workers.agent.host.lanes import LANES, Lane
 from workers.agent.host.slots import Slot, share_cores
-from workers.agent.runs.handling import HeldRuns, RunHandling
-from workers.agent.runs.logs import about
-from workers.agent.runs.state import RunFolder
+from workers.agent.runs.handling import HeldRuns
 from workers.agent.site.claiming import Claimer
 from workers.agent.site.client import SiteClient, SiteUnreachable
 from workers.agent.site.wakeups import WakeupListener, Wakeups
@@ -191,50 +190,8 @@ class Service:
                 raise ConfigError("stopped before the site could be reached")
 
     def _adopt_all(self) -> list[threading.Thread]:
-        """Threads that go on with what a predecessor left and whose lease still lives; the rest is for the janitor."""
-        handlings = []
-        for path in sorted(self._worker.runs.iterdir()):
-            try:
-                folder, job = RunFolder.load(self._worker.runs, path.name)
-            except (OSError, ValueError, KeyError) as error:
-                log.warning("run_folder_unreadable", lease=path.name, detail=str(error)[:200])
-                remove_run_folder(path)
-                continue
-            handlings.append(RunHandling(self._slot_for(folder), job, self._held, self.stop, folder))
-        return [thread for handling in handlings if (thread := self._adopter(handling)) is not None]
-
-    def _slot_for(self, folder: RunFolder) -> Slot:
-        """The slot with the run's GPU; of several without one, that which it was claimed for."""
-        fitting = [slot for slot in self._slots if slot.gpu_uuid == folder.gpu_uuid] or self._slots
-        return next((slot for slot in fitting if slot.number == folder.slot), fitting[0])
-
-    def _adopter(self, handling: RunHandling) -> threading.Thread | None:
-        """How one found run goes on: handed back, dropped, or taken over in a thread."""
-        handling.heartbeat.beat()
-        if handling.heartbeat.lost.is_set():
-            log.warning("run_not_adopted", code="lease_lost", **about(handling.job))
-            handling.abandon()
-            return None
-        if handling.folder.phase == "preparing" or not self._has_started(handling):
-            handling.release()  # it was claimed ahead: nothing of it has run
-            return None
-        needs_turn = handling.folder.phase == "executing"
-        if needs_turn and not handling.slot.turn.try_take():
-            handling.fail_adoption("two runs were found for one slot")
-            return None
-        return threading.Thread(target=handling.adopt, name=f"adopt-{handling.folder.lease[:8]}", daemon=True)
-
-    def _has_started(self, handling: RunHandling) -> bool:
-        """Whether a container of it runs or ran; one whose containers are gone must be answered for, too."""
-        folder = handling.folder
-        if folder.phase == "executed" or any(folder.stage_facts(stage.name) for stage in handling.job.stages):
-            return True
-        engine = self._worker.engine
-        try:
-            containers = engine.list({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
-            return not containers or not all(engine.observe(container).never_started for container in containers)
-        except SandboxError:
-            return True
+        """Threads that go on with what a predecessor left."""
+        return Adoption(self._worker, self._slots, self._held, self.stop).threads()
 
     def _wind_down(self, lanes: Sequence[Lane]) -> None:
         """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone."""

@@ -32,7 +32,7 @@ from workers.protocol.jobs import Job, PullPolicy, parse_job
 from workers.protocol.results import Complete
 
 IMAGE = "podium/runtime:1"
-WALL_S = 10.0
+WALL_S = 60.0
 PATIENCE_S = 10.0  # of these tests
 
 
@@ -94,6 +94,12 @@ class FakeEngine:
     def kill(self, container: str) -> None:
         if self.kill_works and not self.observe(container).ended:
             self.set_ended(container, datetime.now(UTC), 137)
+
+    def kill_all(self) -> None:
+        """End whatever runs."""
+        for name, state in list(self._containers.items()):
+            if state.status == "running":
+                self.set_ended(name, datetime.now(UTC), 137)
 
     def remove(self, container: str) -> None:
         if container in self._containers and not (self.kill_works or self.observe(container).ended):
@@ -164,26 +170,39 @@ class FakeSite:
 class Restarts:
     """One data folder, one engine and one site, and worker processes one after the other."""
 
-    def __init__(self, folder: Path, *, slots: int = 1, cache_bytes: int = 1 << 30) -> None:
+    def __init__(self, folder: Path) -> None:
         self.engine = FakeEngine()
         self.site = FakeSite()
+        self.slots = 1
+        self.cache_bytes = 1 << 30
         self._folder = folder
-        self._slots = slots
-        self._cache_bytes = cache_bytes
+        self._services: list[Service] = []
         (folder / "runs").mkdir()
 
     def worker(self) -> Worker:
         """A process's worker."""
-        cache = StagingCache(self._folder / "cache", max_bytes=self._cache_bytes)
+        cache = StagingCache(self._folder / "cache", max_bytes=self.cache_bytes)
         return Worker(
             name="w", data_dir=self._folder, engine=cast("Any", self.engine), facts=FACTS, client=cast("Any", self.site),
-            cache=cache, gpus=NoGpus(), host=Host(), quota=False, slots=self._slots,
+            cache=cache, gpus=NoGpus(), host=Host(), quota=False, slots=self.slots,
         )  # fmt: skip
 
     def service(self, *gpus: str) -> Service:
         """The process that comes next."""
         config = Config(site="https://x", token="t", data_dir=self._folder, name="w", self_test="never", gpus="none")
-        return Service(config, self.worker(), [Gpu(uuid, "model", 0, "driver") for uuid in gpus])
+        self._services.append(Service(config, self.worker(), [Gpu(uuid, "model", 0, "driver") for uuid in gpus]))
+        return self._services[-1]
+
+    def close(self) -> None:
+        """Kill what runs, until all runs of all processes are over."""
+        self.engine.kill_works = True
+        self.site.away = False
+
+        def are_over() -> bool:
+            self.engine.kill_all()
+            return not any(service._held.snapshot() for service in self._services)
+
+        within(are_over, "all runs are over")
 
     def job(self, run_id: str, *, pull: PullPolicy = PullPolicy.NEVER) -> Job:
         """A submission of code: ingestion, then scoring."""

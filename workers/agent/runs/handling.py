@@ -91,6 +91,7 @@ class RunHandling:
         self, slot: Slot, job: Job, held: HeldRuns, drain: Callable[[], None], folder: RunFolder | None = None
     ) -> None:
         self.slot = slot
+        self.has_turn = False  # of an adopted run
         self._worker = slot.worker
         self.job = job
         self._held = held
@@ -125,8 +126,8 @@ class RunHandling:
         else:
             self.execution.prepare()
 
-    def adopt(self) -> None:
-        """Go on with what a predecessor left. Its turn is taken already, or not needed."""
+    def adopt(self, *, needs_turn: bool = True) -> None:
+        """Go on with what a predecessor left; `has_turn` says whether its turn is taken already."""
         log.info("run_adopted", stage=self.folder.phase, **about(self.job))
         if self.folder.phase == "executed":
             self._held.finishing(self.folder.lease)
@@ -135,7 +136,15 @@ class RunHandling:
             return
         self._guarded(self.execution.adopt)
         self._held.adopting(self.folder.lease, False)
-        self.run_and_finish()
+        if needs_turn and not self.has_turn and self.execution.verdict is None:
+            self.has_turn = self.slot.turn.take()
+            if not self.has_turn:
+                return  # this worker stops: the next process adopts it
+        if self.has_turn:
+            self.run_and_finish()
+        else:
+            self._guarded(self.execution.execute)
+            self.finish()
 
     def _guarded(self, act: Callable[[], None]) -> None:
         """A fault of ours must end in a result: a heartbeat that goes on alone would hold the run for ever."""

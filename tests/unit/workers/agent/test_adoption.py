@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.unit.workers.restarts import Restarts, within
+from workers.agent.service import Service
 
 
-def test_the_files_of_a_run_that_is_not_adopted_yet_stay_in_a_cache_over_its_cap(tmp_path: Path) -> None:
-    restarts = Restarts(tmp_path, cache_bytes=1)
+@pytest.fixture
+def restarts(tmp_path: Path) -> Iterator[Restarts]:
+    """A data folder that worker processes use one after the other."""
+    with closing(Restarts(tmp_path)) as folder:
+        yield folder
+
+
+def begin(service: Service) -> None:
+    """Start what goes on with the runs that were left."""
+    for thread in service._adopt_all():
+        thread.start()
+
+
+def test_the_files_of_a_run_that_is_not_adopted_yet_stay_in_a_cache_over_its_cap(
+    restarts: Restarts, tmp_path: Path
+) -> None:
+    restarts.cache_bytes = 1
     run = restarts.leave(restarts.job("r1")).started("ingestion")
     service = restarts.service()
     adopters = service._adopt_all()
@@ -26,3 +46,78 @@ def test_the_files_of_a_run_that_is_not_adopted_yet_stay_in_a_cache_over_its_cap
     service._sweep()
     assert not list(tmp_path.rglob("cache/open/*/tree/main.py"))
     assert restarts.site.results["r1"].scores == {"mae": 0.5}
+
+
+def test_a_run_that_was_packing_its_output_and_the_next_one_of_its_slot_both_go_on(restarts: Restarts) -> None:
+    packing = restarts.leave(restarts.job("r1")).started("ingestion").ended("ingestion")
+    packing.started("scoring").ended("scoring")
+    executing = restarts.leave(restarts.job("r2")).started("ingestion")
+    begin(restarts.service())
+    within(lambda: "r1" in restarts.site.results, "its result does not wait for the other run")
+    executing.ended("ingestion")
+    within(lambda: restarts.engine.observe(executing.container("scoring")).started_at, "the scoring program runs")
+    executing.ended("scoring")
+    within(lambda: "r2" in restarts.site.results, "the run ends")
+    assert {run: result.outcome for run, result in restarts.site.results.items()} == {
+        "r1": "finished",
+        "r2": "finished",
+    }
+
+
+def test_a_run_between_two_stages_starts_none_before_its_slot_is_free(restarts: Restarts) -> None:
+    between = restarts.leave(restarts.job("r1")).started("ingestion").ended("ingestion")
+    executing = restarts.leave(restarts.job("r2")).started("ingestion").ended("ingestion").started("scoring")
+    service = restarts.service()
+    begin(service)
+    within(lambda: not service._held.any_adopting, "both are adopted")
+    assert restarts.engine.observe(between.container("scoring")).never_started
+    executing.ended("scoring")
+    within(lambda: not restarts.engine.observe(between.container("scoring")).never_started, "the slot is free")
+    between.ended("scoring")
+    within(lambda: len(restarts.site.results) == 2, "both end")
+    assert {result.outcome for result in restarts.site.results.values()} == {"finished"}
+
+
+def test_runs_without_a_gpu_keep_the_slots_that_they_were_claimed_for(restarts: Restarts) -> None:
+    restarts.slots = 2
+    for run_id, slot in (("r1", 0), ("r2", 1)):
+        restarts.leave(restarts.job(run_id), slot=slot).started("ingestion")
+    service = restarts.service("GPU-0")
+    begin(service)
+    within(lambda: not service._held.any_adopting, "both are adopted")
+    assert restarts.site.results == {}, "neither was given up"
+    assert [slot.turn.try_take() for slot in service._slots] == [False, False]
+
+
+def test_a_run_without_a_gpu_gives_way_to_the_one_that_has_its_slots_gpu(restarts: Restarts) -> None:
+    restarts.slots = 2
+    restarts.leave(restarts.job("r1"), slot=0).started("ingestion")
+    restarts.leave(restarts.job("r2"), slot=1, gpu_uuid="GPU-0").started(
+        "ingestion"
+    )  # of a worker whose GPUs were listed otherwise
+    service = restarts.service("GPU-0")
+    begin(service)
+    within(lambda: not service._held.any_adopting, "both are adopted")
+    assert restarts.site.results == {}, "neither was given up"
+
+
+def test_two_runs_that_run_in_one_slot_are_not_both_taken(restarts: Restarts) -> None:
+    for run_id in ("r1", "r2"):
+        restarts.leave(restarts.job(run_id)).started("ingestion")
+    begin(restarts.service())
+    within(lambda: restarts.site.results, "the second is given up")
+    assert {run: result.code for run, result in restarts.site.results.items()} == {"r2": "adoption_failed"}
+
+
+def test_a_run_that_was_claimed_ahead_is_handed_back(restarts: Restarts) -> None:
+    restarts.leave(restarts.job("r1"))
+    begin(restarts.service())
+    within(lambda: restarts.site.released == ["r1"], "it is handed back")
+
+
+def test_a_run_whose_container_vanished_before_its_start_was_written_down_is_answered_for(restarts: Restarts) -> None:
+    run = restarts.leave(restarts.job("r1"))
+    restarts.engine.remove(run.container("ingestion"))
+    begin(restarts.service())
+    within(lambda: restarts.site.results, "it is answered for")
+    assert (restarts.site.results["r1"].code, restarts.site.released) == ("container_missing", [])

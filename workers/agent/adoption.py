@@ -1,0 +1,116 @@
+"""What a predecessor left when this process starts: each run goes on, is handed back, or is dropped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from functools import partial
+
+import structlog
+
+from workers.agent.context import LABEL_WORKER, Worker
+from workers.agent.host.janitor import remove_run_folder
+from workers.agent.host.slots import Slot
+from workers.agent.runs.handling import HeldRuns, RunHandling
+from workers.agent.runs.logs import about
+from workers.agent.runs.state import RunFolder
+from workers.errors import SandboxError
+
+log = structlog.get_logger(__name__)
+
+
+class RunStatus(IntEnum):
+    """How far a run had come, in the order in which runs are given their slots' turns."""
+
+    RUNNING = 0  # one of its containers runs: it needs the turn at once
+    BETWEEN_STAGES = 1  # none runs, and one was not started: it needs the turn before it may start that
+    ENDED = 2  # outputs and result are left, for which it needs no turn
+    UNSTARTED = 3  # it was claimed ahead
+
+
+class Adoption:
+    """Takes over the runs in a worker's folder."""
+
+    def __init__(self, worker: Worker, slots: Sequence[Slot], held: HeldRuns, drain: Callable[[], None]) -> None:
+        self._worker = worker
+        self._slots = slots
+        self._held = held
+        self._drain = drain
+
+    def threads(self) -> list[threading.Thread]:
+        """A thread, not started yet, for each run; each run is held from now on, and has the turn that it needs."""
+        left = [handling for path in sorted(self._worker.runs.iterdir()) if (handling := self._load(path.name))]
+        statuses = {handling.folder.lease: self._status(handling) for handling in left}
+        # A run with a GPU has no choice of slots.
+        left.sort(key=lambda handling: (statuses[handling.folder.lease], handling.folder.gpu_uuid is None))
+        return [self._thread(handling, self._next_step(handling, statuses[handling.folder.lease])) for handling in left]
+
+    def _load(self, lease: str) -> RunHandling | None:
+        """A run that was left; None, with its folder removed, where that is not whole."""
+        try:
+            folder, job = RunFolder.load(self._worker.runs, lease)
+        except (OSError, ValueError, KeyError) as error:
+            log.warning("run_folder_unreadable", lease=lease, detail=str(error)[:200])
+            remove_run_folder(self._worker.runs / lease)
+            return None
+        return RunHandling(self._slot_for(folder), job, self._held, self._drain, folder)
+
+    def _slot_for(self, folder: RunFolder) -> Slot:
+        """The slot with the run's GPU; without one, that which it was claimed for, whether that has a GPU or not."""
+        fitting = [slot for slot in self._slots if folder.gpu_uuid in (None, slot.gpu_uuid)] or self._slots
+        return next((slot for slot in fitting if slot.number == folder.slot), fitting[0])
+
+    def _status(self, handling: RunHandling) -> RunStatus:
+        """How far its folder and its containers say that it is; one whose containers are gone must be answered for, too."""
+        folder, engine = handling.folder, self._worker.engine
+        if folder.phase != "executing":
+            return RunStatus.UNSTARTED if folder.phase == "preparing" else RunStatus.ENDED
+        try:
+            containers = engine.list({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
+            states = [engine.observe(container) for container in containers]
+        except SandboxError:
+            return RunStatus.RUNNING
+        if all(state.ended for state in states):
+            return RunStatus.ENDED
+        if not all(state.ended or state.never_started for state in states):
+            return RunStatus.RUNNING
+        stages = handling.job.stages
+        is_whole = len(states) >= sum(not stage.tolerant for stage in stages)  # a tolerant one may have nothing to run
+        has_started = any(state.ended for state in states) or any(folder.stage_facts(stage.name) for stage in stages)
+        return RunStatus.BETWEEN_STAGES if has_started or not is_whole else RunStatus.UNSTARTED
+
+    def _next_step(self, handling: RunHandling, status: RunStatus) -> Callable[[], None]:
+        if status == RunStatus.UNSTARTED:
+            return handling.release
+        if status == RunStatus.ENDED:
+            return partial(handling.adopt, needs_turn=False)
+        handling.has_turn = self._take_turn(handling)
+        if status == RunStatus.RUNNING and not handling.has_turn:
+            return partial(handling.fail_adoption, "two runs were found for one slot")
+        return handling.adopt
+
+    def _take_turn(self, handling: RunHandling) -> bool:
+        """Take the turn of the run's slot; a run without a GPU may have that of any slot that is free."""
+        others = self._slots if handling.folder.gpu_uuid is None else ()
+        for slot in (handling.slot, *others):
+            if slot.turn.try_take():
+                handling.slot = slot
+                return True
+        return False
+
+    def _thread(self, handling: RunHandling, next_step: Callable[[], None]) -> threading.Thread:
+        name = f"adopt-{handling.folder.lease[:8]}"
+        return threading.Thread(target=partial(self._take_over, handling, next_step), name=name, daemon=True)
+
+    @staticmethod
+    def _take_over(handling: RunHandling, next_step: Callable[[], None]) -> None:
+        """Ask whether the lease still lives; while the site cannot be asked, it is taken to."""
+        handling.heartbeat.beat()
+        if not handling.heartbeat.lost.is_set():
+            next_step()
+            return
+        log.warning("run_not_adopted", code="lease_lost", **about(handling.job))
+        handling.abandon()
+        if handling.has_turn:
+            handling.slot.turn.give()
