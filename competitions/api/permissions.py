@@ -11,14 +11,31 @@ class HasScope(BasePermission):
     """A token must have the scope that the view names for the method; a signed-in browser has them all.
 
     A view sets `write_scope`; reading asks for `read`, or for the view's `read_scope` where what it shows is not for every program.
+    Any of its `other_scopes` will do as well, for both.
     """
 
-    message = "This API token lacks the scope that the call needs. Make a token with that scope in your profile."
     code = "scope_missing"
+    message = ""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not isinstance(request.auth, ApiToken):
             return True
-        reading = request.method in ("GET", "HEAD", "OPTIONS")
-        needed = getattr(view, "read_scope", Scope.READ) if reading else getattr(view, "write_scope", None)
-        return needed is not None and needed in request.auth.scopes
+        accepted = _accepted(request, view)
+        owned = [Scope(scope) for scope in request.auth.scopes]
+        if set(accepted) & set(owned):
+            return True
+        self.message = (
+            f"The call needs an API token with the scope {_listed(accepted, 'or')}, and this one has {_listed(owned, 'and')}. "
+            "Make another one in your profile."
+        )
+        return False
+
+
+def _accepted(request: Request, view: APIView) -> list[Scope]:
+    is_reading = request.method in ("GET", "HEAD", "OPTIONS")
+    needed = getattr(view, "read_scope", Scope.READ) if is_reading else getattr(view, "write_scope", None)
+    return [scope for scope in (needed, *getattr(view, "other_scopes", ())) if scope is not None]
+
+
+def _listed(scopes: list[Scope], word: str) -> str:
+    return f" {word} ".join(f"`{scope}`" for scope in scopes)

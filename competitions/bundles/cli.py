@@ -24,6 +24,7 @@ STARTERS: Final = Path(__file__).with_name("starters")
 TIMEOUT_S: Final = 3600
 POLL_S: Final = 1.0  # how often the site is asked how far it is
 POLL_TIMEOUT_S: Final = 10
+TOO_MANY_REQUESTS: Final = 429
 CHUNK_BYTES: Final = 1 << 20
 
 
@@ -146,23 +147,34 @@ def _told(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
 
 
 def _followed(url: str, token: str) -> dict[str, Any]:
-    """The import once it is over; meanwhile, say how far the site has come."""
-    import requests
-
+    """The import once it is over; meanwhile, say how far the site has come. Raises `OSError` where the site refuses to say."""
     last = ""
     while True:
-        try:
-            job: dict[str, Any] = requests.get(
-                url, headers={"Authorization": f"Bearer {token}"}, timeout=POLL_TIMEOUT_S
-            ).json()
-        except (requests.RequestException, ValueError):  # the site is away for a moment; the import goes on
-            job = {}
+        job = _asked(url, token)
         if job.get("state") in ("finished", "failed"):
             return job
         if job.get("step") and job["step"] != last:
             last = job["step"]
             print(last, file=sys.stderr)
         time.sleep(POLL_S)
+
+
+def _asked(url: str, token: str) -> dict[str, Any]:
+    """The import as it is now; empty while the site is away, for it goes on. Raises `OSError` for a refusal."""
+    import requests
+
+    try:
+        answer = requests.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=POLL_TIMEOUT_S)
+    except requests.RequestException:
+        return {}
+    try:
+        job: dict[str, Any] = answer.json()
+    except ValueError:
+        job = {}
+    if 400 <= answer.status_code < 500 and answer.status_code != TOO_MANY_REQUESTS:
+        why = f"{answer.status_code}: {job.get('detail') or answer.reason}"
+        raise requests.HTTPError(f"The bundle was sent, but the site does not say what becomes of it. {why}")
+    return job
 
 
 def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":

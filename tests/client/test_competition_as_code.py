@@ -6,11 +6,15 @@ import json
 import re
 import shutil
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
+from accounts.models import Scope
+from competitions.bundles import cli
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.resources.models import Upload
 from podium.cli import main
@@ -33,6 +37,51 @@ def folder(site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert main(["competition", "init", str(tmp_path / "prices")]) == 0
     assert main(["competition", "check", str(tmp_path / "prices")]) == 0
     return tmp_path / "prices"
+
+
+def test_a_token_that_may_organize_is_enough(
+    site: Scenario, folder: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = token_of(site.organizer, Scope.ORGANIZE)
+    for name in ("PODIUM_SITE", "PODIUM_TOKEN"):
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(sys, "stdin", StringIO(f"{token}\n"))
+    assert main(["login", url, "--token-stdin"]) == 0
+    assert main(["competition", "push", str(folder), "--yes"]) == 0, capsys.readouterr().err
+    assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    assert main(["competition", "publish", str(folder), "--anyway"]) == 0
+    assert main(["list"]) == 3
+    assert "with the scope `read`, and this one has `organize`" in capsys.readouterr().err
+
+
+def test_a_bundle_is_imported_with_a_token_that_may_organize(
+    site: Scenario, folder: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "POLL_S", 0.05)
+    token_file = folder.parent / "token"
+    token_file.write_text(token_of(site.organizer, Scope.ORGANIZE))
+    sent = ["bundle", "import", str(folder), "--site", url, "--token-file", str(token_file)]
+    assert main(sent) == 0
+    assert f"{url}/competitions/prices/" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_an_import_that_may_not_be_asked_for_is_not_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    bodies = [(429, b"{}"), (502, b"<html>"), (200, b'{"state": "running", "step": "Reading"}')]
+    bodies += [(status, b'{"detail": "Not with this token."}')]
+    answers = iter(bodies)
+
+    def answer(*arguments: Any, **options: Any) -> requests.Response:
+        response = requests.Response()
+        response.status_code, response._content = next(answers)
+        return response
+
+    monkeypatch.setattr(cli, "POLL_S", 0)
+    monkeypatch.setattr(requests, "get", answer)
+    with pytest.raises(OSError, match=f"{status}: Not with this token"):
+        cli._followed("https://podium.example.org/api/v1/bundles/1/", "token")
 
 
 def changed(folder: Path, before: str, after: str) -> None:

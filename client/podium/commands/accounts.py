@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import typer
 
 from podium.client import Client
-from podium.errors import InvalidInput
+from podium.errors import InvalidInput, NotAllowed
 from podium.output import say, write_table
 from podium.profiles import Profile, profile_remove, profile_save, profiles
 from podium.site import checked_url
@@ -29,9 +29,18 @@ def login(
     token = sys.stdin.readline().strip() if token_stdin else _asked(site)
     if not token:
         raise InvalidInput("There was no token to read.")
-    Client(site, token, patience_s=10).invitations()  # whose answer tells whether the token is good
+    _check(site, token)
     profile_save(Profile(name or urlsplit(site).netloc, site, token))
     say(f"Signed in to {site}.")
+
+
+def _check(site: str, token: str) -> None:
+    """Raise `NotAllowed` for a token that the site does not know. Which scopes it has is no matter."""
+    try:
+        Client(site, token, patience_s=10).invitations()
+    except NotAllowed as error:
+        if error.code != "scope_missing":
+            raise
 
 
 def _asked(site: str) -> str:

@@ -21,6 +21,7 @@ class ApiView(GenericAPIView[Any]):
 
     permission_classes = [AllowAny, HasScope]
     write_scope: Scope = Scope.SUBMIT
+    other_scopes: tuple[Scope, ...] = ()
     request: Request
 
     def person(self) -> User:

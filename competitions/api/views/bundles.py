@@ -40,7 +40,7 @@ class Bundles(ApiView):
 
     serializer_class = BundleIn
     parser_classes = [MultiPartParser]
-    write_scope = Scope.ORGANIZE
+    read_scope = write_scope = Scope.ORGANIZE
 
     @extend_schema(operation_id="bundles_import", request=BundleIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
@@ -67,7 +67,7 @@ class Bundles(ApiView):
 class BundleImported(ApiView):
     """How far one import has come, and its report when it is over."""
 
-    write_scope = Scope.ORGANIZE
+    read_scope = write_scope = Scope.ORGANIZE
 
     @extend_schema(operation_id="bundles_import_retrieve", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, pk: int) -> Response:
@@ -109,6 +109,8 @@ class CompetitionBundle(ApiView):
 
 class ExportView(ApiView):
     """Base: an export of the asker's, as long as they organize the competition."""
+
+    read_scope = Scope.ORGANIZE  # labels are in the file
 
     def export(self, pk: int) -> BundleExport:
         managed = Competition.objects.managed_by(self.person())

@@ -12,6 +12,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.models import Scope
 from competitions.api import serializers as s
 from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
@@ -49,6 +50,7 @@ class UploadList(ApiView):
 
     serializer_class = s.UploadIn
     parser_classes = [JSONParser]
+    other_scopes = (Scope.ORGANIZE,)  # whose files are pushed or imported
 
     @extend_schema(operation_id="uploads_create", responses={201: s.UploadOut})
     def post(self, request: Request) -> Response:
@@ -64,6 +66,7 @@ class UploadDetail(ApiView):
 
     serializer_class = s.UploadOut
     parser_classes = [RawParser]
+    other_scopes = (Scope.SUBMIT, Scope.ORGANIZE)  # who sends parts may ask how far they have come
 
     def upload(self, key: UUID) -> Upload:
         return get_object_or_404(Upload, key=key, user=self.person())

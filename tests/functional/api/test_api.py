@@ -114,6 +114,9 @@ def test_the_same_key_gives_the_same_submission_and_another_file_with_it_is_refu
         ([Scope.SUBMIT], "get", "api:submissions", 403),
         ([Scope.SUBMIT], "post", "api:uploads", 201),
         ([Scope.TEAM], "post", "api:uploads", 403),
+        ([Scope.ORGANIZE], "post", "api:uploads", 201),
+        ([Scope.READ, Scope.SUBMIT], "get", "api:bundles", 403),
+        ([Scope.ORGANIZE], "get", "api:bundles", 200),
     ],
 )
 def test_a_token_does_what_its_scopes_say_and_nothing_else(
@@ -124,6 +127,21 @@ def test_a_token_does_what_its_scopes_say_and_nothing_else(
     assert answer.status_code == status
     if status == 403:
         problem(answer, 403, "scope_missing")
+
+
+@pytest.mark.parametrize("scope", [Scope.SUBMIT, Scope.ORGANIZE])
+def test_who_may_send_a_file_may_ask_how_far_it_has_come(site: Scenario, scope: Scope) -> None:
+    robot = Robot(site, [scope])
+    url = robot.call("post", reverse("api:uploads"), {"file_name": "a", "size_bytes": 10})["Location"]
+    assert robot.call("get", url).json()["received_bytes"] == 0
+    problem(Robot(site, [Scope.TEAM]).call("get", url), 403, "scope_missing")
+
+
+def test_a_missing_scope_is_named(site: Scenario) -> None:
+    answer = Robot(site, [Scope.TEAM, Scope.READ]).call(
+        "post", reverse("api:uploads"), {"file_name": "a", "size_bytes": 1}
+    )
+    assert "the scope `submit` or `organize`, and this one has `team` and `read`" in answer.json()["detail"]
 
 
 def test_expired_revoked_and_unknown_tokens_say_so(site: Scenario) -> None:
