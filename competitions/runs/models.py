@@ -118,6 +118,9 @@ class TeamTurn(models.Model):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
     priority = models.SmallIntegerField()
     served_at = models.DateTimeField(default=NEVER, help_text="Of any priority.")
+    served_before = models.DateTimeField(
+        default=NEVER, help_text="The turn before, which a run that is given back leaves as the last."
+    )
     waiting_since = models.DateTimeField(null=True, blank=True, help_text="Empty while no run waits.")
 
     class Meta:

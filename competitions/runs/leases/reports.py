@@ -12,6 +12,7 @@ from competitions.runs.leases.lease import held_run, is_held, lease_end, locked_
 from competitions.runs.leases.results import InvalidResult, Result
 from competitions.runs.leases.retries import infrastructure_failed, record_attempt
 from competitions.runs.models import Attempt, Run, RunOutput
+from competitions.runs.queue.ranking import turn_given_back
 from competitions.runs.queue.smoke import smoke_passed
 from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
@@ -51,13 +52,14 @@ def actor_of(run: Run) -> str:
 
 @transaction.atomic
 def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: datetime) -> State:
-    """Take back a run whose containers never started: it keeps its place and its attempt number, unless it was cancelled."""
+    """Take back a run whose containers never started: it keeps its place, turn and attempt number, unless it was cancelled."""
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     run_move(
         run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=actor_of(run), now=now,
         note=note or "released by the worker", worker=None,
     )  # fmt: skip
+    turn_given_back(run)
     return target
 
 

@@ -106,11 +106,12 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
     for queue, _, team, priority in sorted(lines):
         line = TeamTurn.objects.filter(queue=queue, team=team, priority=priority)
         if not line.update(waiting_since=Coalesce(F("waiting_since"), now)):
-            served = TeamTurn.objects.filter(queue=queue, team=team).aggregate(at=Max("served_at"))["at"]
-            TeamTurn.objects.bulk_create(
-                [TeamTurn(queue_id=queue, team_id=team, priority=priority, served_at=served or NEVER, waiting_since=now)],
-                ignore_conflicts=True,
+            turns = TeamTurn.objects.filter(queue=queue, team=team)
+            served = turns.aggregate(at=Coalesce(Max("served_at"), NEVER), before=Coalesce(Max("served_before"), NEVER))
+            turn = TeamTurn(
+                queue_id=queue, team_id=team, priority=priority, served_at=served["at"], served_before=served["before"], waiting_since=now
             )  # fmt: skip
+            TeamTurn.objects.bulk_create([turn], ignore_conflicts=True)
     for name in {name for _, name, _, _ in lines}:
         after_commit(wake, Queue(name=name).wakeup_queue)
 
@@ -122,9 +123,16 @@ def turn_taken(run: Run, *, now: datetime) -> None:
     if run.fills_board:  # the board's turn, not the team's
         list(of_priority.select_for_update())
     else:
-        line.update(served_at=now)  # locks the rows as well; see `enter_queue`
+        line.update(served_before=F("served_at"), served_at=now)  # locks the rows as well; see `enter_queue`
     waiting = Run.objects.filter(queue=run.queue, team=run.team_id, priority=run.priority, state=State.QUEUED)
     of_priority.exclude(Exists(waiting)).update(waiting_since=None)  # locked by now, so it sees what was queued before
+
+
+def turn_given_back(run: Run) -> None:
+    """Forget the turn of a run that never started. Else a team whose runs are claimed ahead, and given back because the one before took
+    long, would lose turn after turn."""
+    if not run.fills_board:
+        TeamTurn.objects.filter(queue=run.queue, team=run.team_id).update(served_at=F("served_before"))
 
 
 def turns_repair(*, now: datetime) -> int:

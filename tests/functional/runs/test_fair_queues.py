@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -54,6 +55,24 @@ def test_one_submission_of_a_second_team_is_next_after_a_hundred_of_the_first(si
     second = claim(worker, site.now + timedelta(seconds=5))
     assert second is not None
     assert second.submission_id == late.pk
+
+
+@pytest.mark.parametrize("teams", [2, 3, 4])
+def test_runs_that_are_claimed_ahead_and_given_back_cost_no_team_its_turn(site: Scenario, teams: int) -> None:
+    """One slot whose runs take long: each time, the next run is claimed ahead and given back."""
+    everybody = [site.team, *(site.join() for _ in range(teams - 1))]
+    for team in everybody:
+        for _ in range(3):
+            site.submit(team=team)
+    worker, served, at = site.worker(), Counter[int](), site.now
+    for _ in range(2 * teams):
+        run, ahead = claim(worker, at), claim(worker, at + timedelta(seconds=1))
+        assert run is not None
+        assert ahead is not None
+        reports.run_release(**lease(ahead), note="", now=at + timedelta(seconds=6))
+        served[run.team_id] += 1
+        answer(run, at := at + timedelta(minutes=10))
+    assert served == {team.pk: 2 for team in everybody}
 
 
 def test_a_team_at_the_queues_cap_waits_and_others_do_not(site: Scenario) -> None:
