@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.utils.text import slugify
-
 from competitions.bundles.importing.rows import Existing, written
+from competitions.bundles.reading.addresses import board_key
 from competitions.bundles.reading.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
@@ -15,7 +14,7 @@ def boards_write(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec) -
     extra = phase_spec.extra
     before = Existing(phase.leaderboards.all(), "key")
     for index, spec in enumerate(extra.leaderboards or [shared]):
-        key = slugify(spec.key)[:36] or "main"
+        key = board_key(spec)
         board_write(before.take(key, Leaderboard(phase=phase, key=key)), spec, rule=extra.rule, index=index)
     before.remove_others()
 

@@ -381,7 +381,10 @@ def _place(spec: CompetitionSpec) -> None:
             item.where = item.where or (name, number)
     for number, image in enumerate(spec.podium.images):
         image.where = ("podium", "images", number)
-    for board in spec.leaderboards:
+    for phase in spec.phases:
+        for number, board in enumerate(phase.extra.leaderboards or []):
+            board.where = (*phase.where, "podium", "leaderboards", number)
+    for board in [*spec.leaderboards, *(board for phase in spec.phases for board in phase.extra.leaderboards or [])]:
         for number, column in enumerate(board.columns):
             column.where = column.where or (*board.where, "columns", number)
 

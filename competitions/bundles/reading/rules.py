@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
+from competitions.bundles.reading.addresses import board_key
 from competitions.bundles.reading.document import Document
 from competitions.bundles.reading.faults import Note, Where
 from competitions.bundles.reading.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
@@ -16,14 +17,14 @@ MAX_TABS, MAX_TAB_TITLE = 5, 24
 
 def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
     """What is read otherwise than it was written, and stops no import."""
-    board = spec.leaderboards[0]
-    if "primary_index" not in board.model_fields_set or any(
-        column.index == board.primary_index for column in board.columns
-    ):
-        return []
-    known = ", ".join(str(column.index) for column in board.columns)
-    message = f"there is no column with the index {board.primary_index}, so the first column decides the rank; there are {known}"
-    return [document.note((*board.where, "primary_index"), message)]
+    notes = []
+    for board in _used_boards(spec):
+        indexes = [column.index for column in board.columns]
+        if "primary_index" in board.model_fields_set and board.primary_index not in indexes:
+            known = ", ".join(map(str, indexes))
+            message = f"there is no column with the index {board.primary_index}, so the first column decides the rank; there are {known}"
+            notes.append(document.note((*board.where, "primary_index"), message))
+    return notes
 
 
 def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
@@ -211,14 +212,31 @@ def _score_keys(board: LeaderboardSpec) -> set[str]:
     return {column.key for column in board.columns if column.computation is None and not column.podium.meter}
 
 
+def _used_boards(spec: CompetitionSpec) -> list[LeaderboardSpec]:
+    """The first of the bundle, for the others of it are on no phase, and those of single phases."""
+    return [*spec.leaderboards[:1], *(board for phase in spec.phases for board in phase.extra.leaderboards or [])]
+
+
 def _boards(spec: CompetitionSpec) -> Found:
-    for board in spec.leaderboards[:1]:  # the others are not attached to any phase
+    for phase in spec.phases:
+        yield from _same_keys(phase.extra.leaderboards or [])
+    for board in _used_boards(spec):
         yield from _twice(board)
         indexes = {column.index for column in board.columns}
         for column in board.columns:
             yield from _computation(column, indexes)
             yield from _deviation(column, board)
         yield from _circles(board)
+
+
+def _same_keys(boards: list[LeaderboardSpec]) -> Found:
+    keys: set[str] = set()
+    for board in boards:
+        key = board_key(board)
+        if key in keys:
+            message = f"the key {board.key!r} stands for {key!r}, as that of another leaderboard of the phase does; give each its own"
+            yield (*board.where, "key"), message
+        keys.add(key)
 
 
 def _twice(board: LeaderboardSpec) -> Found:

@@ -66,6 +66,9 @@ def test_a_primary_index_of_no_column_is_a_warning(tmp_path: Path) -> None:
     assert [note.message for note in report.warnings] == [
         "there is no column with the index 5, so the first column decides the rank; there are 0"
     ]
+    board = second()["leaderboards"][0] | {"primary_index": 7}
+    _, report = read(write(tmp_path / "c", changed("phases.0.podium", {"leaderboards": [board]})))
+    assert [note.path for note in report.warnings] == ["phases[0].podium.leaderboards[0].primary_index"]
     _, report = read(write(tmp_path / "b", changed("leaderboards.0.columns.0.index", 1)))
     assert report.warnings == [], "nobody named one"
 
