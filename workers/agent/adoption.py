@@ -58,8 +58,9 @@ class Adoption:
 
     def _slot_for(self, folder: RunFolder) -> Slot:
         """The slot with the run's GPU; without one, that which it was claimed for, whether that has a GPU or not."""
-        fitting = [slot for slot in self._slots if folder.gpu_uuid in (None, slot.gpu_uuid)] or self._slots
-        return next((slot for slot in fitting if slot.number == folder.slot), fitting[0])
+        fitting = [slot for slot in self._slots if slot.gpu_uuid == folder.gpu_uuid] or self._slots
+        candidates = self._slots if folder.gpu_uuid is None else fitting
+        return next((slot for slot in candidates if slot.number == folder.slot), fitting[0])
 
     def _status(self, handling: RunHandling) -> RunStatus:
         """How far its folder and its containers say that it is; one whose containers are gone must be answered for, too."""

@@ -12,10 +12,11 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.workers.limits import limits
+from workers.agent.adoption import Adoption
 from workers.agent.host.facts import open_files
 from workers.agent.host.slots import Slot
+from workers.agent.runs.handling import HeldRuns
 from workers.agent.runs.state import RunFolder
-from workers.agent.service import Service
 from workers.engines.docker.client import read_image
 from workers.engines.docker.config import MASKED_PATHS, container_config
 from workers.engines.docker.seccomp import seccomp_profile
@@ -114,15 +115,15 @@ def test_the_filter_for_shared_folders_takes_links_and_pipes_away_and_nothing_el
 
 def test_two_runs_without_gpus_are_adopted_by_the_slots_that_they_were_claimed_for(tmp_path: Path) -> None:
     worker = cast("Any", SimpleNamespace(stopping=None))
-    service = object.__new__(Service)
-    service._slots = [Slot(worker, 0, "GPU-0"), Slot(worker, 1, None), Slot(worker, 2, None)]
+    slots = [Slot(worker, 0, "GPU-0"), Slot(worker, 1, None), Slot(worker, 2, None)]
+    adoption = Adoption(worker, slots, HeldRuns(), lambda: None)
 
     def chosen(gpu_uuid: str | None, slot: int) -> int:
         folder = RunFolder(tmp_path, "lease")
         folder._state |= {"gpu_uuid": gpu_uuid, "slot": slot}
-        return service._slot_for(folder).number
+        return adoption._slot_for(folder).number
 
-    assert [chosen(None, 1), chosen(None, 2), chosen("GPU-0", 0)] == [1, 2, 0]
+    assert [chosen(None, 0), chosen(None, 1), chosen(None, 2), chosen("GPU-0", 0)] == [0, 1, 2, 0]
     assert chosen("GPU-0", 7) == 0
     assert chosen(None, 9) == 1, "the worker has fewer slots than its predecessor"
 
