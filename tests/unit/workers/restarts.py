@@ -25,7 +25,7 @@ from workers.agent.site.client import SiteUnreachable
 from workers.engines.base import ContainerState, Usage, never
 from workers.engines.images import ImageFacts
 from workers.engines.spec import StageSpec
-from workers.errors import SandboxError
+from workers.errors import STOPPED, SandboxError
 from workers.protocol.calls import Heartbeat, HeartbeatAnswer, Register, Registered
 from workers.protocol.hosts import Host
 from workers.protocol.jobs import Job, PullPolicy, parse_job
@@ -136,13 +136,17 @@ class FakeSite:
     results: dict[str, Complete] = field(default_factory=dict)  # by run
     released: list[str] = field(default_factory=list)
     away: bool = False
+    on_download: Callable[[], None] = lambda: None
 
     def _answer(self) -> None:
         if self.away:
             raise SiteUnreachable("nobody answers")
 
-    def download(self, url: str, target: Path, *, sha256: str, **_: Any) -> None:
+    def download(self, url: str, target: Path, *, sha256: str, stop: Callable[[], bool], **_: Any) -> None:
         self._answer()
+        self.on_download()
+        if stop():
+            raise SandboxError(STOPPED, "an input file was not fetched to its end")
         target.write_bytes(self.files[sha256])
 
     def heartbeat(self, run_id: str, token: str, message: Heartbeat) -> HeartbeatAnswer:
@@ -175,32 +179,32 @@ class Restarts:
         self.site = FakeSite()
         self.slots = 1
         self.cache_bytes = 1 << 30
-        self._folder = folder
+        self.folder = folder
         self._services: list[Service] = []
         (folder / "runs").mkdir()
 
     def worker(self) -> Worker:
         """A process's worker."""
-        cache = StagingCache(self._folder / "cache", max_bytes=self.cache_bytes)
+        cache = StagingCache(self.folder / "cache", max_bytes=self.cache_bytes)
         return Worker(
-            name="w", data_dir=self._folder, engine=cast("Any", self.engine), facts=FACTS, client=cast("Any", self.site),
+            name="w", data_dir=self.folder, engine=cast("Any", self.engine), facts=FACTS, client=cast("Any", self.site),
             cache=cache, gpus=NoGpus(), host=Host(), quota=False, slots=self.slots,
         )  # fmt: skip
 
     def service(self, *gpus: str) -> Service:
         """The process that comes next."""
-        config = Config(site="https://x", token="t", data_dir=self._folder, name="w", self_test="never", gpus="none")
+        config = Config(site="https://x", token="t", data_dir=self.folder, name="w", self_test="never", gpus="none")
         self._services.append(Service(config, self.worker(), [Gpu(uuid, "model", 0, "driver") for uuid in gpus]))
         return self._services[-1]
 
     def close(self) -> None:
-        """Kill what runs, until all runs of all processes are over."""
+        """Kill what runs, until all runs of the last process are over."""
         self.engine.kill_works = True
         self.site.away = False
 
         def are_over() -> bool:
             self.engine.kill_all()
-            return not any(service._held.snapshot() for service in self._services)
+            return not any(service._held.snapshot() for service in self._services[-1:])
 
         within(are_over, "all runs are over")
 
@@ -227,7 +231,7 @@ class Restarts:
 
     def leave(self, job: Job, *, slot: int = 0, gpu_uuid: str | None = None) -> Predecessor:
         """What a process leaves that had created the containers of a run."""
-        folder = RunFolder(self._folder / "runs", lease_key(job.lease_id))
+        folder = RunFolder(self.folder / "runs", lease_key(job.lease_id))
         folder.create(job, gpu_uuid=gpu_uuid, slot=slot)
         execution = RunExecution(self.worker(), job, folder)
         execution.prepare()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,10 @@ from workers.agent.runs.staging import Staged, Stager, Unrunnable
 from workers.agent.runs.state import RunFolder
 from workers.agent.site.outbox import Outbox
 from workers.engines.faults import is_of_image
+from workers.engines.images import ImageFacts
 from workers.errors import OutputRefused, SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
-from workers.protocol.jobs import Job
+from workers.protocol.jobs import Job, PullPolicy
 from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
 from workers.protocol.stages import StageName, Step
 from workers.protocol.usage import StageUsage
@@ -64,8 +65,9 @@ class RunExecution:
     def prepare(self) -> None:
         """Stage the files and create the containers. On failure `verdict` says why, and nothing must be started."""
         try:
-            self._stage()
+            self._stage(self.job, {})
             self._create()
+            self.folder.keep_images(self.staged.images)
             self.folder.set_phase("executing")
         except SandboxError as error:
             self.verdict = CANCELLED if self._cancelled else infrastructure(error)
@@ -74,8 +76,8 @@ class RunExecution:
         except OSError as error:
             self.verdict = infrastructure(SandboxError("worker_disk", f"the worker's folder: {error}"))
 
-    def _stage(self) -> None:
-        stager = Stager(self.worker, self.job, self.folder, self.renewed_urls.get, self._is_over)
+    def _stage(self, job: Job, images: Mapping[str, ImageFacts]) -> None:
+        stager = Stager(self.worker, job, self.folder, self.renewed_urls.get, self._is_over, images)
         self.staged = stager.staged
         stager.stage()
 
@@ -97,16 +99,19 @@ class RunExecution:
                 list(pool.map(partial(each, act), Step))  # raises what went wrong
 
     def adopt(self) -> None:
-        """Take over the containers that a predecessor created or started, instead of `prepare`."""
+        """Take over the containers that a predecessor created or started, instead of `prepare`. No image is pulled: each is here.
+
+        A `verdict` with the code `STOPPED` is about this process alone: the run must be left as it is.
+        """
         try:
             if not self.folder.same_boot:
                 raise SandboxError("host_restarted", "the host was restarted while the run was on it")
-            self._stage()
+            self._stage(_without_pulls(self.job), self.folder.images)
             for name, stage in self.staged.stages.items():
                 facts = self.folder.stage_facts(name)
                 stage.adopt(started_monotonic=facts.get("started"), killed_by=facts.get("killed_by"))
         except SandboxError as error:
-            self.verdict = infrastructure(error)
+            self.verdict = CANCELLED if self._cancelled else infrastructure(error)
         except Unrunnable as error:
             self.verdict = error.verdict
 
@@ -382,3 +387,9 @@ class RunExecution:
             remove()
         except OSError as error:  # such as no memory for another process
             log.warning("not_removed", detail=str(error)[:200], **about(self.job))
+
+
+def _without_pulls(job: Job) -> Job:
+    """The job for a host that has its images."""
+    stages = tuple(stage.model_copy(update={"pull": PullPolicy.NEVER}) for stage in job.stages)
+    return job.model_copy(update={"stages": stages})

@@ -135,11 +135,13 @@ class RunHandling:
             self.abandon()
             return
         self._guarded(self.execution.adopt)
+        if self.execution.verdict is not None and self.execution.verdict.code == STOPPED:
+            return  # this worker stops: the next process adopts it
         self._held.adopting(self.folder.lease, False)
         if needs_turn and not self.has_turn and self.execution.verdict is None:
             self.has_turn = self.slot.turn.take()
             if not self.has_turn:
-                return  # this worker stops: the next process adopts it
+                return  # likewise
         if self.has_turn:
             self.run_and_finish()
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,7 @@ class Staged:
 
 class Stager:
     """Stages one job. `renewed` gives a fresh address for a digest when the signed one has expired; once `stop` says so,
-    what takes long ends."""
+    what takes long ends. Of `images`, containers of the run have been created already."""
 
     def __init__(
         self,
@@ -70,12 +70,14 @@ class Stager:
         folder: RunFolder,
         renewed: Callable[[str], str | None],
         stop: Callable[[], bool],
+        images: Mapping[str, ImageFacts],
     ) -> None:
         self._worker = worker
         self._job = job
         self._folder = folder
         self._renewed = renewed
         self._stop = stop
+        self._known_images = images
         self.staged = Staged()
 
     def stage(self) -> None:
@@ -111,7 +113,9 @@ class Stager:
         """The stage's image, on this host. What a team brought is the team's to answer for."""
         worker = self._worker
         if not stage.is_image_of_team:
-            return worker.engine.ensure_image(stage.image, stage.pull, self._stop)
+            # By now its name may stand for another image than that of the container.
+            known = self._known_images.get(stage.image)
+            return known or worker.engine.ensure_image(stage.image, stage.pull, self._stop)
         bring = partial(self._load, stage.own_image) if stage.own_image else partial(self._pull, stage)
         try:
             facts = worker.own_images.acquire(stage.image, bring, max_bytes=stage.image_max_bytes)

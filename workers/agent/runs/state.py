@@ -6,11 +6,13 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from workers.agent.host.facts import boot_id
+from workers.engines.images import ImageFacts
 from workers.protocol.jobs import Job, parse_job
 from workers.protocol.messages import read_message
 from workers.protocol.results import Complete
@@ -71,6 +73,15 @@ class RunFolder:
     def same_boot(self) -> bool:
         """Whether the host has been up since this was written."""
         return bool(self._state["boot_id"] == boot_id())
+
+    def keep_images(self, images: Mapping[str, ImageFacts]) -> None:
+        """Remember what the containers were created of; written with the next phase."""
+        self._state["images"] = {name: asdict(facts) for name, facts in images.items()}
+
+    @property
+    def images(self) -> dict[str, ImageFacts]:
+        """What the containers were created of, by the job's name for it; empty where an older worker wrote this."""
+        return {name: _image_facts(facts) for name, facts in self._state.get("images", {}).items()}
 
     def set_phase(self, phase: str) -> None:
         """Write the phase; durable when this returns."""
@@ -134,6 +145,11 @@ class RunFolder:
             fresh = self.path / "state.json.new"
             fresh.write_text(text)
             fresh.replace(self.path / "state.json")
+
+
+def _image_facts(facts: Mapping[str, Any]) -> ImageFacts:
+    lists = {name: tuple(facts[name]) for name in ("entrypoint", "volumes")}
+    return ImageFacts(**{**facts, **lists})
 
 
 def lease_key(lease_id: str) -> str:

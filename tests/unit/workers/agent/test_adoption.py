@@ -10,6 +10,9 @@ import pytest
 
 from tests.unit.workers.restarts import Restarts, within
 from workers.agent.service import Service
+from workers.engines.images import ImageFacts
+from workers.protocol.jobs import PullPolicy
+from workers.sandbox.output_volume import remove_tree
 
 
 @pytest.fixture
@@ -121,3 +124,49 @@ def test_a_run_whose_container_vanished_before_its_start_was_written_down_is_ans
     begin(restarts.service())
     within(lambda: restarts.site.results, "it is answered for")
     assert (restarts.site.results["r1"].code, restarts.site.released) == ("container_missing", [])
+
+
+def test_an_adopted_run_pulls_nothing_and_its_receipt_names_the_image_that_it_runs_from(restarts: Restarts) -> None:
+    run = restarts.leave(restarts.job("r1", pull=PullPolicy.ALWAYS)).started("ingestion").ended("ingestion")
+    run.started("scoring").ended("scoring")
+    restarts.engine.pulls.clear()
+    restarts.engine.image = ImageFacts(digest="sha256:second")
+    begin(restarts.service())
+    within(lambda: restarts.site.results, "it is answered for")
+    result = restarts.site.results["r1"]
+    assert (restarts.engine.pulls, result.outcome) == ([], "finished")
+    assert [stage.image_digest for stage in result.stages] == ["sha256:first", "sha256:first"]
+    assert "declares volumes (/data)" in result.notes[0]
+
+
+def test_a_run_of_a_worker_that_wrote_no_images_down_is_adopted_without_a_pull(restarts: Restarts) -> None:
+    run = restarts.leave(restarts.job("r1", pull=PullPolicy.ALWAYS)).started("ingestion").ended("ingestion")
+    run.started("scoring").ended("scoring")
+    restarts.engine.pulls.clear()
+    run.execution.folder._state.pop("images", None)
+    run.execution.folder.set_phase("executing")
+    begin(restarts.service())
+    within(lambda: restarts.site.results, "it is answered for")
+    assert (restarts.engine.pulls, restarts.site.results["r1"].outcome) == ([], "finished")
+
+
+def test_a_worker_that_stops_while_it_adopts_leaves_the_run_to_the_next_process(restarts: Restarts) -> None:
+    run = restarts.leave(restarts.job("r1")).started("ingestion")
+    remove_tree(restarts.folder / "cache")  # it is fetched again, which takes time
+    first = restarts.service()
+    restarts.site.on_download = first.stop
+    adopters = first._adopt_all()
+    for thread in adopters:
+        thread.start()
+        thread.join(10)
+    assert restarts.site.results == {}
+    assert not restarts.engine.observe(run.container("ingestion")).ended
+    restarts.site.on_download = lambda: None
+    second = restarts.service()
+    begin(second)
+    within(lambda: not second._held.any_adopting, "it is adopted")
+    run.ended("ingestion")
+    within(lambda: restarts.engine.observe(run.container("scoring")).started_at, "the scoring program runs")
+    run.ended("scoring")
+    within(lambda: restarts.site.results, "it is answered for")
+    assert restarts.site.results["r1"].outcome == "finished"
