@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import chain, count
 from typing import Any
 
 from django.db.models import Exists, OuterRef
@@ -15,6 +14,7 @@ from competitions.bundles.importing.boards import boards_write
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
 from competitions.bundles.importing.rows import Existing, written
+from competitions.bundles.reading.addresses import phase_slugs
 from competitions.bundles.reading.reader import NO_TERMS, BundleReader
 from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import (
@@ -113,9 +113,7 @@ class Maker:
 
     def _phases(self, competition: Competition, tasks: dict[Index, Task]) -> None:
         before = Existing(competition.phases.all(), "slug")
-        slugs = {phase.extra.slug for phase in self.spec.phases if phase.extra.slug}
-        for number, spec in enumerate(ordered(self.spec.phases)):
-            slug = spec.extra.slug or self._phase_slug(spec, slugs)
+        for number, (slug, spec) in enumerate(phase_slugs(ordered(self.spec.phases))):
             self._phase(before.take(slug, Phase(competition=competition, slug=slug)), spec, number, tasks)
         before.remove_others()
 
@@ -307,14 +305,6 @@ class Maker:
         before = Existing(Question.objects.filter(phase=phase), "key")
         _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)
         boards_write(phase, spec, self.spec.leaderboards[0])
-
-    @staticmethod
-    def _phase_slug(spec: PhaseSpec, slugs: set[str]) -> str:
-        """A slug of the name that none of the competition's phases has; it is put to the others."""
-        base = slugify(spec.name)[:54].strip("-") or "phase"
-        slug = next(name for name in chain([base], (f"{base}-{number}" for number in count(2))) if name not in slugs)
-        slugs.add(slug)
-        return slug
 
 
 def _defaults() -> dict[str, Any]:

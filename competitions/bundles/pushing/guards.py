@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from django.utils.text import slugify
-
+from competitions.bundles.reading.addresses import board_key, phase_slugs
 from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
@@ -24,7 +23,7 @@ class BreaksContest(Conflict):
 
 def require_standing(competition: Competition, spec: CompetitionSpec) -> None:
     """Raise `BreaksContest` where the bundle would take away what submissions rest on, or unseal their scores."""
-    named = {phase.extra.slug or slugify(phase.name)[:54].strip("-"): phase for phase in ordered(spec.phases)}
+    named = dict(phase_slugs(ordered(spec.phases)))
     faults: list[str] = []
     for phase in competition.phases.prefetch_related("leaderboards__columns"):
         faults += _faults_of_phase(phase, named.get(phase.slug), spec.leaderboards[0])
@@ -41,7 +40,7 @@ def _faults_of_phase(phase: Phase, spec: PhaseSpec | None, shared: LeaderboardSp
     visibility = PRESETS[spec.extra.preset].visibility if spec.extra.preset else spec.extra.visibility
     if has_submissions and phase.is_sealed and visibility != phase.visibility:
         yield f"The phase {phase.slug!r} has sealed scores. Keep `visibility: sealed`, and reveal them on the site."
-    boards = {slugify(board.key)[:36] or "main": board for board in spec.extra.leaderboards or [shared]}
+    boards = {board_key(board): board for board in spec.extra.leaderboards or [shared]}
     for board in phase.leaderboards.all():
         yield from _faults_of_board(board, boards.get(board.key))
 

@@ -1,11 +1,14 @@
-"""Addresses and keys that a site makes of what a bundle calls its parts. No Django in here."""
+"""Addresses and keys that a site makes of what a bundle calls its phases and leaderboards. No Django in here."""
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from itertools import chain, count
 from typing import Final
 
-from competitions.bundles.reading.schema import LeaderboardSpec
+from competitions.bundles.reading.schema import LeaderboardSpec, PhaseSpec
 
+MAX_SLUG: Final = 54  # of a phase's name, with room for a number behind it
 MAX_KEY: Final = 36  # of a leaderboard
 
 
@@ -22,3 +25,20 @@ def slug_of(text: str) -> str:
 def board_key(board: LeaderboardSpec) -> str:
     """The key of a leaderboard in addresses."""
     return slug_of(board.key)[:MAX_KEY] or "main"
+
+
+def phase_slugs(phases: Iterable[PhaseSpec]) -> list[tuple[str, PhaseSpec]]:
+    """Each of the phases, given in their order, with its slug: its own, else one made of its name that no other phase has."""
+    rows = list(phases)
+    taken = {phase.extra.slug for phase in rows if phase.extra.slug}
+    named = []
+    for phase in rows:
+        slug = phase.extra.slug or _free(slug_of(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
+        taken.add(slug)
+        named.append((slug, phase))
+    return named
+
+
+def _free(base: str, taken: set[str]) -> str:
+    names = chain([base], (f"{base}-{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)

@@ -17,6 +17,7 @@ from competitions.bundles.pushing.applying import push_read
 from competitions.catalog.models import Competition, Leaderboard, Task
 from competitions.resources.models import Upload
 from competitions.resources.storage import store_bytes
+from competitions.submissions.models import Submission
 from tests.background import run_background
 from tests.bundle_files import FILES, second
 from tests.functional.bundles.test_every_setting import vary
@@ -201,6 +202,26 @@ def test_changes_that_others_made_since_are_kept_unless_the_push_is_forced(site:
     assert Competition.objects.get(pk=site.competition.pk).reward.startswith("Changed between")
     assert api.push(folder, base=version, force=True)["state"] == "applied"
     assert Competition.objects.get(pk=site.competition.pk).reward == ""
+
+
+def test_phases_that_are_called_alike_or_in_other_letters_stay_once_they_have_submissions(
+    site: Scenario, api: Site
+) -> None:
+    files = {name: content if isinstance(content, bytes) else content.encode() for name, content in FILES.items()}
+    names = ["\u041e\u0442\u0431\u043e\u0440", "\u0424\u0438\u043d\u0430\u043b", "Round", "Round"]
+    phases = [
+        {"name": name, "start": f"2027-0{number}-01", "end": f"2027-0{number}-20", "tasks": [0]}
+        for number, name in enumerate(names, start=1)
+    ]
+    data = second() | {"podium": {"slug": "as-code"}, "phases": phases}
+    folder = files | {"competition.yaml": yaml.safe_dump(data).encode()}
+    api.push(folder)
+    rows = Competition.objects.get(slug="as-code").phases.order_by("index")
+    assert [phase.slug for phase in rows] == ["phase", "phase-2", "round", "round-2"]
+    for phase in rows:
+        Submission.objects.filter(pk=site.submit().pk).update(phase=phase)
+    push = api.compare(folder)
+    assert (push["state"], push["changes"]) == ("compared", []), push["fault"]
 
 
 BREAKING: dict[str, Callable[[Any], object]] = {
