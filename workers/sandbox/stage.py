@@ -278,8 +278,8 @@ class StageRun:
             raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
         wall = _wall_s((state.finished_at - state.started_at).total_seconds(), elapsed_s)
         over = wall >= self.spec.limits.wall_s
-        if killed_by is None and state.exit_code != 0 and over:
-            killed_by = "time_limit"  # a predecessor killed it and died before it could say so
+        if killed_by is None and over and (state.exit_code != 0 or self.adopted):
+            killed_by = "time_limit"  # while no worker watched, or by a predecessor that died before it could say so
         if killed_by == "time_limit" and state.exit_code == 0 and not over:
             killed_by = None  # it ended by itself just before the kill
         self._refuse_foreign_kill(state, killed_by)

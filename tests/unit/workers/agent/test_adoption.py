@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.workers.restarts import Restarts, within
+from tests.unit.workers.restarts import WALL_S, Restarts, within
 from workers.agent.service import Service
 from workers.engines.images import ImageFacts
 from workers.protocol.jobs import PullPolicy
@@ -170,3 +170,14 @@ def test_a_worker_that_stops_while_it_adopts_leaves_the_run_to_the_next_process(
     run.ended("scoring")
     within(lambda: restarts.site.results, "it is answered for")
     assert restarts.site.results["r1"].outcome == "finished"
+
+
+@pytest.mark.parametrize(("ran_s", "reason"), [(WALL_S - 5, None), (WALL_S + 5, "time_limit")])
+def test_a_program_that_ended_while_no_worker_watched_is_held_to_its_limit_by_the_engines_times(
+    restarts: Restarts, ran_s: float, reason: str | None
+) -> None:
+    run = restarts.leave(restarts.job("r1")).started("ingestion", ago_s=300).ended("ingestion", ago_s=300 - ran_s)
+    run.started("scoring").ended("scoring")
+    begin(restarts.service())
+    within(lambda: restarts.site.results, "it is answered for")
+    assert restarts.site.results["r1"].reason == reason
