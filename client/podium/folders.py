@@ -22,6 +22,18 @@ IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
+class _Loader(yaml.SafeLoader):
+    """Leaves each value the text that was written: 2024 and 2024-01-01 may be names of files, 2026-09-31 is for the site to refuse."""
+
+
+def _as_written(loader: _Loader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+for _name in ("bool", "int", "float", "timestamp", "binary"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_name}", _as_written)
+
+
 class Folder:
     """The folder, and `state`: site, version, and the uploads that were begun. That is this checkout's alone, and not for git."""
 
@@ -43,14 +55,14 @@ class Folder:
 
     @property
     def document(self) -> Any:
-        """What `competition.yaml` says. Raises `InvalidInput`."""
+        """What `competition.yaml` says, each value as text. Raises `InvalidInput`."""
         try:
-            return yaml.safe_load((self.path / YAML_NAME).read_text("utf-8-sig"))
+            return yaml.load((self.path / YAML_NAME).read_text("utf-8-sig"), _Loader)
         except FileNotFoundError as error:
             raise InvalidInput(
                 f"There is no {YAML_NAME} in {self.path}. Begin one: podium competition init."
             ) from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise InvalidInput(f"{self.path / YAML_NAME} cannot be read: {error}") from error
 
     @property
@@ -66,7 +78,7 @@ class Folder:
     def files(self) -> dict[str, Path]:
         """What is sent: the YAML, what it names, and the images that pages may show; links are left out."""
         files = {YAML_NAME: self.path / YAML_NAME}
-        for text in _texts(self.document):
+        for text in sorted(_texts(self.document)):
             if (path := self._named(text)) is not None:
                 files |= dict(self._inside(path))
         images = (path for path in self.path.rglob("*") if path.suffix.lower() in IMAGES)
@@ -87,13 +99,19 @@ class Folder:
                 yield relative.as_posix(), file
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in it."""
-    if isinstance(value, str):
-        yield value
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for item in inner:
-        yield from _texts(item)
+def _texts(document: Any) -> set[str]:
+    """Every text in it; a value that is named again by an alias, perhaps inside itself, is read once."""
+    texts: set[str] = set()
+    seen: set[int] = set()
+    values = [document]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            texts.add(value)
+        elif id(value) not in seen:
+            seen.add(id(value))
+            values += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return texts
 
 
 def packed(folder: Path) -> bytes:

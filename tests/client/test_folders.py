@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from podium.errors import InvalidInput
 from podium.folders import Folder, packed, unpack
 
 
@@ -30,6 +31,35 @@ def sent(path: Path, text: str) -> set[str]:
 )
 def test_a_text_that_is_no_path_names_no_file(path: Path, text: str) -> None:
     assert sent(path, f"terms: {text}\npages: [{{file: overview.md}}]\n") == {"overview.md"}
+
+
+@pytest.mark.parametrize("name", ["2024", "2024-01-01", "007", "1.50", "no", "1_000", "2026-09-31"])
+def test_a_number_or_a_date_may_be_the_name_of_a_file(path: Path, name: str) -> None:
+    (path / name).mkdir()
+    (path / name / "labels.csv").write_text("id\n")
+    assert sent(path, f"tasks: [{{reference_data: {name}}}]\nphases: [{{start: 2026-09-31}}]\n") == {
+        f"{name}/labels.csv"
+    }
+
+
+def test_what_is_named_by_an_alias_inside_itself_is_read_once(path: Path) -> None:
+    assert sent(path, "pages: &pages\n- *pages\n- overview.md\n") == {"overview.md"}
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, "title: [", "? [a]\n: b\n", "a: !!python/object:os.system x", "a: !!int [1]"]
+)
+def test_a_yaml_that_cannot_be_read_is_said(path: Path, text: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        sent(path, text)
+
+
+def test_an_address_may_be_a_number_and_an_empty_one_is_none(path: Path) -> None:
+    (path / "competition.yaml").write_text("podium: {slug: 2024}")
+    assert Folder(path).slug == "2024"
+    (path / "competition.yaml").write_text("podium: {slug: ~}")
+    with pytest.raises(InvalidInput, match="names no address"):
+        assert Folder(path).slug
 
 
 def test_a_zip_whose_unpacking_is_broken_off_leaves_no_folder(

@@ -7,12 +7,16 @@ from typing import Any, Final
 import yaml
 
 from competitions.bundles.reading.faults import YAML_NAME, Note, Where, dotted, invalid
+from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_NODES: Final = 200_000  # after aliases are followed: a few lines of them can stand for gigabytes
 MAX_DEPTH: Final = 60
 TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 MERGE: Final = "tag:yaml.org,2002:merge"
+TEXT: Final = "tag:yaml.org,2002:str"
+NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+FILES: Final = frozenset((*TASK_FILES, *PHASE_FILES, "terms", "image", "file", "cover"))  # keys whose values name files
 LAST_WINS: Final = ("solutions",)  # given twice in bundles that are in use, and nothing rests on it
 
 
@@ -137,6 +141,8 @@ class _Builder:
             if key in mapping:
                 self._twice(key, key_node, place)
             self.document.lines[place] = key_node.start_mark.line + 1
+            if key in FILES and value_node.tag in NUMBERS:
+                value_node.tag = TEXT  # a folder may be called 007
             mapping[key] = self.build(value_node, place, depth + 1)
         return merged | mapping
 

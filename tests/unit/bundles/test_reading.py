@@ -144,6 +144,14 @@ def test_tasks_are_named_by_their_index_also_in_quotes(tmp_path: Path, index: An
     assert spec.phases[0].tasks == [spec.tasks[0].index]
 
 
+@pytest.mark.parametrize("name", ["2024", "007", "1.50", "2024-01-01"])
+def test_a_number_or_a_date_may_be_the_name_of_a_file(tmp_path: Path, name: str) -> None:
+    folder = write(tmp_path, second(), FILES | {f"{name}/labels.csv": "id"})
+    path = folder / "competition.yaml"
+    path.write_text(path.read_text().replace("reference_data: reference_data", f"reference_data: {name}"))
+    assert read(folder)[0].tasks[0].reference_data == name
+
+
 def test_keys_of_version_2_without_version_and_terms_are_read_as_that(tmp_path: Path) -> None:
     data = changed("version", ..., changed("terms", ...))
     spec, report = read(write(tmp_path, data))
