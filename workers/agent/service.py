@@ -117,6 +117,7 @@ class Service:
         ]
         facts = tuple(SlotFacts(gpu_uuid=slot.gpu_uuid, cores=slot.cores) for slot in self._slots)
         worker.host = worker.host.model_copy(update={"slots": facts})
+        worker.cache.may_make_room = lambda: not self._held.any_adopting
         self._lock: IO[str] | None = None
         self._self_test = SelfTest()
 

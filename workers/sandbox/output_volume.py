@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +31,11 @@ SPARE_INODES = 64  # directories, and the eleven that ext4 keeps for itself
 FULL_BELOW_BLOCKS = 8  # an allocator may leave a few blocks it cannot use
 SLACK_BYTES = 4 << 20  # a write of up to 2 MiB fails as a whole: at that moment at least `size_bytes` must be in use
 MOUNT_OPTIONS = "loop,nodev,nosuid,noexec,noatime"
+MakeRoom = Callable[[int], None]
+
+
+def no_room(needed_bytes: int) -> None:
+    """Nothing on this disk can be dispensed with."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,14 @@ class Usage:
 
 
 class OutputVolume:
-    """One output folder at `path`: loop-mounted ext4 where the host allows it, else a plain folder that is watched."""
+    """One output folder at `path`: loop-mounted ext4 where the host allows it, else a plain folder that is watched.
+
+    `make_room` is asked for the bytes that it takes where the disk is too full for them.
+    """
 
     def __init__(
         self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool, executable: bool = False,
-        owner: int = DEFAULT_UID,
+        owner: int = DEFAULT_UID, make_room: MakeRoom = no_room,
     ) -> None:  # fmt: skip
         self.path = folder / name
         self.size_bytes = size_bytes
@@ -53,6 +63,7 @@ class OutputVolume:
         self.quota = quota
         self.owner = owner
         self._executable = executable
+        self._make_room = make_room
         self._image = folder / f"{name}.img"
 
     def create(self) -> None:
@@ -71,15 +82,14 @@ class OutputVolume:
                 self.path.chmod(0o777)
         except (OSError, subprocess.SubprocessError) as error:
             self.destroy()
-            code = "disk_full" if isinstance(error, OSError) and error.errno == 28 else "output_volume"
+            code = "disk_full" if isinstance(error, OSError) and error.errno == errno.ENOSPC else "output_volume"
             raise SandboxError(code, f"the output file system could not be made: {_words(error)}") from error
 
     def _make_file_system(self) -> None:
         inodes = self.files + SPARE_INODES
         # Room for ext4's own tables, so that a program can really write `size_bytes`.
         total = self.size_bytes + inodes * (INODE_BYTES + 16) + self.size_bytes // 100 + SLACK_BYTES
-        with self._image.open("wb") as image:
-            os.posix_fallocate(image.fileno(), 0, total)  # taken from the host's disk now, not when it is written
+        self._allocate_or_make_room(total)
         features = "^has_journal,^resize_inode"  # it never outlives one run
         extended = f"nodiscard,lazy_itable_init=1,root_owner={self.owner}:{self.owner}"
         _run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", str(BLOCK_BYTES), "-I", str(INODE_BYTES), "-N", str(inodes),
@@ -89,6 +99,21 @@ class OutputVolume:
         (self.path / "lost+found").rmdir()
         if not self._executable:
             _follow_no_links(self.path)
+
+    def _allocate_or_make_room(self, total: int) -> None:
+        try:
+            self._allocate(total)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            self._image.unlink()  # it holds what there was
+            self._make_room(total)
+            self._allocate(total)
+
+    def _allocate(self, total: int) -> None:
+        """Take the bytes from the host's disk now, not when they are written."""
+        with self._image.open("wb") as image:
+            os.posix_fallocate(image.fileno(), 0, total)
 
     def exists(self) -> bool:
         """Whether it is there, as a predecessor left it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from workers.engines.spec import Mount
 from workers.engines.users import DEFAULT_UID
 from workers.errors import SandboxError
-from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.output_volume import MakeRoom, OutputVolume, no_room
 
 SPARE_BYTES = 64 << 20  # for lock files, byte code, unpacked helpers
 SPARE_FILES = 2000
@@ -42,6 +42,7 @@ class WritableInputs:
     quota: bool
     sources: Mapping[str, Path]
     owner: int = DEFAULT_UID
+    make_room: MakeRoom = no_room
     _volume: OutputVolume | None = field(default=None, init=False)
 
     @property
@@ -88,6 +89,7 @@ class WritableInputs:
             quota=self.quota,
             executable=True,
             owner=self.owner,
+            make_room=self.make_room,
         )
         self._volume.create()
         for target, source in self.sources.items():

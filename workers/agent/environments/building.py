@@ -29,7 +29,7 @@ from workers.errors import STOPPED, SandboxError
 from workers.protocol.files.locks import FILE_NAME, LockInvalid, read_lock
 from workers.protocol.limits import GIB, MIB, Limits
 from workers.sandbox.limits import granted
-from workers.sandbox.output_volume import OutputVolume
+from workers.sandbox.output_volume import MakeRoom, OutputVolume, no_room
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.work import copy_tree
 
@@ -84,6 +84,7 @@ class Site:
     quota: bool
     cores: str
     stop: Callable[[], bool]
+    make_room: MakeRoom = no_room
 
 
 def build_environment(order: Order, site: Site, target: Path) -> int:
@@ -155,6 +156,7 @@ def _install(order: Order, site: Site, inputs: Path, target: Path, *, wall_s: fl
             packages.is_symlink() or not packages.is_dir()
         ):  # a team's python3 made it: a link would lead to a folder of this host
             raise EnvironmentRefused("install_failed", "The image's python3 left no folder of packages.")
+        site.make_room(evidence.output_bytes)
         copy_tree(packages, target)
 
 
@@ -182,7 +184,7 @@ class _Container:
         self._limits = granted(limits)
         self._volume = OutputVolume(
             site.folder, self._name, size_bytes=self._limits.output_bytes, files=self._limits.output_files, quota=site.quota,
-            owner=site.runner.host_uid,
+            owner=site.runner.host_uid, make_room=site.make_room,
         )  # fmt: skip
         self._run: StageRun | None = None
 

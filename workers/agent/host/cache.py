@@ -35,6 +35,8 @@ class StagingCache:
     ----------
     max_bytes, reserve_bytes : int
         `trim` drops what no run needs while more than the one is kept, or less than the other is free on the disk.
+    may_make_room : callable
+        Set later where not every run has acquired yet what it uses: `make_room` drops nothing until it says so.
     boot : str
         Changes with every start of the host.
     """
@@ -47,6 +49,7 @@ class StagingCache:
         self._lock = threading.Lock()
         self._filling: dict[str, threading.Lock] = {}
         self._in_use: Counter[str] = Counter()
+        self.may_make_room: Callable[[], bool] = lambda: True
         for name in ("open", "secret", "incoming"):
             (folder / name).mkdir(parents=True, exist_ok=True, mode=0o700)
             (folder / name).chmod(0o700)
@@ -128,14 +131,14 @@ class StagingCache:
         form = "zip" if unpacked else hashlib.sha256(file.name.encode()).hexdigest()[:16]
         return f"{'secret' if secret else 'open'}/{file.sha256}-{form}"
 
-    @staticmethod
-    def _fetched(incoming: Path, file: FileRef, unpacked: bool, fetch: Fetch) -> None:
+    def _fetched(self, incoming: Path, file: FileRef, unpacked: bool, fetch: Fetch) -> None:
+        self.make_room(file.size_bytes)
         download = incoming / "download"
         descriptor = os.open(download, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         os.close(descriptor)
         fetch(file, download)
         if unpacked:
-            unpack(download, incoming / "tree")
+            unpack(download, incoming / "tree", make_room=self.make_room)
             download.unlink()
         else:
             (incoming / "tree").mkdir(mode=0o755)
@@ -168,6 +171,15 @@ class StagingCache:
             freed += size if self._drop(key) else 0
         return freed
 
+    def make_room(self, needed_bytes: int) -> None:
+        """Delete what was used longest ago until so many bytes are free on the disk, or nothing is left but what runs need."""
+        if self.free_bytes() >= needed_bytes or not self.may_make_room():
+            return
+        for key, _, _ in sorted(self._entries(), key=lambda entry: entry[1]):
+            if self.free_bytes() >= needed_bytes:
+                break
+            self._drop(key)
+
     def _entries(self) -> list[tuple[str, float, int]]:
         """Key, time of last use and bytes of every entry."""
         entries = []
@@ -179,7 +191,7 @@ class StagingCache:
 
     def _drop(self, key: str) -> bool:
         with self._lock:
-            if self._in_use[key] > 0:
+            if self._in_use[key] > 0 or not (self._folder / key).is_dir():
                 return False
             doomed = self._folder / "incoming" / f"old-{uuid.uuid4().hex}"
             (self._folder / key).rename(doomed)

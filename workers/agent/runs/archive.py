@@ -6,6 +6,7 @@ import os
 import stat
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 MAX_ENTRIES = 200_000
@@ -13,6 +14,7 @@ MAX_UNPACKED_BYTES = 64 << 30
 MAX_RATIO = 1100  # deflate cannot exceed 1032:1; more is a lie in the directory
 MAX_DEPTH = 64
 CHUNK_BYTES = 1 << 20
+BLOCK_BYTES = 4096  # of a file system: each entry takes whole ones
 
 
 class ArchiveRefused(Exception):
@@ -24,8 +26,13 @@ class ArchiveRefused(Exception):
         self.detail = detail
 
 
-def unpack(source: Path, target: Path, *, max_bytes: int = MAX_UNPACKED_BYTES) -> None:
+def unpack(
+    source: Path, target: Path, *, max_bytes: int = MAX_UNPACKED_BYTES,
+    make_room: Callable[[int], None] = lambda needed_bytes: None,
+) -> None:  # fmt: skip
     """Unpack `source` into the new folder `target`: files 0644 (0755 when executable), folders 0755.
+
+    `make_room` is called before the first file is written, with the bytes that all will take on the disk.
 
     Raises
     ------
@@ -37,6 +44,7 @@ def unpack(source: Path, target: Path, *, max_bytes: int = MAX_UNPACKED_BYTES) -
         with zipfile.ZipFile(source) as archive:
             entries = archive.infolist()
             _check(entries, source.stat().st_size, max_bytes)
+            make_room(sum(entry.file_size + BLOCK_BYTES for entry in entries))
             target.mkdir(mode=0o755)
             for entry in {entry.filename: entry for entry in entries}.values():
                 _extract(archive, entry, target)

@@ -133,6 +133,7 @@ class Stager:
 
     def _load(self, own: OwnImage) -> None:
         """Hand the engine the archive's layers under no name: the archive's own would take the place of the host's images."""
+        self._worker.cache.make_room(own.archive.size_bytes)
         with self._worker.own_images.arriving() as path:
             self._fetch(own.archive, path)
             try:
@@ -161,7 +162,11 @@ class Stager:
         copied = {target: source for target, source in sources.items() if stage.writable and is_copied(target)}
         owner = self._runner.host_uid
         inputs = (
-            WritableInputs(self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner) if copied else None
+            WritableInputs(
+                self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner, worker.cache.make_room
+            )
+            if copied
+            else None
         )
         mounts = tuple(HostMount(source, target) for target, source in sources.items() if target not in copied)
         mounts += inputs.mounts() if inputs else ()
@@ -214,7 +219,7 @@ class Stager:
     def _volume(self, name: str, limits: Limits) -> OutputVolume:
         return OutputVolume(
             self._folder.path, name, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._worker.quota,
-            owner=self._runner.host_uid,
+            owner=self._runner.host_uid, make_room=self._worker.cache.make_room,
         )  # fmt: skip
 
     @property
@@ -285,7 +290,7 @@ class Stager:
         return BuildSite(
             engine=worker.engine, folder=self._folder.path, name=f"podium-{worker.key}-{lease}", group=f"{worker.key}{lease}",
             labels=self._labels(stage.name), runner=self._runner, runtime=worker.runtime, quota=worker.quota,
-            cores=",".join(map(str, self._folder.cores)), stop=self._stop,
+            cores=",".join(map(str, self._folder.cores)), stop=self._stop, make_room=worker.cache.make_room,
         )  # fmt: skip
 
     def _fetch(self, file: FileRef, target: Path) -> None:

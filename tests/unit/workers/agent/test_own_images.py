@@ -120,6 +120,7 @@ def test_a_worker_that_starts_removes_such_archives_before_it_registers(
         slots=1,
         host=SimpleNamespace(model_copy=lambda update: None),
         own_images=images,
+        cache=SimpleNamespace(),
         data_dir=tmp_path,
     )
     config: Any = SimpleNamespace(self_test="never", self_test_image="")
