@@ -141,6 +141,20 @@ def test_files_with_the_same_content_are_pulled_to_each_of_their_places(folder: 
     assert pulled["logo.webp"] == pulled["images/chart.png"]
 
 
+def test_a_pull_right_after_a_push_replaces_no_program_that_can_be_run(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = folder / "scoring_program" / "score_table.py"
+    program.chmod(0o755)
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    assert program.stat().st_mode & 0o111
+    capsys.readouterr()
+    assert main(["competition", "pull", str(folder)]) == 0, "nothing is to be replaced"
+    assert main(["competition", "push", str(folder)]) == 0
+    assert "Nothing differs" in capsys.readouterr().out
+
+
 def test_a_change_in_the_browser_is_not_taken_back_by_accident(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

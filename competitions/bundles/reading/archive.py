@@ -38,10 +38,16 @@ def opened(source: Path, *, name: str = "") -> Iterator["BundleFiles"]:
 
 
 def unpack(source: Path, into: Path) -> None:
-    """Unpack a bundle's zip into an empty folder. Raises `InvalidFile` for one that must not be unpacked."""
+    """Unpack a bundle's zip into an empty folder. Raises `InvalidFile` for one that must not be unpacked.
+
+    Of what the zip says of permissions a file keeps whether it can be run: its program may call it as `./run.sh`.
+    """
     check_zip(source, limits=LIMITS, what="The bundle")
     with zipfile.ZipFile(source) as archive:  # nothing in it leads outside: `check_zip` has looked at every name
-        archive.extractall(into)
+        for member in archive.infolist():
+            path = Path(archive.extract(member, into))
+            if member.external_attr >> 16 & 0o111 and path.is_file():
+                path.chmod(0o755)
 
 
 class BundleFiles:

@@ -106,6 +106,17 @@ def test_a_zip_is_read_like_its_folder(tmp_path: Path, pack: bool) -> None:
     assert spec.title == "Small"
 
 
+def test_a_program_that_can_be_run_still_can_once_its_bundle_was_unpacked(tmp_path: Path) -> None:
+    folder = write(tmp_path / "bundle", second())
+    (folder / "scoring_program/score.py").chmod(0o775)
+    with opened(packed(folder, tmp_path / "bundle.zip")) as files:
+        modes = {path.name: path.stat().st_mode & 0o777 for path in (files.folder / "scoring_program").iterdir()}
+        program, _ = files.zipped("scoring_program", tmp_path)
+    assert (modes["score.py"], modes["metadata.yaml"] & 0o111) == (0o755, 0)
+    with zipfile.ZipFile(program) as archive:
+        assert archive.getinfo("score.py").external_attr >> 16 == 0o755
+
+
 def test_each_folder_is_packed_by_itself_whatever_it_is_called(tmp_path: Path) -> None:
     names = ["dev/data", "dev-data", "test/data", "x" * 255]
     files: dict[str, str | bytes] = {f"{name}/x.txt": name for name in names}
