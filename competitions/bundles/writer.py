@@ -23,6 +23,7 @@ from competitions.resources.images import HEAD_BYTES, content_type_of
 from competitions.resources.images import SUFFIXES as SUFFIXES_OF_IMAGES
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import CHUNK_BYTES, open_stored
+from workers.protocol.jobs import plain_file_name
 
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 SUFFIXES: Final = {Format.HTML: "html", Format.MARKDOWN: "md", Format.MIXED: "md"}
@@ -155,7 +156,7 @@ class BundleWriter:
         """A path in the bundle, or the key."""
         if not self.with_files:
             return str(resource.key)
-        name = f"files/{resource.file_id[:16]}{suffix_of(resource)}"
+        name = f"files/{resource.file_id[:16]}/{_file_name(resource)}"
         self.stored[name] = resource.file
         return name
 
@@ -285,10 +286,17 @@ def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]
     return [{name: getattr(question, name) for name in FACTS} for question in questions]
 
 
+def _file_name(resource: Resource) -> str:
+    """The name that it is downloaded by; programs and data of tasks are zips, which Codabench tells by the suffix."""
+    name = plain_file_name(resource.file_name)
+    return name if resource.kind in PHASE_FILES or Path(name).suffix else f"{name}.zip"
+
+
 def suffix_of(resource: Resource) -> str:
-    """Of a file's name, with both parts where it is compressed."""
+    """Of a file's name, with both parts where it is compressed. Without one it is a zip, unless participants download it as it is."""
     suffixes = Path(resource.file_name.lower()).suffixes[-2:]
-    return "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:]) or ".zip"
+    suffix = "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:])
+    return suffix or ("" if resource.kind in PHASE_FILES else ".zip")
 
 
 def _suffix(stored: StoredFile) -> str:

@@ -14,8 +14,8 @@ from django.test import Client
 from accounts.models import Scope, User, token_create
 from audit.models import AuditEntry
 from competitions.bundles.pushing.applying import push_read
-from competitions.catalog.models import Competition, Leaderboard, Task
-from competitions.resources.models import Upload
+from competitions.catalog.models import Competition, Leaderboard, Phase, Task
+from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.submissions.models import Submission
 from tests.background import run_background
@@ -23,7 +23,7 @@ from tests.bundle_files import FILES, second
 from tests.functional.bundles.test_every_setting import vary
 from tests.growing import grow
 from tests.rows import rows_of
-from tests.scenario import NOON, Scenario, person, zip_of
+from tests.scenario import NOON, Scenario, person, resource, zip_of
 
 pytestmark = pytest.mark.django_db
 Folder = dict[str, bytes]
@@ -127,6 +127,16 @@ def test_a_board_that_grows_and_a_task_of_others_come_back_as_they_were(site: Sc
     site.phase.tasks.add(foreign)
     folder, version = api.pull(site.competition.slug)
     assert str(foreign.key) in folder["competition.yaml"].decode()
+    push = api.compare(folder, base=version)
+    assert (push["state"], push["changes"]) == ("compared", []), push["fault"]
+
+
+def test_a_download_without_a_suffix_is_pulled_as_it_is(site: Scenario, api: Site) -> None:
+    kit = resource(site.organizer, Resource.Kind.STARTING_KIT, b"all:\n")
+    Resource.objects.filter(pk=kit.pk).update(file_name="The Makefile")
+    Phase.objects.filter(pk=site.phase.pk).update(starting_kit=kit)
+    folder, version = api.pull(site.competition.slug)
+    assert folder["phases/test-dev/starting_kit"] == b"all:\n"
     push = api.compare(folder, base=version)
     assert (push["state"], push["changes"]) == ("compared", []), push["fault"]
 

@@ -144,6 +144,20 @@ def test_a_clone_is_a_draft_of_its_own(site: Scenario, tmp_path: Path) -> None:
     assert not set(copy.tasks.all()) & set(original.tasks.all())
 
 
+def test_downloads_of_a_clone_keep_their_names(site: Scenario, tmp_path: Path) -> None:
+    data = changed("phases.0.starting_kit", "kit/starting_kit.ipynb", changed("phases.0.public_data", "Makefile"))
+    data = changed("phases.1.starting_kit", "Für alle.ipynb", changed("phases.1.public_data", "input_data", data))
+    files: dict[str, str | bytes] = {"kit/starting_kit.ipynb": "{}", "Makefile": "all:\n", "Für alle.ipynb": "{}"}
+    original = imported(site, write(tmp_path / "a", data, FILES | files))
+    copy = competition_clone(competition=original, by=site.organizer, now=NOON)
+    assert [
+        (phase.starting_kit.file_name, phase.public_data.file_name)
+        for phase in copy.phases.order_by("index")
+        if phase.starting_kit and phase.public_data
+    ] == [("starting_kit.ipynb", "Makefile"), ("Für alle.ipynb", "input_data.zip")]
+    assert_travels(site, copy, tmp_path / "b")
+
+
 names = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=30
 ).filter(lambda text: bool(text.strip()))
