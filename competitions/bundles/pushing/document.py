@@ -5,7 +5,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain, count
 from operator import itemgetter
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from django.utils.text import slugify
@@ -45,9 +47,9 @@ class LiveDocument(BundleWriter):
         return task.competition_id != self.competition.pk
 
     def page_name(self, number: int, page: Page) -> str:
-        name = slugify(page.title)[:60] or "page"
-        is_taken = name == "terms" or any(path.startswith(f"pages/{name}.") for path in self.texts)
-        return f"{name}-{number}" if is_taken else name
+        base = slugify(page.title)[:60] or "page"
+        taken = {"terms", *(PurePosixPath(path).stem for path in self.texts)}
+        return next(name for name in chain([base], (f"{base}-{place}" for place in count(number))) if name not in taken)
 
     def file(self, resource: Resource, owner: Task | Phase) -> str:
         """By task or phase and kind; what participants download keeps its name."""

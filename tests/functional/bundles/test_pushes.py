@@ -131,6 +131,18 @@ def test_a_board_that_grows_and_a_task_of_others_come_back_as_they_were(site: Sc
     assert (push["state"], push["changes"]) == ("compared", []), push["fault"]
 
 
+def test_pages_that_are_called_alike_have_files_of_their_own(site: Scenario, api: Site) -> None:
+    titles = ["Data 2", "Data", "Data!", "Terms", "Data?", "Data 3"]
+    for index, title in enumerate(titles):
+        site.competition.pages.create(title=title, body=f"The page {title}", index=index)
+    folder, version = api.pull(site.competition.slug)
+    pages = [
+        content.decode() for path, content in folder.items() if path.startswith("pages/") and path != "pages/terms.md"
+    ]
+    assert sorted(pages) == sorted(f"The page {title}" for title in titles)
+    assert api.compare(folder, base=version)["changes"] == []
+
+
 def test_a_download_without_a_suffix_is_pulled_as_it_is(site: Scenario, api: Site) -> None:
     kit = resource(site.organizer, Resource.Kind.STARTING_KIT, b"all:\n")
     Resource.objects.filter(pk=kit.pk).update(file_name="The Makefile")
