@@ -120,11 +120,11 @@ def _fetch(site: Site, file: DownloadFile, part: Path, progress: Progress) -> No
             _fetch_from(site, file, part, have, progress)
         if part.is_file() and part.stat().st_size > have:
             last_byte_at = time.monotonic()
+    if not file.size_bytes:
+        part.touch()
     if part.stat().st_size > file.size_bytes:
         part.unlink()
         raise PodiumError(f"{file.file_name} is longer than the site said. Download it again.", code="digest_mismatch")
-    if not file.size_bytes:
-        part.touch()
 
 
 def _fetch_from(site: Site, file: DownloadFile, part: Path, have: int, progress: Progress) -> None:

@@ -40,6 +40,15 @@ def test_files_that_share_a_name_are_put_apart(
     assert set(capsys.readouterr().out.split()) == {str(tmp_path / "again" / path) for path in paths}
 
 
+def test_an_empty_file_is_downloaded(site: Scenario, url: str, tmp_path: Path) -> None:
+    offer(site, Resource.Kind.PUBLIC_DATA, "empty.txt", b"")
+    client = Client(url, token_of(site.member()))
+    (path,) = [
+        client.download(file, tmp_path) for file in client.files(site.competition.slug) if file.name == "public_data"
+    ]
+    assert (path.name, path.read_bytes()) == ("empty.txt", b"")
+
+
 def test_a_file_that_is_called_as_a_phase_leaves_room_for_its_folder(site: Scenario, url: str, tmp_path: Path) -> None:
     offer(site, Resource.Kind.PUBLIC_DATA, "file.zip", zip_of({"train.csv": "1"}))
     offer(site, Resource.Kind.SAMPLE_SUBMISSION, "test-dev", b"id\n1\n")
