@@ -57,7 +57,8 @@ def apply(site: Site, folder: Folder, push: Push, *, notify: Notify) -> Push:
 def _small_sent(site: Site, files: dict[str, Path], bars: Bars) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         bundle = Path(scratch) / "folder.zip"
-        with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED) as archive:
+        # A zip knows no time before 1980, which files out of archives and image layers may have.
+        with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
             for name, path in files.items():
                 archive.write(path, name)
         with bars("small files") as progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -37,6 +38,11 @@ def folder(site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert main(["competition", "init", str(tmp_path / "prices")]) == 0
     assert main(["competition", "check", str(tmp_path / "prices")]) == 0
     return tmp_path / "prices"
+
+
+def test_a_file_that_was_changed_before_1980_is_sent(folder: Path) -> None:
+    os.utime(folder / "competition.yaml", (0, 0))
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
 
 
 def test_a_token_that_may_organize_is_enough(
