@@ -13,6 +13,7 @@ from typing import Any, Final
 import yaml
 
 from podium.errors import InvalidInput
+from podium.files import write_whole
 from podium.transfers import digest_of
 
 YAML_NAME: Final = "competition.yaml"
@@ -40,14 +41,14 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
         self._state_file = self.path / STATE / "state.json"
-        self.state: dict[str, Any] = json.loads(self._state_file.read_text()) if self._state_file.is_file() else {}
+        self.state = _state_in(self._state_file)
 
     def remember(self, **state: Any) -> None:
         """Keep this beside what is known already."""
         self.state |= state
         self._state_file.parent.mkdir(exist_ok=True)
         (self._state_file.parent / ".gitignore").write_text("*\n")
-        self._state_file.write_text(json.dumps(self.state, indent=1))
+        write_whole(self._state_file, json.dumps(self.state, indent=1))
 
     def version_of(self, site: str) -> str:
         """The version of the competition that the folder was made from; empty where that is not known."""
@@ -97,6 +98,15 @@ class Folder:
             relative = file.relative_to(self.path)
             if file.is_file() and not file.is_symlink() and not LEFT_OUT & set(relative.parts):
                 yield relative.as_posix(), file
+
+
+def _state_in(path: Path) -> dict[str, Any]:
+    """What is remembered; nothing where the file is damaged, as in a checkout without one."""
+    try:
+        state = json.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
 
 
 def _texts(document: Any) -> set[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from platformdirs import user_config_path
 
 from podium.errors import InvalidInput, NotAllowed
+from podium.files import write_whole
 
 FILE_NAME: Final = "sites.json"
 
@@ -77,10 +77,6 @@ def profile_chosen(name: str = "") -> Profile:
 
 
 def _write(entries: list[Profile]) -> None:
-    """In one piece, and for nobody else's eyes from its first byte on."""
     path = config_file()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".sites")  # made with 0600
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump([asdict(profile) for profile in entries], file, indent=1)
-    Path(temporary).replace(path)
+    write_whole(path, json.dumps([asdict(profile) for profile in entries], indent=1))

@@ -81,3 +81,27 @@ def test_a_zip_whose_unpacking_is_broken_off_leaves_no_folder(
     assert unpack(archive, folder)
     assert packed(folder) == packed(path)
     assert sorted(scratch.iterdir()) == [folder, archive]
+
+
+@pytest.mark.parametrize("text", ["", '{"site": "https://podium.exa', "[]", "\0"])
+def test_a_damaged_memory_is_none_and_is_written_anew(path: Path, text: str) -> None:
+    folder = Folder(path)
+    folder.remember(site="https://podium.example.org", version="a" * 64)
+    assert Folder(path).version_of("https://podium.example.org") == "a" * 64
+    (path / ".podium" / "state.json").write_text(text)
+    assert Folder(path).state == {}
+    Folder(path).remember(version="b" * 64)
+    assert Folder(path).state == {"version": "b" * 64}
+
+
+def test_a_memory_that_cannot_be_written_whole_stays_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Folder(path).remember(version="a" * 64)
+
+    def broken(source: Path, target: Path) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "replace", broken)
+    with pytest.raises(OSError, match="the disk is full"):
+        Folder(path).remember(version="b" * 64)
+    assert Folder(path).state == {"version": "a" * 64}
+    assert sorted(file.name for file in (path / ".podium").iterdir()) == [".gitignore", "state.json"]
