@@ -36,10 +36,15 @@ for _name in ("bool", "int", "float", "timestamp", "binary"):
 
 
 class Folder:
-    """The folder, and `state`: site, version, and the uploads that were begun. That is this checkout's alone, and not for git."""
+    """The folder, and `state`: site, version, and the uploads that were begun. That is this checkout's alone, and not for git.
+
+    Raises `InvalidInput` for a file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
+        if self.path.is_file():
+            raise InvalidInput(f"{path} is a file. Name the folder of the competition: {path.parent}", code="no_folder")
         self._state_file = self.path / STATE / "state.json"
         self.state = _state_in(self._state_file)
 

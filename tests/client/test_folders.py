@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from podium.cli import main
 from podium.errors import InvalidInput
 from podium.folders import Folder, packed, unpack
 
@@ -105,3 +106,12 @@ def test_a_memory_that_cannot_be_written_whole_stays_as_it_was(path: Path, monke
         Folder(path).remember(version="b" * 64)
     assert Folder(path).state == {"version": "a" * 64}
     assert sorted(file.name for file in (path / ".podium").iterdir()) == [".gitignore", "state.json"]
+
+
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_a_file_in_place_of_the_folder_is_said(
+    path: Path, verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PODIUM_SITE", "https://podium.example.org")
+    assert main(["competition", verb, str(path / "competition.yaml")]) == 2
+    assert f"Name the folder of the competition: {path}" in capsys.readouterr().err
