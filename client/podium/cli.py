@@ -1,6 +1,7 @@
 """The program `podium`, for participants and organizers. What runs a site is `manage.py`.
 
-Exit status: 0 done; 1 the run failed or was refused; 2 wrong use or input; 3 not signed in or not allowed; 4 the site cannot be reached.
+Exit status: 0 done; 1 the run failed or was refused, or a file cannot be read or written; 2 wrong use or input; 3 not signed in or
+not allowed; 4 the site cannot be reached.
 """
 
 from __future__ import annotations
@@ -45,6 +46,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PodiumError as error:
         print(f"podium: {error}{f' [{error.code}]' if error.code else ''}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"podium: {_sentence(error)}", file=sys.stderr)
+        return 1
     except SystemExit as ended:  # the way in which the library ends every command
         return ended.code if isinstance(ended.code, int) else 1
     return 0
+
+
+def _sentence(error: OSError) -> str:
+    """What the system says of a file, without its number for it."""
+    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)

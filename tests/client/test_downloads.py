@@ -55,3 +55,14 @@ def test_a_file_that_is_called_as_a_phase_leaves_room_for_its_folder(site: Scena
     client = Client(url, token_of(site.member()))
     paths = [client.download(file, tmp_path) for file in client.files(site.competition.slug)]
     assert tmp_path / "test-dev/sample_submission/test-dev" in paths
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_in_a_line(
+    site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    target = tmp_path / "a-file"
+    target.touch()
+    assert main(["download", site.competition.slug, "--to", str(target)]) == 1
+    assert f"podium: {target}: File exists" in capsys.readouterr().err
