@@ -44,7 +44,7 @@ class Adoption:
         statuses = {handling.folder.lease: self._status(handling) for handling in left}
         # A run with a GPU has no choice of slots.
         left.sort(key=lambda handling: (statuses[handling.folder.lease], handling.folder.gpu_uuid is None))
-        return [self._thread(handling, self._next_step(handling, statuses[handling.folder.lease])) for handling in left]
+        return [self._thread(handling, statuses[handling.folder.lease]) for handling in left]
 
     def _load(self, lease: str) -> RunHandling | None:
         """A run that was left; None, with its folder removed, where that is not whole."""
@@ -100,13 +100,16 @@ class Adoption:
                 return True
         return False
 
-    def _thread(self, handling: RunHandling, next_step: Callable[[], None]) -> threading.Thread:
+    def _thread(self, handling: RunHandling, status: RunStatus) -> threading.Thread:
+        next_step = self._next_step(handling, status)
+        has_time = status in (RunStatus.ENDED, RunStatus.UNSTARTED)
         name = f"adopt-{handling.folder.lease[:8]}"
-        return threading.Thread(target=partial(self._take_over, handling, next_step), name=name, daemon=True)
+        return threading.Thread(target=partial(self._take_over, handling, next_step, has_time), name=name, daemon=True)
 
-    @staticmethod
-    def _take_over(handling: RunHandling, next_step: Callable[[], None]) -> None:
-        """Ask whether the lease still lives; while the site cannot be asked, it is taken to."""
+    def _take_over(self, handling: RunHandling, next_step: Callable[[], None], has_time: bool) -> None:
+        """Go on unless the lease is lost. While the site cannot be asked, it is taken to live: a container that runs has limits."""
+        if has_time:
+            self._worker.site_reached.wait()
         handling.heartbeat.beat()
         if not handling.heartbeat.lost.is_set():
             next_step()

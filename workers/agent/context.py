@@ -19,6 +19,12 @@ LABEL_WORKER = "podium.worker"
 UPLOAD_THREADS = 4
 
 
+def _set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
 @dataclass
 class Worker:
     """One worker: its name, its folder, and its ways to the engine and to the site."""
@@ -42,6 +48,7 @@ class Worker:
     images: tuple[str, ...] | None = None  # on the host; None: not known
     slot_faults: dict[int, SlotFault] = field(default_factory=dict)
     stopping: threading.Event = field(default_factory=threading.Event)
+    site_reached: threading.Event = field(default_factory=_set_event)  # cleared until a process has registered
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(UPLOAD_THREADS, "upload"))
 
     def __post_init__(self) -> None:

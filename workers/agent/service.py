@@ -131,9 +131,9 @@ class Service:
         self._lock = lock_folder(self._worker.data_dir)
         self._worker.own_images.remove_arrivals()
         self._self_test = enrol(self._worker, when=self._config.self_test, image=self._config.self_test_image)
+        self._adopt_all()
         registered = self._register()
         self._list_images()
-        adopters = self._adopt_all()
         claimer = Claimer(
             self._worker,
             self._wakeups,
@@ -146,8 +146,8 @@ class Service:
             stopping = self._worker.stopping
             WakeupListener(self._config.broker, registered.wakeup_queue, self._wakeups, stopping).start()
         lanes = [Lane(slot, claimer, self._held, self.stop, n) for slot in self._slots for n in range(LANES)]
-        for thread in [*adopters, *lanes]:
-            thread.start()
+        for lane in lanes:
+            lane.start()
         log.info("worker_ready", worker=self._worker.name, count=len(self._slots))
         self._sweep_until_stopped()
         self._wind_down(lanes)
@@ -175,7 +175,7 @@ class Service:
         self._worker.images = images if 0 < len(images) <= MAX_IMAGES else None
 
     def _register(self) -> Registered:
-        """Register, waiting for a site that is not up yet."""
+        """Register, waiting for a site that is not up yet; what has a result to report waits for it, too."""
         worker = self._worker
         message = Register(
             protocol=PROTOCOL_VERSION, name=worker.name, instance=str(uuid.uuid4()), version=__version__,
@@ -184,15 +184,19 @@ class Service:
         )  # fmt: skip
         while True:
             try:
-                return worker.client.register(message)
+                registered = worker.client.register(message)
+                worker.site_reached.set()
+                return registered
             except SiteUnreachable as error:
                 log.warning("site_unreachable", detail=str(error)[:200])
             if worker.stopping.wait(REGISTER_PAUSE_S):
                 raise ConfigError("stopped before the site could be reached")
 
-    def _adopt_all(self) -> list[threading.Thread]:
-        """Threads that go on with what a predecessor left."""
-        return Adoption(self._worker, self._slots, self._held, self.stop).threads()
+    def _adopt_all(self) -> None:
+        """Go on with what a predecessor left; limits of time hold while the site is away."""
+        self._worker.site_reached.clear()
+        for thread in Adoption(self._worker, self._slots, self._held, self.stop).threads():
+            thread.start()
 
     def _wind_down(self, lanes: Sequence[Lane]) -> None:
         """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone."""

@@ -47,6 +47,9 @@ class FakeEngine:
         self._containers: dict[str, ContainerState] = {}
         self._changed = threading.Condition()
 
+    def ping(self) -> None:
+        """It answers."""
+
     def find_image(self, image: str) -> ImageFacts | None:
         return self.image
 
@@ -136,7 +139,9 @@ class FakeSite:
     results: dict[str, Complete] = field(default_factory=dict)  # by run
     released: list[str] = field(default_factory=list)
     away: bool = False
+    stopped_downloads: int = 0
     on_download: Callable[[], None] = lambda: None
+    on_heartbeat: Callable[[], object] = lambda: None
 
     def _answer(self) -> None:
         if self.away:
@@ -146,11 +151,13 @@ class FakeSite:
         self._answer()
         self.on_download()
         if stop():
+            self.stopped_downloads += 1
             raise SandboxError(STOPPED, "an input file was not fetched to its end")
         target.write_bytes(self.files[sha256])
 
     def heartbeat(self, run_id: str, token: str, message: Heartbeat) -> HeartbeatAnswer:
         self._answer()
+        self.on_heartbeat()
         return HeartbeatAnswer()
 
     def register(self, message: Register) -> Registered:
@@ -207,6 +214,10 @@ class Restarts:
             return not any(service._held.snapshot() for service in self._services[-1:])
 
         within(are_over, "all runs are over")
+        for service in self._services:
+            service.stop()
+            if service._lock is not None:
+                service._lock.close()
 
     def job(self, run_id: str, *, pull: PullPolicy = PullPolicy.NEVER) -> Job:
         """A submission of code: ingestion, then scoring."""

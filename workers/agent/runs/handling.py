@@ -200,6 +200,7 @@ class RunHandling:
 
     def _deliver(self, result: Complete, outputs: dict[str, str]) -> None:
         client, job, patience = self._worker.client, self.job, self._worker.patience_s
+        self._worker.site_reached.wait()  # the result is on the disk: a site that is away when the worker starts costs nothing
         try:
             uploads = [
                 self._worker.pool.submit(

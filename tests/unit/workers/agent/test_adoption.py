@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.unit.workers.restarts import WALL_S, Restarts, within
+from tests.unit.workers.restarts import PATIENCE_S, WALL_S, Restarts, within
 from workers.agent.service import Service
 from workers.engines.images import ImageFacts
 from workers.protocol.jobs import PullPolicy
@@ -23,9 +25,9 @@ def restarts(tmp_path: Path) -> Iterator[Restarts]:
 
 
 def begin(service: Service) -> None:
-    """Start what goes on with the runs that were left."""
-    for thread in service._adopt_all():
-        thread.start()
+    """Go on with the runs that were left, and reach the site."""
+    service._adopt_all()
+    service._register()
 
 
 def test_the_files_of_a_run_that_is_not_adopted_yet_stay_in_a_cache_over_its_cap(
@@ -34,11 +36,12 @@ def test_the_files_of_a_run_that_is_not_adopted_yet_stay_in_a_cache_over_its_cap
     restarts.cache_bytes = 1
     run = restarts.leave(restarts.job("r1")).started("ingestion")
     service = restarts.service()
-    adopters = service._adopt_all()
+    may_fetch = threading.Event()
+    restarts.site.on_heartbeat = may_fetch.wait
+    begin(service)
     service._sweep()
     assert list(tmp_path.rglob("cache/open/*/tree/main.py")), "the container reads it"
-    for thread in adopters:
-        thread.start()
+    may_fetch.set()
     within(lambda: not service._held.any_adopting, "the run is adopted")
     service._sweep()
     assert list(tmp_path.rglob("cache/open/*/tree/main.py")), "the run has acquired it again"
@@ -155,11 +158,10 @@ def test_a_worker_that_stops_while_it_adopts_leaves_the_run_to_the_next_process(
     remove_tree(restarts.folder / "cache")  # it is fetched again, which takes time
     first = restarts.service()
     restarts.site.on_download = first.stop
-    adopters = first._adopt_all()
-    for thread in adopters:
-        thread.start()
-        thread.join(10)
-    assert restarts.site.results == {}
+    begin(first)
+    within(lambda: restarts.site.stopped_downloads, "it was fetching")
+    time.sleep(0.2)
+    assert (restarts.site.results, restarts.site.released) == ({}, [])
     assert not restarts.engine.observe(run.container("ingestion")).ended
     restarts.site.on_download = lambda: None
     second = restarts.service()
@@ -181,3 +183,25 @@ def test_a_program_that_ended_while_no_worker_watched_is_held_to_its_limit_by_th
     begin(restarts.service())
     within(lambda: restarts.site.results, "it is answered for")
     assert restarts.site.results["r1"].reason == reason
+
+
+def test_a_limit_of_time_holds_while_a_restarted_worker_waits_for_the_site(
+    restarts: Restarts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.agent.service.REGISTER_PAUSE_S", 0.05)
+    run = restarts.leave(restarts.job("r1")).started("ingestion", ago_s=WALL_S)
+    packing = restarts.leave(restarts.job("r2")).started("ingestion").ended("ingestion")
+    packing.started("scoring").ended("scoring")
+    restarts.site.away = True
+    service = restarts.service()
+    process = threading.Thread(target=service.run)
+    process.start()
+    within(lambda: restarts.engine.observe(run.container("ingestion")).ended, "it is killed at its limit")
+    time.sleep(0.2)
+    assert restarts.site.results == {}
+    restarts.site.away = False
+    within(lambda: len(restarts.site.results) == 2, "the results wait for the site")
+    assert [restarts.site.results[run_id].reason for run_id in ("r1", "r2")] == ["time_limit", None]
+    service.stop()
+    process.join(PATIENCE_S)
+    assert not process.is_alive()
