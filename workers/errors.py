@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 STOPPED = "staging_stopped"  # the code of what nobody waits for any more
+NOT_KILLABLE = "not_killable"  # of a container that is still there long after it was killed
 
 
 class SandboxError(Exception):

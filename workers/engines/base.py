@@ -118,8 +118,9 @@ class Engine(Protocol):
     def start(self, container: str) -> None:
         """Start it; returns when its first process runs."""
 
-    def wait(self, container: str) -> None:
-        """Block until the container is not running. Raises `engine_unreachable` when the engine goes away."""
+    def wait(self, container: str, stop: Callable[[], bool] = never) -> None:
+        """Block until the container is not running, or until `stop`, asked at least once a minute, says so. Raises
+        `engine_unreachable` when the engine goes away."""
 
     def observe(self, container: str) -> ContainerState:
         """The engine's word on the container. Raises `container_missing`."""

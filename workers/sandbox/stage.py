@@ -10,15 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+import structlog
+
 from workers.engines.base import ContainerState, Engine, Usage
 from workers.engines.spec import StageSpec
-from workers.errors import SandboxError
+from workers.errors import NOT_KILLABLE, SandboxError
 from workers.protocol.calls import Meters
 from workers.sandbox.logs import StageLog
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.usage import Reading, UsageSampler, UsageSeries
-from workers.sandbox.watch import Watch
+from workers.sandbox.watch import NOT_KILLED_S, Watch
 from workers.sandbox.work import WritableInputs, copy_tree, give_to_runner
+
+log = structlog.get_logger(__name__)
 
 CLOCK_DISAGREES_S = 2.0  # the engine's stamps are wall clock; beyond this the monotonic pair is believed
 LOST_ENGINE_WAIT_S = 60.0
@@ -219,11 +223,13 @@ class StageRun:
             return self._evidence(state, self.killed_before, None)  # it ended while nobody watched
         watch = self._start_watch(started, on_kill)
         try:
-            lost_engine = self._wait()
+            lost_engine = self._wait(watch)
         finally:
             watch.ended()
         elapsed = None if self.adopted else time.monotonic() - started
         state = self.engine.observe(self.container)
+        if not state.ended and watch.kill_has_failed():
+            raise self._not_killable(str(watch.killed_by))
         if lost_engine and not (state.ended and state.exit_code == 0):
             raise SandboxError("engine_lost", "the container engine went away while the container ran")
         return self._evidence(state, watch.killed_by or self.killed_before, elapsed)
@@ -242,18 +248,24 @@ class StageRun:
         usage = self.volume.usage()
         return usage.full or usage.no_inodes
 
-    def _wait(self) -> bool:
-        """Wait for the end; True when the engine was away meanwhile, so that an ending of the container says little."""
+    def _not_killable(self, reason: str) -> SandboxError:
+        detail = f"the container {self.spec.name} was killed ({reason}), and is still there after {NOT_KILLED_S:g} s"
+        log.error("container_not_killable", detail=detail)
+        return SandboxError(NOT_KILLABLE, detail)
+
+    def _wait(self, watch: Watch) -> bool:
+        """Wait for the end, unless it cannot be brought about; True when the engine was away meanwhile, so that an ending of the
+        container says little."""
         lost = False
         while True:
             try:
-                self.engine.wait(self.container)
+                self.engine.wait(self.container, watch.kill_has_failed)
                 return lost
             except SandboxError as error:
                 if error.code != "engine_unreachable":
                     raise
             lost = True
-            if self._state_once_back().ended:
+            if self._state_once_back().ended or watch.kill_has_failed():
                 return lost
 
     def _state_once_back(self) -> ContainerState:

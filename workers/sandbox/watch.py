@@ -14,6 +14,7 @@ log = structlog.get_logger(__name__)
 
 KILL_AGAIN_S = 0.5
 CHECK_S = 0.5
+NOT_KILLED_S = 300.0  # since the first kill: a process that waits inside the kernel may never end
 
 
 class Watch(threading.Thread):
@@ -45,6 +46,7 @@ class Watch(threading.Thread):
         self._on_kill = on_kill
         self._changed = threading.Condition()
         self._ended = False
+        self._killing_since: float | None = None
         self.killed_by: str | None = None
 
     def cancel(self, reason: str) -> None:
@@ -59,6 +61,10 @@ class Watch(threading.Thread):
             self._ended = True
             self._changed.notify_all()
 
+    def kill_has_failed(self) -> bool:
+        """Whether the container has been killed for so long that it will hardly end."""
+        return self._killing_since is not None and time.monotonic() - self._killing_since > NOT_KILLED_S
+
     def run(self) -> None:
         """Wait for the first reason to kill, then kill until the container is gone."""
         with self._changed:
@@ -68,6 +74,7 @@ class Watch(threading.Thread):
             if self._ended:
                 return
         self._tell()
+        self._killing_since = time.monotonic()
         while not self._ended:
             self._try_kill()
             with self._changed:

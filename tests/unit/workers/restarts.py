@@ -26,7 +26,7 @@ from workers.engines.base import ContainerState, Usage, never
 from workers.engines.images import ImageFacts
 from workers.engines.spec import StageSpec
 from workers.errors import STOPPED, SandboxError
-from workers.protocol.calls import Heartbeat, HeartbeatAnswer, Register, Registered
+from workers.protocol.calls import Claim, Heartbeat, HeartbeatAnswer, Register, Registered
 from workers.protocol.hosts import Host
 from workers.protocol.jobs import Job, PullPolicy, parse_job
 from workers.protocol.results import Complete
@@ -105,7 +105,7 @@ class FakeEngine:
                 self.set_ended(name, datetime.now(UTC), 137)
 
     def remove(self, container: str) -> None:
-        if container in self._containers and not (self.kill_works or self.observe(container).ended):
+        if not self.kill_works and container in self._containers and self.observe(container).status == "running":
             raise SandboxError("engine_error", "removing the container: could not kill it")
         self._containers.pop(container, None)
 
@@ -138,6 +138,7 @@ class FakeSite:
     files: dict[str, bytes] = field(default_factory=dict)
     results: dict[str, Complete] = field(default_factory=dict)  # by run
     released: list[str] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
     away: bool = False
     stopped_downloads: int = 0
     on_download: Callable[[], None] = lambda: None
@@ -164,8 +165,9 @@ class FakeSite:
         self._answer()
         return Registered(worker_id="w", wakeup_queue="q", lease_s=90, heartbeat_s=15)
 
-    def claim(self, message: object) -> None:
+    def claim(self, message: Claim) -> None:
         self._answer()
+        self.claims.append(message)
 
     def release(self, run_id: str, token: str, message: object, **_: Any) -> None:
         self.released.append(run_id)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import structlog
 
-from workers.agent.context import Worker
+from workers.agent.context import LABEL_WORKER, Worker
 from workers.agent.host.gpus import why_unclean
+from workers.errors import SandboxError
 from workers.protocol.hosts import SlotFault
 
 log = structlog.get_logger(__name__)
@@ -56,6 +57,7 @@ class Slot:
         self.turn = Turn(worker.stopping)
         self.ahead = Turn(worker.stopping)
         self.gpu_fault: str | None = None
+        self._stuck_lease: str | None = None  # of a container that cannot be killed
         self.claim_id = uuid.uuid4().hex
 
     def next_claim(self) -> None:
@@ -75,7 +77,7 @@ class Slot:
             if fault != self.gpu_fault:
                 log.error("gpu_unclean" if fault else "gpu_clean_again", detail=fault or self.gpu_uuid)
             self.gpu_fault = fault
-            self._report(fault)
+            self._report()
         return self.gpu_fault
 
     def _fault(self, uuid: str) -> str | None:
@@ -85,8 +87,31 @@ class Slot:
             log.exception("gpu_unreadable", detail=uuid)
             return f"the GPU {uuid} cannot be read: {error}"
 
-    def _report(self, fault: str | None) -> None:
+    def take_out(self, lease: str) -> None:
+        """A container of this lease cannot be killed: nothing else runs in the slot while it is there."""
+        self._stuck_lease = lease
+        log.error("slot_out_of_service", slot=self.number, lease=lease)
+        self._report()
+
+    def is_stuck(self) -> bool:
+        """Whether a container that cannot be killed is still there. The janitor tries to remove it in each round."""
+        if self._stuck_lease is None:
+            return False
+        try:
+            labels = {LABEL_WORKER: self.worker.key, "podium.lease": self._stuck_lease}
+            if self.worker.engine.list(labels):
+                return True
+        except SandboxError:
+            return True
+        log.warning("slot_in_service_again", slot=self.number, lease=self._stuck_lease)
+        self._stuck_lease = None
+        self._report()
+        return False
+
+    def _report(self) -> None:
         """Kept for the next claim, which tells the site."""
+        stuck = f"a container of the lease {self._stuck_lease} cannot be killed" if self._stuck_lease else None
+        fault = stuck or self.gpu_fault
         if fault is None:
             self.worker.slot_faults.pop(self.number, None)
         else:

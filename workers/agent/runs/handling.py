@@ -16,7 +16,7 @@ from workers.agent.runs.logs import about
 from workers.agent.runs.state import RunFolder, lease_key
 from workers.agent.site.client import LeaseLost, SiteError, SiteUnreachable
 from workers.agent.site.heartbeat import Heartbeat
-from workers.errors import STOPPED, SandboxError
+from workers.errors import NOT_KILLABLE, STOPPED, SandboxError
 from workers.protocol.calls import Release
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Verdict
@@ -114,6 +114,7 @@ class RunHandling:
         if verdict.code == STOPPED:  # this worker stops, and another one can begin anew
             self.release()
         else:
+            self._check_slot()
             self.finish()
         return False
 
@@ -166,9 +167,15 @@ class RunHandling:
             self._guarded(self.execution.execute)
             if self.job.gpus:
                 self.slot.check_gpu()
+            self._check_slot()
         finally:
             self.slot.turn.give()
         self.finish()
+
+    def _check_slot(self) -> None:
+        verdict = self.execution.verdict
+        if verdict is not None and verdict.code == NOT_KILLABLE:
+            self.slot.take_out(self.folder.lease)
 
     def finish(self) -> None:
         """Pack, upload, report, clean up."""

@@ -50,7 +50,7 @@ class Claimer:
         if slot.gpu_fault is not None:
             slot.check_gpu()
         asked = Claim(
-            worker_id=self.worker_id, free_slots=1, free_gpus=slot.free_gpus(), claim_id=slot.claim_id,
+            worker_id=self.worker_id, free_slots=0 if slot.is_stuck() else 1, free_gpus=slot.free_gpus(), claim_id=slot.claim_id,
             slot_faults=tuple(self._worker.slot_faults.values()),
             images=self._worker.images,
         )  # fmt: skip

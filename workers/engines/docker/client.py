@@ -251,8 +251,8 @@ class DockerEngine:
         with engine_errors("starting the container"):
             self.api.start(container)
 
-    def wait(self, container: str) -> None:
-        """Block until the container is not running; `SandboxError` when the engine goes away."""
+    def wait(self, container: str, stop: Callable[[], bool] = never) -> None:
+        """See `Engine`."""
         while True:
             try:
                 self.api.wait(container, timeout=WAIT_ROUND_S)
@@ -261,7 +261,7 @@ class DockerEngine:
                 # An engine that went away may have ended the container itself: that must not look like its own end.
                 if not _timed_out(error):
                     raise SandboxError("engine_unreachable", f"waiting for the container: {error}") from error
-            if self.observe(container).ended:
+            if self.observe(container).ended or stop():
                 return
 
     def kill(self, container: str) -> None:
