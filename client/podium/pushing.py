@@ -113,22 +113,33 @@ class Pull:
         return sorted(target.relative_to(self.folder.path).as_posix() for _, target in self._moves if target.exists())
 
     def write(self) -> list[str]:
-        """Put everything in its place; returns the files of the folder that the competition no longer names."""
+        """Put everything in its place; returns the files of the folder that the competition no longer names.
+
+        Each folder is replaced as a whole, for where this is broken off, a push would take a part of one for all of it.
+        """
         before = set(self.folder.files()) if (self.folder.path / YAML_NAME).is_file() else set()
         placed: dict[Path, Path] = {}  # files with the same content were fetched once
         for source, target in self._moves:
+            whole = self._copied(placed[source]) if source in placed else source
             target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir():
-                shutil.rmtree(target)
-            if source not in placed:
-                placed[source] = source.replace(target)
-            elif placed[source].is_dir():
-                shutil.copytree(placed[source], target)
-            else:
-                shutil.copyfile(placed[source], target)
+            if target.exists() and (target.is_dir() or whole.is_dir()):
+                target.replace(self._free_place())
+            placed[source] = whole.replace(target)
         shutil.rmtree(self._fetched, ignore_errors=True)
         self.folder.remember(site=self.site.url, version=self.version)
         return sorted(before - set(self.folder.files()))
+
+    def _copied(self, path: Path) -> Path:
+        copy = self._free_place()
+        if path.is_dir():
+            shutil.copytree(path, copy)
+        else:
+            shutil.copyfile(path, copy)
+        return copy
+
+    def _free_place(self) -> Path:
+        """Beside what was fetched, which goes in the end."""
+        return Path(tempfile.mkdtemp(dir=self._fetched)) / "place"
 
     def _fetch(self, file: dict[str, Any], bars: Bars) -> None:
         """What is there with this content stays as it is, a zip also where it lies unpacked."""

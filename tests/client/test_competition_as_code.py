@@ -147,6 +147,36 @@ def test_files_with_the_same_content_are_pulled_to_each_of_their_places(folder: 
     assert pulled["logo.webp"] == pulled["images/chart.png"]
 
 
+def test_a_pull_that_is_broken_off_leaves_no_part_of_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    pulled = content(folder)
+    (folder / "scoring_program" / "tried.py").write_text("print()")
+
+    def interrupted(path: Path, **options: Any) -> None:
+        for file in sorted(path.rglob("*.py")):
+            file.unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken_off:
+        broken_off.setattr("podium.pushing.shutil.rmtree", interrupted)
+        assert main(["competition", "pull", str(folder), "--yes"]) != 0
+    assert content(folder) == pulled
+    (folder / "scoring_program" / "tried.py").write_text("print()")
+    assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    assert content(folder) == pulled
+
+
+def test_a_pull_writes_a_folder_in_place_of_a_file(folder: Path) -> None:
+    assert main(["competition", "push", str(folder), "--yes"]) == 0
+    assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    pulled = content(folder)
+    shutil.rmtree(folder / "scoring_program")
+    (folder / "scoring_program").write_text("a file")
+    assert main(["competition", "pull", str(folder), "--yes"]) == 0
+    assert content(folder) == pulled
+
+
 def test_a_pull_right_after_a_push_replaces_no_program_that_can_be_run(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
