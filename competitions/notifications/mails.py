@@ -50,6 +50,8 @@ def opt_out(*, wish: OptOut) -> bool:
     if wish.kind is None:
         chosen = NotificationPreference.objects.filter(user=user, delivery=Delivery.DIGEST)
         chosen.update(delivery=Delivery.NONE)
+        waiting = Notification.objects.filter(user=user, delivery=Delivery.DIGEST, mailed_at=None)
+        waiting.update(delivery=Delivery.NONE)
         return True
     competition = Competition.objects.filter(pk=wish.competition_id or 0).first()
     if competition is None:

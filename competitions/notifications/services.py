@@ -139,3 +139,16 @@ def preferences_set(*, user: User, competition: Competition | None, chosen: Mapp
             rows.filter(user=user, competition=competition, kind=kind).delete()
         else:
             rows.update_or_create(user=user, competition=competition, kind=kind, defaults={"delivery": delivery})
+        if delivery == Delivery.NONE:
+            _mail_no_more(user, competition, kind)
+
+
+def _mail_no_more(user: User, competition: Competition | None, kind: Kind) -> None:
+    """Nor what waits to be mailed; what was chosen for one competition stands above what is chosen for all."""
+    waiting = Notification.objects.filter(user=user, kind=kind, mailed_at=None)
+    if competition is not None:
+        waiting = waiting.filter(competition=competition)
+    else:
+        chosen = NotificationPreference.objects.filter(user=user, kind=kind).exclude(competition=None)
+        waiting = waiting.exclude(competition__in=chosen.values("competition"))
+    waiting.update(delivery=Delivery.NONE)

@@ -72,6 +72,8 @@ def mail_deliver(pk: int) -> None:
     except (SMTPException, OSError) as error:
         _put_off(mail, error)
         return
+    except ValueError as error:  # an address that cannot be written, which waiting does not mend
+        log.error("mail_not_formed", subject=mail.document["subject"], error=str(error))
     mail.delete()
 
 

@@ -93,6 +93,13 @@ def test_what_the_mail_server_refuses_is_tried_again_and_given_up_after_a_day(si
     assert not MAIL.waiting().exists()
 
 
+def test_a_mail_whose_address_cannot_be_written_goes() -> None:
+    EmailMultiAlternatives("News", "Text", to=[f"a@{'ü' * 62}.com"]).send()
+    run_background()
+    assert mail.outbox == []
+    assert not OutgoingMail.objects.exists()
+
+
 def test_links_in_mails_lead_to_the_sites_own_address(settings: Any) -> None:
     settings.SITE_URL, settings.ALLOWED_HOSTS = "https://podium.example.org", ["web"]
     fields = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
-from competitions.notifications.mails import OptOut, digests_mail, notifications_mail
-from competitions.notifications.models import Delivery, Kind, Notification
+from competitions.notifications.mails import OptOut, digests_mail, notifications_mail, opt_out
+from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
 from competitions.notifications.services import DEFAULTS, notify, preferences_of, preferences_set
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
@@ -115,6 +116,28 @@ def test_the_link_of_a_digest_stops_the_digest_alone(site: Scenario) -> None:
     assert preferences_of(user, None) == {Kind.RUN: Delivery.NONE, Kind.MERGE: Delivery.AT_ONCE}
     assert Delivery.DIGEST not in DEFAULTS.values()
     assert digests_mail(now=site.now) == 0
+
+
+def test_what_waits_to_be_mailed_is_mailed_no_more_either(site: Scenario) -> None:
+    user, later = site.member(), site.now + timedelta(days=2)
+    for stop in (
+        lambda: opt_out(wish=OptOut(user.pk)),
+        lambda: preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.NONE}),
+        lambda: preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: Delivery.NONE}),
+    ):
+        NotificationPreference.objects.all().delete()
+        preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.DIGEST})
+        tell(site, user)
+        stop()
+        assert digests_mail(now=later) == 0
+
+
+def test_a_choice_for_one_competition_stands_above_one_for_all(site: Scenario) -> None:
+    user = site.member()
+    preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: Delivery.DIGEST})
+    tell(site, user)
+    preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.NONE})
+    assert digests_mail(now=site.now + timedelta(days=2)) == 1
 
 
 @pytest.mark.parametrize("wish", [OptOut(0), OptOut(0, Kind.RUN, 1)], ids=["nobody's digest", "nobody's mails"])
