@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.models import ApiToken, Scope, User, address_confirm, token_create
+from accounts.models import AddressTaken, ApiToken, Scope, User, address_confirm, token_create
 from core.guarded_admin import GuardedAdmin
 
 ROBOT_TOKEN_DAYS: Final = 365
@@ -29,9 +29,13 @@ class UserAdmin(GuardedAdmin, DjangoUserAdmin[User]):
     def confirm_addresses(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """For people whom an administrator knows, where the site sends no mail."""
         for user in queryset:
-            address_confirm(user)
+            try:
+                address_confirm(user)
+            except AddressTaken as refusal:
+                self.message_user(request, f"{user}: {refusal}", messages.ERROR)
+                continue
             self.log_change(request, user, f"Took the address {user.email} as confirmed.")
-        self.message_user(request, "They can sign in now.")
+            self.message_user(request, f"{user} can sign in now.")
 
     @admin.action(description=f"Make an API token for robots ({ROBOT_TOKEN_DAYS} days)", permissions=["change"])
     def make_robot_tokens(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

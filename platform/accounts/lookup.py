@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.validators import RegexValidator
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 # A user name that looks like an address could be taken for the person whose address it is.
 USERNAME_VALIDATORS: Final = [
@@ -20,4 +21,5 @@ def named_by(text: str) -> Q:
     """
     if "@" not in text:
         return Q(username__iexact=text)
-    return Q(email__iexact=text) & ~Q(emailaddress__email__iexact=text, emailaddress__verified=False)
+    unconfirmed = EmailAddress.objects.filter(user=OuterRef("pk"), email__iexact=text, verified=False)
+    return Q(email__iexact=text) & ~Q(Exists(unconfirmed))

@@ -8,17 +8,32 @@ from typing import Any, ClassVar, Final
 from django.apps import apps
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import models, transaction
 
 from core.background.rows import ClaimedRow
+from core.refusals import Conflict
 
 TOKEN_PREFIX: Final = "podium_"
 
 
+class AddressTaken(Conflict):
+    code = "address_taken"
+
+    def __init__(self, email: str) -> None:
+        super().__init__(f"Another account has confirmed the address {email}. Give this one its own.")
+
+
 def address_confirm(user: "User") -> None:
-    """Take the account's e-mail address as confirmed without a mail, on the word of somebody who runs the site."""
+    """Take the account's e-mail address as confirmed without a mail, on the word of somebody who runs the site.
+
+    It takes the place of one that it had before. Raises `AddressTaken`.
+    """
     addresses = apps.get_model("account", "EmailAddress").objects
-    addresses.update_or_create(user=user, email=user.email, defaults={"verified": True, "primary": True})
+    if addresses.filter(email__iexact=user.email, verified=True).exclude(user=user).exists():
+        raise AddressTaken(user.email)
+    with transaction.atomic():
+        addresses.filter(user=user).exclude(email=user.email).update(primary=False)
+        addresses.update_or_create(user=user, email=user.email, defaults={"verified": True, "primary": True})
 
 
 class AccountManager(UserManager["User"]):

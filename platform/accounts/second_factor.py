@@ -30,7 +30,7 @@ class SecondFactorRequired(NotAllowed):
 
 def lacks_second_factor(user: object) -> bool:
     """Whether this account may do nothing before it has a second factor. Robots have tokens alone."""
-    is_staff = isinstance(user, User) and user.is_staff and not user.is_robot
+    is_staff = isinstance(user, User) and (user.is_staff or user.is_superuser) and not user.is_robot
     return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=SECOND_FACTORS)
 
 

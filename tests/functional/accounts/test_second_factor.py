@@ -39,6 +39,11 @@ def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scena
     assert all(words in page for words in ("Authenticator App", "Security Keys"))
 
 
+@pytest.mark.django_db
+def test_a_superuser_needs_one_also_without_the_mark_of_staff() -> None:
+    assert client_of(person(is_superuser=True)).get("/profile/")["Location"] == ACTIVATE
+
+
 def test_the_api_says_so_to_a_browsers_session_and_takes_tokens(site: Scenario) -> None:
     refused = client_of(site.organizer).get("/api/v1/competitions/")
     assert (refused.status_code, refused.json()["code"]) == (403, "second_factor_required")

@@ -101,6 +101,20 @@ def test_an_administrator_takes_an_address_as_confirmed() -> None:
     assert EmailAddress.objects.filter(user=known, verified=True).count() == 1
 
 
+def test_a_corrected_address_takes_the_place_of_the_wrong_one_and_nobody_elses_is_taken() -> None:
+    known, other = verified(), person()
+    User.objects.filter(pk=known.pk).update(email="right@example.org")
+    User.objects.filter(pk=other.pk).update(email="Right@example.org")
+    administrator = Client()
+    administrator.force_login(person(is_staff=True, is_superuser=True))
+    chosen = {"action": "confirm_addresses", ACTION_CHECKBOX_NAME: [str(known.pk), str(other.pk)]}
+    page = administrator.post(reverse("admin:accounts_user_changelist"), chosen, follow=True).content.decode()
+    assert f"{known} can sign in now.".capitalize() in page
+    assert "Another account has confirmed the address Right@example.org" in page
+    assert EmailAddress.objects.get(user=known, primary=True).email == "right@example.org"
+    assert not EmailAddress.objects.filter(user=other).exists()
+
+
 def profile_status(client: Client) -> int:
     return client.get(reverse("accounts:profile")).status_code
 

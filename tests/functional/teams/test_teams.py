@@ -210,6 +210,7 @@ def test_an_address_means_the_account_whose_address_it_is(site: Scenario) -> Non
     with pytest.raises(UnknownAccount):
         organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer)
     EmailAddress.objects.filter(pk=unconfirmed.pk).update(verified=True)
+    EmailAddress.objects.create(user=alice, email="alice@example.net", verified=False)
     assert organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer).user == alice
 
 
