@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -20,9 +21,10 @@ from django.core.management import CommandError, call_command
 from accounts.models import User
 from competitions.catalog.models import Column
 from competitions.compute.models import queue_by_token
-from competitions.resources.models import StoredFile
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
+from competitions.resources.uploads import upload_append, upload_begin
 from competitions.runs.models import Run, RunEvent
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
@@ -122,6 +124,44 @@ def test_a_later_backup_into_the_same_folder_copies_only_what_is_new(site: Scena
     after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "objects").iterdir()}
     assert {name: after[name] for name in before} == before
     compare(manifest_of(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["site.tar", "folder"])
+def test_a_backup_that_fails_leaves_the_one_before_it(
+    site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    summary = backup(tmp_path / name, now=site.now)
+    site.submit()
+
+    def disk_full(place: Place, sha256: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(services, "_put_object", disk_full)
+        with pytest.raises(OSError, match="No space left"):
+            backup(tmp_path / name, now=site.now)
+    assert list(tmp_path.rglob("*.new")) == []
+    empty_the_site()
+    assert restore(tmp_path / name) == summary
+
+
+def test_a_folder_has_the_tables_of_its_last_backup_alone_for_its_owner_alone(site: Scenario, tmp_path: Path) -> None:
+    for _ in range(2):
+        backup(tmp_path, now=site.now)
+        site.submit()
+    parts = {table["part"] for table in manifest_of(tmp_path)["tables"].values()}
+    assert {f"tables/{path.name}" for path in (tmp_path / "tables").iterdir()} == parts
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {0o600}
+
+
+def test_an_upload_that_was_under_way_is_begun_anew_after_a_restore(site: Scenario, tmp_path: Path) -> None:
+    upload = upload_begin(user=site.member(), file_name="a.zip", size_bytes=10, now=site.now)
+    upload_append(key=upload.key, user=site.member(), offset=0, chunks=[b"12345"], now=site.now)
+    backup(tmp_path / "site.tar", now=site.now)
+    empty_the_site()
+    restore(tmp_path / "site.tar")
+    assert not Upload.objects.filter(key=upload.key).exists()
+    assert Upload.objects.count() == Submission.objects.count()
 
 
 ODD_NUMBERS = {

@@ -1,4 +1,7 @@
-"""Where a backup lies: a folder, which the next backup only adds to, or one tar file."""
+"""Where a backup lies: a folder, which the next backup only adds to, or one tar file.
+
+The backup before is good until the new one is whole: its tables have other names, and a tar file takes its place at the end.
+"""
 
 import gzip
 import hashlib
@@ -8,7 +11,7 @@ import shutil
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -34,8 +37,8 @@ class Place(Protocol):
     def open(self, name: str) -> IO[bytes]:
         """Read a part. Raises `Broken` when it is not there."""
 
-    def close(self) -> None:
-        """Nothing more comes."""
+    def keep_only(self, folder: str, names: Collection[str]) -> None:
+        """Remove the parts in this folder of the backup that are not among `names`."""
 
 
 class Folder:
@@ -52,11 +55,8 @@ class Folder:
         """Copy whole or not at all."""
         target = self._root / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_name(f".{target.name}.new")
-        shutil.copyfile(source, fresh)
-        with fresh.open("rb") as file:
-            os.fsync(file.fileno())
-        fresh.replace(target)
+        with _written_whole(target) as copy, source.open("rb") as original:
+            shutil.copyfileobj(original, copy)
 
     def open(self, name: str) -> IO[bytes]:
         """Read a part."""
@@ -65,8 +65,11 @@ class Folder:
         except OSError as error:
             raise Broken(f"{self._root} has no {name}: {error.strerror}") from error
 
-    def close(self) -> None:
-        """Nothing to do."""
+    def keep_only(self, folder: str, names: Collection[str]) -> None:
+        """Remove the other files."""
+        for path in (self._root / folder).iterdir():
+            if f"{folder}/{path.name}" not in names:
+                path.unlink()
 
 
 class TarFile:
@@ -93,9 +96,23 @@ class TarFile:
             raise Broken(f"{name} in the archive is no file")
         return member
 
-    def close(self) -> None:
-        """Write the end."""
-        self._tar.close()
+    def keep_only(self, folder: str, names: Collection[str]) -> None:
+        """A new file has nothing else."""
+
+
+@contextmanager
+def _written_whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file for its owner alone that takes its place once it is on the disk; before that, or after a fault, there is the one before."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    try:
+        with open(fresh, "wb", opener=_for_the_owner) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -105,15 +122,12 @@ def opened(path: Path, mode: str) -> Iterator[Place]:
     What is written can be read by its owner alone: a backup has every score and every address in it.
     """
     with ExitStack() as opened_too:
-        place: Place
         if path == STREAM or path.suffix == ".tar":
-            place = TarFile(_tar(path, mode, opened_too))
-        else:
-            if mode == "w":
-                path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place = Folder(path)
-        opened_too.callback(place.close)
-        yield place
+            yield TarFile(opened_too.enter_context(_tar(path, mode, opened_too)))
+            return
+        if mode == "w":
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield Folder(path)
 
 
 def _tar(path: Path, mode: str, opened_too: ExitStack) -> tarfile.TarFile:
@@ -122,7 +136,7 @@ def _tar(path: Path, mode: str, opened_too: ExitStack) -> tarfile.TarFile:
         if mode == "w" and path == STREAM:
             return tarfile.open(fileobj=sys.stdout.buffer, mode="w|")
         if mode == "w":
-            return tarfile.open(fileobj=opened_too.enter_context(open(path, "wb", opener=_for_the_owner)), mode="w")
+            return tarfile.open(fileobj=opened_too.enter_context(_written_whole(path)), mode="w")
         if path != STREAM:
             return tarfile.open(path, "r:")
         copy = opened_too.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  the stack closes it
@@ -149,17 +163,17 @@ def read_manifest(place: Place) -> dict[str, Any]:
     return manifest
 
 
-def read_lines(place: Place, table: str) -> Iterator[str]:
-    """The lines of one table."""
+def read_lines(place: Place, name: str) -> Iterator[str]:
+    """The lines of the table in this part."""
     try:
         with (
-            place.open(f"{TABLES}/{table}.jsonl.gz") as packed,
+            place.open(name) as packed,
             gzip.open(packed, "rt", encoding="utf-8", newline="\n") as text,
         ):
             for line in text:
                 yield line.rstrip("\n")
     except (OSError, EOFError) as error:
-        raise Broken(f"the table {table} cannot be read to its end: {error}") from error
+        raise Broken(f"{name} cannot be read to its end: {error}") from error
 
 
 def sha256_of(stream: IO[bytes]) -> str:

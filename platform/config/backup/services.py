@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from competitions.resources.models import StoredFile
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import nothing_is_removed
 from competitions.resources.storage import local_copy, store_path
 from config.backup import tables as t
@@ -48,7 +48,8 @@ def backup(path: Path, *, now: datetime) -> Kept:
         }  # fmt: skip
         written = Path(name) / MANIFEST
         written.write_text(json.dumps(manifest, indent=1))
-        place.put(MANIFEST, written)  # last: without it there is no backup
+        place.put(MANIFEST, written)  # from now on this is the backup, and not the one before
+        place.keep_only(TABLES, {table["part"] for table in described.values()})
     return Kept(sum(table["rows"] for table in described.values()), len(files), sum(files.values()))
 
 
@@ -57,9 +58,10 @@ def _put_table(place: Place, model: type[Any], folder: Path) -> dict[str, Any]:
     with gzip.open(packed, "wt", encoding="utf-8", newline="\n") as sink:
         lines = (_written(sink, line) for line in t.lines_of(model))
         rows, digest = t.digest_of_lines(lines)
-    place.put(f"{TABLES}/{model._meta.db_table}.jsonl.gz", packed)
+    part = f"{TABLES}/{model._meta.db_table}-{digest[:16]}.jsonl.gz"
+    place.put(part, packed)
     columns = [field.column for field in t.kept_fields(model)]
-    return {"rows": rows, "sha256": digest, "columns": columns}
+    return {"part": part, "rows": rows, "sha256": digest, "columns": columns}
 
 
 def _written(sink: Any, line: str) -> str:
@@ -92,9 +94,11 @@ def restore(path: Path) -> Kept:
         with transaction.atomic():
             t.empty_all()
             for model in t.tables():
-                t.insert(model, read_lines(place, model._meta.db_table))
+                if described := manifest["tables"].get(model._meta.db_table):
+                    t.insert(model, read_lines(place, described["part"]))
             t.reset_sequences()
             compare(manifest)
+            Upload.objects.filter(file=None).delete()  # their parts are in no backup
     rows = sum(table["rows"] for table in manifest["tables"].values())
     return Kept(rows, len(manifest["objects"]), sum(manifest["objects"].values()))
 
