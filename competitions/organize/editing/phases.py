@@ -14,6 +14,7 @@ from competitions.catalog.form_fields.prediction_format import PredictionFormatF
 from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
+from competitions.catalog.models.sections.schedule import later
 from competitions.catalog.phase_rules import faults_of_change
 from competitions.catalog.sealed_keys import published_by
 from competitions.organize.editing.change_form import ChangeForm
@@ -156,7 +157,13 @@ def new_phase_values(competition: Competition, now: datetime) -> dict[str, Any]:
     last = competition.phases.order_by("index", "pk").last()
     tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     opens_at = max(tomorrow, last.closes_at) if last is not None and last.closes_at else tomorrow
-    dates = {"opens_at": opens_at, "closes_at": opens_at + OPEN_FOR, "reveal_at": None, "name": "", "description": ""}
+    dates = {
+        "opens_at": opens_at,
+        "closes_at": later(opens_at, OPEN_FOR),
+        "reveal_at": None,
+        "name": "",
+        "description": "",
+    }
     if last is None:
         return dates | {"tasks": list(competition.tasks.filter(dataset=None, checks=None))}
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -112,6 +112,30 @@ def test_a_new_phase_follows_the_last_with_a_board_like_its(site: Scenario, orga
     keys = Column.objects.filter(leaderboard=phase.leaderboard).values_list("key", flat=True)
     assert list(keys) == list(last.leaderboard.columns.values_list("key", flat=True))
     assert Column.objects.filter(leaderboard=last.leaderboard).exists()
+
+
+def test_phases_that_close_at_the_end_of_time_have_pages(site: Scenario, organizer: Client) -> None:
+    never = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+    for phase in site.phases.values():
+        phase.closes_at = never
+        phase.save()
+    site.score(site.submit(), 0.5)
+    slug, sealed = site.competition.slug, site.sealed.slug
+    pages = (
+        "web:overview",
+        "web:leaderboard",
+        "web:submissions",
+        "web:competition-calendar",
+        "api:competition",
+        "organize:phase-new",
+    )
+    urls = [reverse(name, args=[slug]) for name in pages]
+    urls += [
+        reverse("web:reveal", args=[slug, sealed]),
+        "/",
+        reverse("web:submission", args=[site.phase.submissions.get().pk]),
+    ]
+    assert {url: organizer.get(url).status_code for url in urls} == dict.fromkeys(urls, 200)
 
 
 def test_a_new_phase_does_not_show_what_another_keeps_sealed(site: Scenario, organizer: Client) -> None:

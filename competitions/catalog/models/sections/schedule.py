@@ -1,13 +1,24 @@
 """When a phase takes submissions."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import ClassVar
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Final
 
 from django.core.validators import MaxValueValidator
 from django.db import models
 
 from competitions.catalog.models.sections.section import Section
+
+LAST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+def later(at: datetime, by: timedelta) -> datetime:
+    """The instant `by` after another; people write the end of 9999 for "never", after which there is none.
+
+    >>> later(LAST, timedelta(minutes=15)) == LAST
+    True
+    """
+    return at + min(by, LAST - at)
 
 
 class ScheduleSection(Section):
@@ -38,7 +49,7 @@ class ScheduleSection(Section):
     @property
     def grace_ends_at(self) -> datetime | None:
         """Until when a submission may still count; None: for ever."""
-        return self.closes_at + self.upload_grace if self.closes_at else None
+        return later(self.closes_at, self.upload_grace) if self.closes_at else None
 
     def is_settled(self, now: datetime) -> bool:
         """True once no further submission can count: the phase has closed, and the grace for uploads is over."""
