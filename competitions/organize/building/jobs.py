@@ -60,7 +60,7 @@ def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
 
 @transaction.atomic
 def draft_publish(*, draft: CompetitionDraft) -> Competition:
-    """Show the draft's competition to everybody. Raises `NotBuilt`, `NotReady` or `AlreadyPublished`."""
+    """Show the draft's competition to everybody. Raises `AlreadyPublished`, or as `draft_end`."""
     locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
     if locked.is_published:
         raise AlreadyPublished
@@ -71,13 +71,17 @@ def draft_publish(*, draft: CompetitionDraft) -> Competition:
 
 
 def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any) -> None:
-    """Receiver of `competition_publishing`: a draft has done its work and goes. Raises `NotBuilt` or `NotReady` where it has not."""
+    """Receiver of `competition_publishing`: a draft has done its work and goes.
+
+    Raises `NotBuilt`, `DraftIncomplete` or `NotReady` where it has not.
+    """
     drafts = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition", "trial")
     draft = drafts.filter(competition=competition).first()
     if draft is None:
         return
     if not draft.is_up_to_date:
         raise NotBuilt
+    require_complete(draft)  # what was read in a file since the build may contradict an answer
     if draft.trial.status != State.FINISHED if draft.trial else draft.is_tried:
         raise NotReady("the trial has not been scored. Wait for it, or look at what it says")
     draft.delete()

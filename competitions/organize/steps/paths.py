@@ -31,13 +31,16 @@ def answered(draft: CompetitionDraft, slug: str) -> dict[str, Any] | None:
 
 
 def is_done(draft: CompetitionDraft, step: Step) -> bool:
-    """Its files are there and its answers are right. A step that is never asked anything is done with its files."""
-    files = {file.role: file.state for file in draft.files.all()}
-    if any(slot.is_required and files.get(slot.role) != DraftFile.State.FINISHED for slot in step.slots):
-        return False
-    if DraftFile.State.FAILED in (files.get(slot.role) for slot in step.slots):
+    """Its files are there and read, and its answers are right. A step that is never asked anything is done with its files."""
+    states = {file.role: file.state for file in draft.files.all()}
+    if not all(_is_filled(slot, states.get(slot.role)) for slot in step.slots):
         return False
     return not step.form.base_fields or answered(draft, step.slug) is not None
+
+
+def _is_filled(slot: FileSlot, state: str | None) -> bool:
+    """A file that is still being read counts no more than one that cannot be used: later steps look at what it holds."""
+    return not slot.is_required if state is None else state == DraftFile.State.FINISHED
 
 
 def first_open(draft: CompetitionDraft) -> Step | None:

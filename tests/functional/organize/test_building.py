@@ -15,6 +15,7 @@ from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import AlreadyPublished, DraftIncomplete, NotBuilt
+from competitions.organize.steps.paths import slot_of
 from competitions.resources.models import Resource
 from competitions.runs.models import RunLog
 from tests.background import run_background
@@ -246,6 +247,38 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
         phase.closes_at,
     )
     assert trial_of(guided) == ("Constant baseline", "prediction", "queued")
+
+
+def attach_unread(guided: Guided, content: bytes) -> None:
+    """Upload test data that no background process reads yet."""
+    upload = guided.site.upload(content, "test.csv", user=guided.draft.owner)
+    slot = slot_of(guided.draft, "test")
+    assert slot is not None
+    drafts.draft_attach(draft=guided.draft, slot=slot, upload=upload, now=guided.site.now)
+    guided.draft.refresh_from_db()
+
+
+def test_nothing_is_built_while_a_file_is_being_read(site: Scenario) -> None:
+    guided = table(site)
+    attach_unread(guided, b"id,price\n1,3\n")
+    with pytest.raises(DraftIncomplete, match="“Data”"):
+        build_request(draft=guided.draft, now=site.now)
+    run_background(at=site.now)
+    with pytest.raises(DraftIncomplete, match="“Columns”"):  # now it is known that the file tells the answers
+        build_request(draft=guided.draft, now=site.now)
+
+
+def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scenario) -> None:
+    guided = table(site)
+    guided.build()
+    guided.score_trial(mae_public=1.25, mae_private=1.75)
+    attach_unread(guided, b"id,price\n1,3\n")
+    CompetitionDraft.objects.update(built_version=guided.draft.version)  # as if it was built before the file was read
+    for step in ("“Data”", "“Columns”"):
+        with pytest.raises(DraftIncomplete, match=step):
+            draft_publish(draft=guided.draft)
+        run_background(at=site.now)
+    assert not Competition.objects.get(pk=made(guided.draft).pk).is_published
 
 
 def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(site: Scenario) -> None:
