@@ -22,7 +22,7 @@ import polars as pl
 import zstandard
 
 from scoring.errors import ScoringInputError
-from scoring.tables.formats import format_of, is_extra, require_content
+from scoring.tables.formats import format_of, is_extra, printable, require_content
 from scoring.tables.schema import Format
 
 LIMIT_BYTES: Final = 16 << 30
@@ -114,12 +114,36 @@ def read_source(source: Source, *, types: Types | None = None, as_text: bool = F
     except ScoringInputError:
         raise
     except (pl.exceptions.PolarsError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        reason = str(error).strip().partition("\n")[0][:200] or type(error).__name__
+        reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
         raise ScoringInputError(
             "unknown_format", "the table", f"it cannot be read ({reason})", f"write it again as {source.format}"
         ) from error
     if not table.width:
         raise ScoringInputError("empty_file", "the table", "it has no columns", "give a header and rows")
+    _require_plain(table.schema)
+    return _with_texts(table)
+
+
+def _require_plain(schema: Mapping[str, Any]) -> None:
+    """Refuse columns that hold more than one number, text or date a cell, and names that no database stores."""
+    for name, kind in schema.items():
+        if "\0" in name:
+            raise ScoringInputError("extra_column", ascii(name), "the name holds a NUL character", "leave that out")
+        if kind.is_nested() or kind == pl.Object:
+            raise ScoringInputError("wrong_type", ascii(name), "it holds lists or records", "give one value a cell")
+        if kind == pl.Duration:
+            raise ScoringInputError("wrong_type", ascii(name), "it holds spans of time", "give them as numbers")
+
+
+def _with_texts(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with its bytes as text: some programs write text so."""
+    for name, kind in table.schema.items():
+        if kind == pl.Binary:
+            try:
+                table = table.with_columns(pl.col(name).cast(pl.String))
+            except pl.exceptions.PolarsError as error:
+                what = "it holds bytes that are no UTF-8 text"
+                raise ScoringInputError("wrong_type", ascii(name), what, "give numbers or texts") from error
     return table
 
 
@@ -218,20 +242,12 @@ def _read_parquet(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
     rows, width = scan.select(pl.len()).collect().item(), len(scan.collect_schema())
     if rows * width * 8 > LIMIT_BYTES:
         raise ScoringInputError("too_large", "the table", f"it has {rows:,} rows", "give a smaller one")
-    nested = [name for name, kind in scan.collect_schema().items() if kind.is_nested() or kind == pl.Object]
-    if nested:
-        raise ScoringInputError(
-            "wrong_type", ascii(nested[0]), "the column holds lists or records", "give one value a cell"
-        )
+    _require_plain(scan.collect_schema())
     return scan.collect()
 
 
 def _read_json_lines(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
-    table = pl.read_ndjson(source.path, infer_schema_length=None)
-    nested = [name for name, kind in table.schema.items() if kind.is_nested()]
-    if nested:
-        raise ScoringInputError("wrong_type", ascii(nested[0]), "it holds lists or records", "give one value a cell")
-    return table
+    return pl.read_ndjson(source.path, infer_schema_length=None)
 
 
 def _read_arrays(source: Source, types: Types, as_text: bool) -> pl.DataFrame:

@@ -91,6 +91,15 @@ def is_extra(name: str) -> bool:
     return name.startswith("__MACOSX/") or PurePath(name).name in (".DS_Store", "Thumbs.db")
 
 
+def printable(text: str) -> str:
+    """The text with blanks for what cannot be shown, such as a NUL.
+
+    >>> printable("a\\0b")
+    'a b'
+    """
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def listed(values: Sequence[object], *, total: int | None = None, show: int = 5) -> str:
     """The first few values for a sentence, and how many more there are.
 

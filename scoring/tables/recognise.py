@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -22,7 +23,10 @@ _ID_NAMES: Final = ("id", "row_id", "item_id", "index")
 
 @dataclass(frozen=True)
 class ColumnPreview:
-    """One column as it was found. `kind` says what it could be as a target; `classes` its values where they are few."""
+    """One column as it was found. `kind` says what it could be as a target; `classes` its values where they are few.
+
+    `minimum` and `maximum` are None where they are not finite.
+    """
 
     name: str
     type: Recognised
@@ -94,11 +98,16 @@ def _preview(column: pl.Series) -> ColumnPreview:
     distinct = values.n_unique()
     numbers = values.dtype.is_numeric()
     classes = sorted(values.unique().to_list()) if 0 < distinct <= MAX_CLASSES else []
-    low, high = (float(values.min()), float(values.max())) if numbers and len(values) else (None, None)  # type: ignore[arg-type]  # numbers
+    low, high = (_finite(values.min()), _finite(values.max())) if numbers else (None, None)
     return ColumnPreview(
         column.name, _type(column), _kind(values, distinct), distinct, column.null_count(),
         tuple(str(value) for value in values.head(_EXAMPLES)), low, high, tuple(map(str, classes)),
     )  # fmt: skip
+
+
+def _finite(bound: Any) -> float | None:
+    """The bound of a column, None where there is none: JSON has no word for infinity."""
+    return float(bound) if bound is not None and math.isfinite(bound) else None
 
 
 def _type(column: pl.Series) -> Recognised:

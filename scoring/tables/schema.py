@@ -44,6 +44,8 @@ class Column:
         _require(
             len(self.allowed) <= MAX_ALLOWED, where, "too many values are allowed", f"list {MAX_ALLOWED:,} at most"
         )
+        unstorable = [text for text in (self.name, *self.allowed) if isinstance(text, str) and "\0" in text]
+        _require(not unstorable, where, f"{ascii(unstorable[:1])[1:-1]} holds a NUL character", "leave that out")
         bounds = [bound for bound in (self.minimum, self.maximum) if bound is not None]
         _require(all(map(_is_number, bounds)), where, "a bound is no number", "give finite numbers")
         _require(bounds == sorted(bounds), where, "the minimum is above the maximum", "swap them")

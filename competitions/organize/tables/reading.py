@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from core.text import is_storable, printable
 from scoring.errors import ScoringInputError
 from scoring.tables.files import opened, read_source
 from scoring.tables.recognise import preview_of
@@ -21,17 +23,34 @@ def recognised(path: str, file_name: str) -> dict[str, Any]:
     if not preview.rows:
         raise ScoringInputError("empty_input", file_name, "it has no rows below its head", "upload one that has")
     shapes = {column.name: _bars(table[column.name]) for column in preview.columns[:MAX_SHAPES]}
-    return {"preview": preview.as_json() | {"shapes": shapes}}
+    return {"preview": _storable(preview.as_json() | {"shapes": shapes})}
+
+
+def _storable(value: Any) -> Any:
+    """The same with texts that a database takes."""
+    if isinstance(value, str):
+        return value if is_storable(value) else printable(value)
+    if isinstance(value, dict):
+        return {name: _storable(held) for name, held in value.items()}
+    return [_storable(held) for held in value] if isinstance(value, (list, tuple)) else value
 
 
 def _bars(column: Any) -> list[tuple[str, int]]:
     """How often each value occurs, the most frequent first; of many numbers, how many lie in each of equal ranges."""
     values = column.drop_nulls()
     if values.dtype.is_numeric() and values.n_unique() > BARS:
-        numbers = values.to_numpy().astype(np.float64)
-        counts, edges = np.histogram(numbers[np.isfinite(numbers)], bins=BARS)
-        return [
-            (f"{low:.4g} to {high:.4g}", int(count)) for count, low, high in zip(counts, edges, edges[1:], strict=False)
-        ]
+        return _ranges(values.to_numpy().astype(np.float64))
     frequencies = values.value_counts(sort=True).head(BARS).rows()
     return [(str(value)[:60], int(count)) for value, count in frequencies]
+
+
+def _ranges(numbers: NDArray[np.float64]) -> list[tuple[str, int]]:
+    """How many of the finite numbers lie in each of equal ranges; nothing where they lie too close or too far apart for that."""
+    try:
+        with np.errstate(all="ignore"):
+            counts, edges = np.histogram(numbers[np.isfinite(numbers)], bins=BARS)
+    except ValueError:
+        return []
+    return [
+        (f"{low:.4g} to {high:.4g}", int(count)) for count, low, high in zip(counts, edges, edges[1:], strict=False)
+    ]

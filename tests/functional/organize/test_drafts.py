@@ -53,6 +53,11 @@ def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(
     assert (fields["id_column"], fields["targets"]) == (["id"], ["price", "area"])
 
 
+def test_a_solution_with_infinity_and_a_nul_is_read(guided: Guided, draft: CompetitionDraft) -> None:
+    assert "3 rows" in guided.attach("id,price,area,note\n1,inf,NaN,a\0b\n2,2.5,NaN,c\n3,3.5,NaN,d\n")
+    assert [column["maximum"] for column in draft.files.get().preview["columns"]] == [3, None, None, None]
+
+
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import math
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +18,7 @@ import zstandard
 from scoring.errors import ScoringInputError
 from scoring.tables.align import ids_of, in_order, places_of, rows_of
 from scoring.tables.columns import metrics_for, schema_for
-from scoring.tables.files import opened, read_table, write_table
+from scoring.tables.files import Source, opened, read_table, write_table
 from scoring.tables.metrics import TABLE_METRICS
 from scoring.tables.recognise import preview_of, recognise
 from scoring.tables.samples import constant_baseline, sample_submission
@@ -121,6 +123,71 @@ def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", id=np.array([object()]))
     with pytest.raises(ScoringInputError, match="Object arrays"):
         read_table(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pl.Series([1, 2]).cast(pl.Duration("ms")), "'x': it holds spans of time; give them as numbers."),
+        (pl.Series([b"\xff", b"a"]), "'x': it holds bytes that are no UTF-8 text; give numbers or texts."),
+        (pl.Series([[1], [2]]), "'x': it holds lists or records; give one value a cell."),
+    ],
+    ids=["durations", "bytes", "lists"],
+)
+def test_columns_that_hold_neither_numbers_nor_texts_are_refused(
+    tmp_path: Path, column: pl.Series, message: str
+) -> None:
+    path = write_table(pl.DataFrame({"id": [1, 2], "x": column}), tmp_path / "x.parquet")
+    with pytest.raises(ScoringInputError) as refused:
+        recognise(path)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.npz"])
+def test_text_that_is_stored_as_bytes_is_text(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith(".npz"):
+        np.savez(path, id=np.array([b"a", b"bc"]))
+    else:
+        write_table(pl.DataFrame({"id": [b"a", b"bc"]}), path)
+    assert read_table(path)["id"].to_list() == ["a", "bc"]
+
+
+def test_dates_decimals_and_empty_columns_are_recognised(tmp_path: Path) -> None:
+    table = pl.DataFrame(
+        {
+            "id": [1, 2, 3],
+            "day": pl.Series([0, 1, 2]).cast(pl.Date),
+            "price": pl.Series(["1.5", "2.5", "3.5"]).cast(pl.Decimal(10, 2)),
+            "kind": pl.Series(["a", "b", "a"]).cast(pl.Categorical),
+            "nothing": pl.Series([None, None, None]),
+        }
+    )
+    preview = recognise(write_table(table, tmp_path / "x.parquet"))
+    assert [column.type for column in preview.columns] == ["integer", "text", "number", "text", "text"]
+    assert (preview.column("price").minimum, preview.column("kind").classes) == (1.5, ("a", "b"))
+
+
+def test_bounds_that_are_not_finite_are_none() -> None:
+    infinite, empty = math.inf, math.nan
+    table = pl.DataFrame({"up": [1.0, infinite], "down": [-infinite, 1.0], "empty": [empty, empty]})
+    preview = preview_of(table, Source(Path("s.csv"), "csv"))
+    assert [(column.minimum, column.maximum) for column in preview.columns] == [(1.0, None), (None, 1.0), (None, None)]
+    json.dumps(preview.as_json(), allow_nan=False)
+
+
+def test_a_name_or_a_class_with_a_nul_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"id,a\0b\n1,2\n")
+    with pytest.raises(ScoringInputError, match="holds a NUL character; leave that out"):
+        read_table(tmp_path / "x.csv")
+    with pytest.raises(ScoringInputError, match="holds a NUL character; leave that out"):
+        Column("kind", "text", allowed=("a\0", "b"))
+
+
+def test_a_refusal_repeats_no_character_that_cannot_be_shown(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"id,price\n1,2\0\n")
+    with pytest.raises(ScoringInputError, match="could not parse `2 `"):
+        read_table(tmp_path / "x.csv", types={"price": pl.Float64()})
 
 
 def test_columns_are_recognised(tmp_path: Path) -> None:

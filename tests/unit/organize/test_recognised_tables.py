@@ -1,0 +1,38 @@
+"""What is written down about a table that somebody uploaded: always what a database stores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from competitions.organize.tables.reading import recognised
+from scoring.tables.files import write_table
+
+FAR_APART = [-1.7e308, 1.7e308]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [float("inf"), float("nan"), *range(20)],
+        [float("nan")] * 20,
+        [*FAR_APART, *range(20)],
+        range(10**17, 10**17 + 20),
+    ],
+    ids=["infinity", "nothing but NaN", "far apart", "large and close together"],
+)
+def test_any_numbers_can_be_described(tmp_path: Path, values: list[float]) -> None:
+    table = pl.DataFrame({"id": range(len(values)), "x": pl.Series(values, strict=False)})
+    preview = recognised(str(write_table(table, tmp_path / "x.parquet")), "x.parquet")["preview"]
+    assert preview["rows"] == len(values)
+    json.dumps(preview, allow_nan=False)
+
+
+def test_texts_are_written_down_without_what_a_database_refuses(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"id,note\n1,a\0b\n2,c\n")
+    preview = recognised(str(tmp_path / "x.csv"), "x.csv")["preview"]
+    assert "\\u0000" not in json.dumps(preview)
+    assert preview["columns"][1]["classes"] == ["a b", "c"]
