@@ -12,11 +12,12 @@ from competitions.organize.models import DraftFile
 from competitions.organize.tables.program import work_on_tables
 from competitions.resources.storage import local_copy
 from core.background import jobs
-from core.background.bounded import OverBounds, Stopped
+from core.background.bounded import AnswerTooLong, OverBounds, Stopped
 from core.background.rows import RENEWALS, claim, renew
 
 log = structlog.get_logger(__name__)
 RECOGNITION_JOB: Final = "draft-file"
+TOO_WIDE: Final = "It has more columns, or longer names of columns, than this site can list. Upload a table with fewer."
 OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
 
 
@@ -50,6 +51,8 @@ def _read(file: DraftFile, mine: QuerySet[DraftFile]) -> dict[str, Any]:
         request = {"do": "recognise", "path": str(path), "file_name": file.file_name}
         try:
             return work_on_tables(request, is_wanted=partial(_is_wanted, mine, lease_s), every_s=lease_s / RENEWALS)
+        except AnswerTooLong:
+            return {"fault": TOO_WIDE}
         except OverBounds as error:
             return {"fault": f"It took more {error.what} to read than this site gives. Make it smaller."}
 

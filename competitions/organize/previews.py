@@ -18,7 +18,7 @@ def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[s
     if step.slug == "schedule":
         context["dates"] = [str(values[name] or "?").replace("T", " ") for name in ("opens_at", "closes_at")]
     if draft.start == CompetitionDraft.Start.TABLE:
-        context["solution"] = table.solution_of(draft)
+        context |= _table(table.solution_of(draft))
     if step.slug == "dataset":
         context["facts"] = _facts(values.get("dataset"))
     if step.slug == "labels":
@@ -32,6 +32,18 @@ def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[s
     if step.slug == "split":
         context["parts"] = table.parts_of(draft, values)
     return context
+
+
+def _table(solution: dict[str, Any] | None) -> Mapping[str, Any]:
+    """The solution, and those of its columns that the first rows show; nothing of it before it was read."""
+    if solution is None:
+        return {"solution": None}
+    shown = len(solution["first_rows"][0])
+    return {
+        "solution": solution,
+        "shown_columns": solution["columns"][:shown],
+        "more_columns": len(solution["columns"]) - shown,
+    }
 
 
 def _facts(name: Any) -> Mapping[str, Any] | None:

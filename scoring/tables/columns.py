@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -12,17 +11,17 @@ from scoring.errors import ScoringInputError
 from scoring.tables.formats import listed
 from scoring.tables.metrics import TABLE_METRICS
 from scoring.tables.metrics.base import Kind, Parameters, TableMetric
-from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, TablePreview
+from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, Pattern, TablePreview
 from scoring.tables.schema import Column, TableSchema, Value
 
 LEAST: Final = 1e-9
 """The smallest prediction where one has to be above 0."""
 
-_RUN_LENGTHS: Final = re.compile(r"(-1|\d+ \d+( \d+ \d+)*)?")
-_BOXES: Final = re.compile(r"(\S+( -?[\d.]+){4})( \S+( -?[\d.]+){4})*")
-_ITEM_LISTS: Final = re.compile(r"\S+( \S+)*")
 _LIKELY: Final[dict[str, tuple[str, ...]]] = {
     "binary": ("binary", "multi-class"), "class": ("multi-class",), "count": ("counts", "regression"), "number": ("regression",),
+}  # fmt: skip
+_LIKELY_OF_TEXTS: Final[dict[Pattern, tuple[str, ...]]] = {
+    "run lengths": ("segmentation",), "boxes": ("detection",), "": ("text", "ranking and retrieval"),
 }  # fmt: skip
 
 
@@ -62,12 +61,7 @@ def _likely_groups(columns: Sequence[ColumnPreview]) -> tuple[str, ...]:
         return ("survival", "multi-label") if columns[-1].kind == "binary" else numbers
     if columns[0].type != "text" or columns[0].kind in ("binary", "class"):
         return _LIKELY.get(columns[0].kind, ("regression",))
-    examples = columns[0].examples
-    if all(_RUN_LENGTHS.fullmatch(example) for example in examples):
-        return ("segmentation",)
-    if all(_BOXES.fullmatch(example) for example in examples):
-        return ("detection",)
-    return ("text", "ranking and retrieval")
+    return _LIKELY_OF_TEXTS[columns[0].pattern]
 
 
 def _fits(metric: TableMetric, columns: Sequence[ColumnPreview]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -10,22 +11,30 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from scoring.tables.files import Source, opened, read_source
+from scoring.tables.schema import without_defaults
 from scoring.tables.splitting import usage_column
 
 Recognised = Literal["integer", "number", "text"]
 Kind = Literal["binary", "class", "count", "number", "text", "constant", "unique"]
+Pattern = Literal["", "run lengths", "boxes"]
 
-FIRST_ROWS: Final = 20
+FIRST_ROWS: Final = 10
 MAX_CLASSES: Final = 200
+SHOWN_COLUMNS: Final = 50
+SHOWN_CLASSES: Final = 20
+SHOWN_CHARACTERS: Final = 80
 _EXAMPLES: Final = 5
+_RUN_LENGTHS: Final = re.compile(r"(-1|\d+ \d+( \d+ \d+)*)?")
+_BOXES: Final = re.compile(r"(\S+( -?[\d.]+){4})( \S+( -?[\d.]+){4})*")
 _ID_NAMES: Final = ("id", "row_id", "item_id", "index")
 
 
 @dataclass(frozen=True)
 class ColumnPreview:
-    """One column as it was found. `kind` says what it could be as a target; `classes` its values where they are few.
+    """One column as it was found. `kind` says what it could be as a target, `pattern` what its texts look like.
 
-    `minimum` and `maximum` are None where they are not finite.
+    `minimum` and `maximum` are None where they are not finite. `examples` and `classes` (its values, of `SHOWN_CLASSES`
+    at most) are cut to `SHOWN_CHARACTERS`, and there for the first `SHOWN_COLUMNS` columns alone.
     """
 
     name: str
@@ -33,15 +42,19 @@ class ColumnPreview:
     kind: Kind
     distinct: int
     missing: int
-    examples: tuple[str, ...]
-    minimum: float | None
-    maximum: float | None
-    classes: tuple[str, ...]
+    examples: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    classes: tuple[str, ...] = ()
+    pattern: Pattern = ""
 
 
 @dataclass(frozen=True)
 class TablePreview:
-    """A recognised table: columns, the first rows as text, and proposals for the roles of its columns."""
+    """A recognised table: columns, the first rows as text, and proposals for the roles of its columns.
+
+    The first rows hold the first `SHOWN_COLUMNS` cells, each cut to `SHOWN_CHARACTERS`.
+    """
 
     format: str
     rows: int
@@ -56,8 +69,8 @@ class TablePreview:
         return {column.name: column for column in self.columns}[name]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, for a page or a row that keeps them."""
-        return asdict(self)
+        """Plain values, for a page or a row that keeps them; of a column what is as by default is left out."""
+        return asdict(self) | {"columns": [without_defaults(column) for column in self.columns]}
 
 
 def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
@@ -83,25 +96,36 @@ def preview_of(table: pl.DataFrame, source: Source) -> TablePreview:
     >>> preview_of(pl.DataFrame({"id": [1, 2], "price": [2.5, 3.5]}), Source(Path("s.csv"), "csv")).targets
     ('price',)
     """
-    columns = tuple(_preview(table[name]) for name in table.columns)
+    columns = tuple(_preview(column, is_shown=place < SHOWN_COLUMNS) for place, column in enumerate(table))
     usage = usage_column(table)
     identity = _id_column(columns, table.height)
     rest = tuple(
         column.name for column in columns if column.name not in (identity, usage) and column.kind != "constant"
     )
-    shown = table.head(FIRST_ROWS).select(pl.all().cast(pl.String).fill_null("")).rows()
-    return TablePreview(source.format, table.height, columns, tuple(shown), identity, rest, usage)
+    return TablePreview(source.format, table.height, columns, _first_rows(table), identity, rest, usage)
 
 
-def _preview(column: pl.Series) -> ColumnPreview:
+def _first_rows(table: pl.DataFrame) -> tuple[tuple[str, ...], ...]:
+    first = table.select(table.columns[:SHOWN_COLUMNS]).head(FIRST_ROWS)
+    texts = first.select(pl.all().cast(pl.String).fill_null("")).rows()
+    return tuple(tuple(map(_cut, row)) for row in texts)
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
+
+def _preview(column: pl.Series, *, is_shown: bool) -> ColumnPreview:
     values = column.drop_nulls()
     distinct = values.n_unique()
     numbers = values.dtype.is_numeric()
-    classes = sorted(values.unique().to_list()) if 0 < distinct <= MAX_CLASSES else []
+    examples = [str(value) for value in values.head(_EXAMPLES)]
+    classes = sorted(values.unique().to_list()) if is_shown and distinct <= SHOWN_CLASSES else []
     low, high = (_finite(values.min()), _finite(values.max())) if numbers else (None, None)
     return ColumnPreview(
         column.name, _type(column), _kind(values, distinct), distinct, column.null_count(),
-        tuple(str(value) for value in values.head(_EXAMPLES)), low, high, tuple(map(str, classes)),
+        tuple(map(_cut, examples)) if is_shown else (), low, high, tuple(map(_cut, classes)), _pattern(examples),
     )  # fmt: skip
 
 
@@ -130,6 +154,13 @@ def _kind(values: pl.Series, distinct: int) -> Kind:
     if distinct <= MAX_CLASSES and distinct * 5 <= len(values):
         return "class"
     return ("count" if int(values.min()) >= 0 else "number") if whole else "text"  # type: ignore[arg-type]  # whole numbers
+
+
+def _pattern(examples: list[str]) -> Pattern:
+    """What whole values look like: masks or boxes written as text."""
+    if examples and all(_RUN_LENGTHS.fullmatch(example) for example in examples):
+        return "run lengths"
+    return "boxes" if examples and all(_BOXES.fullmatch(example) for example in examples) else ""
 
 
 def _id_column(columns: tuple[ColumnPreview, ...], rows: int) -> str | None:

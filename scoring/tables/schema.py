@@ -123,8 +123,8 @@ class TableSchema:
         >>> TableSchema("id", (Column("price", minimum=0),)).as_json()
         {'id_column': 'id', 'columns': [{'name': 'price', 'minimum': 0}]}
         """
-        plain = _without_defaults(self)
-        plain["columns"] = [_without_defaults(column) for column in self.columns]
+        plain = without_defaults(self)
+        plain["columns"] = [without_defaults(column) for column in self.columns]
         return plain
 
 
@@ -156,7 +156,12 @@ def _list_of(value: object, where: str, read: Callable[[Any], Any]) -> tuple[Any
     return tuple(read(item) for item in value)  # type: ignore[attr-defined]  # just checked
 
 
-def _without_defaults(value: Any) -> dict[str, Any]:
+def without_defaults(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass as plain values, without those that are as by default.
+
+    >>> without_defaults(Column("price", minimum=0))
+    {'name': 'price', 'minimum': 0}
+    """
     defaults = {field.name: field.default for field in fields(value)}
     plain = asdict(value)
     return {name: _as_lists(given) for name, given in plain.items() if given != defaults[name]}

@@ -43,11 +43,18 @@ class Call:
 
 
 class OverBounds(Exception):
-    """The child used more than it may; `what` is `time`, `processor time` or `memory`."""
+    """The child used more than it may; `what` is `time`, `processor time`, `memory` or `space`."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"over the limit of {what}")
         self.what = what
+
+
+class AnswerTooLong(OverBounds):
+    """What the child answers does not fit into `MAX_ANSWER_BYTES`."""
+
+    def __init__(self) -> None:
+        super().__init__("space")
 
 
 class Stopped(Exception):
@@ -134,7 +141,7 @@ def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: 
     ends_at, answer = time.monotonic() + wall_s, b""
     while True:
         left = ends_at - time.monotonic()
-        if left <= 0 or len(answer) > MAX_ANSWER_BYTES:
+        if left <= 0:
             raise OverBounds("time")
         ready, _, _ = select.select([reader], [], [], min(left, every_s))
         if not ready:
@@ -145,6 +152,8 @@ def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: 
         if not chunk:
             return answer
         answer += chunk
+        if len(answer) > MAX_ANSWER_BYTES:
+            raise AnswerTooLong
 
 
 def _read(answer: bytes, exit_code: int) -> Any:

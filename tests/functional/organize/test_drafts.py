@@ -55,7 +55,21 @@ def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(
 
 def test_a_solution_with_infinity_and_a_nul_is_read(guided: Guided, draft: CompetitionDraft) -> None:
     assert "3 rows" in guided.attach("id,price,area,note\n1,inf,NaN,a\0b\n2,2.5,NaN,c\n3,3.5,NaN,d\n")
-    assert [column["maximum"] for column in draft.files.get().preview["columns"]] == [3, None, None, None]
+    assert [column.get("maximum") for column in draft.files.get().preview["columns"]] == [3, None, None, None]
+
+
+def test_a_solution_with_many_columns_shows_the_first_ones(guided: Guided, draft: CompetitionDraft) -> None:
+    names = [f"column_{place}" for place in range(2500)]
+    page = guided.attach(f"id,{','.join(names)}\n" + "".join(f"{row}{',0.25' * 2500}\n" for row in range(20)))
+    assert "and 2451 more columns" in page
+    assert "column_48" in page
+    assert "column_49" not in page
+    assert 'value="column_2499"' in guided.page("steps/columns/")
+
+
+def test_a_file_that_cannot_be_listed_says_so(guided: Guided) -> None:
+    page = guided.attach("id," + ",".join(f"{'x' * 120}{place}" for place in range(6000)) + f"\n1{',2' * 6000}\n")
+    assert "It has more columns, or longer names of columns, than this site can list." in page
 
 
 @pytest.mark.parametrize(

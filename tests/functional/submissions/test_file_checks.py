@@ -28,7 +28,7 @@ from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
 from core.background import jobs
-from core.background.bounded import Bounds, ChildFailed, OverBounds, Stopped, run_bounded
+from core.background.bounded import MAX_ANSWER_BYTES, Bounds, ChildFailed, OverBounds, Stopped, run_bounded
 from core.celery import app
 from tests.background import run_background
 from tests.permissions import client_of
@@ -257,6 +257,7 @@ BOUNDS = Bounds(wall_s=30, cpu_s=1, memory_bytes=256 * 1024**2)
         (spin, BOUNDS, "processor time"),
         (lambda: len(bytearray(2 * 1024**3)), BOUNDS, "memory"),
         (lambda: time.sleep(60), Bounds(wall_s=0.3, cpu_s=1, memory_bytes=2**28), "time"),
+        (lambda: "x" * MAX_ANSWER_BYTES, BOUNDS, "space"),
     ],
 )
 def test_a_child_that_takes_too_much_is_ended(work: Callable[[], Any], bounds: Bounds, what: str) -> None:

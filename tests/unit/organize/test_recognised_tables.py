@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from competitions.organize.tables.reading import recognised
+from core.background.bounded import MAX_ANSWER_BYTES
 from scoring.tables.files import write_table
 
 FAR_APART = [-1.7e308, 1.7e308]
@@ -36,3 +37,18 @@ def test_texts_are_written_down_without_what_a_database_refuses(tmp_path: Path) 
     preview = recognised(str(tmp_path / "x.csv"), "x.csv")["preview"]
     assert "\\u0000" not in json.dumps(preview)
     assert preview["columns"][1]["classes"] == ["a b", "c"]
+
+
+def test_a_wide_table_of_long_texts_is_described_within_what_a_child_may_answer(tmp_path: Path) -> None:
+    texts = {f"text{place}": [f"{row} " + "語" * 1000 for row in range(30)] for place in range(60)}
+    numbers = {f"measurement_{place}": [row / 7 for row in range(30)] for place in range(2000)}
+    path = write_table(pl.DataFrame({"id": range(30), **texts, **numbers}), tmp_path / "x.parquet")
+    preview = recognised(str(path), "x.parquet")["preview"]
+    assert len(preview["columns"]) == 2061
+    assert len(json.dumps(preview)) < MAX_ANSWER_BYTES
+
+
+def test_a_table_of_five_thousand_numbers_a_row_is_described(tmp_path: Path) -> None:
+    columns = {f"measurement_{place}": [row / 7 - place for row in range(30)] for place in range(5000)}
+    path = write_table(pl.DataFrame({"id": range(30), **columns}), tmp_path / "x.parquet")
+    assert len(json.dumps(recognised(str(path), "x.parquet"))) < MAX_ANSWER_BYTES

@@ -219,6 +219,33 @@ def test_fitting_metrics_come_first(tmp_path: Path, targets: list[str], first: s
         assert metrics_for(preview_of(table, source), targets)[0].name == first
 
 
+def test_long_texts_and_columns_far_to_the_right_are_cut_short() -> None:
+    wide = {f"c{place}": [0.5, 1.5] for place in range(60)}
+    preview = preview_of(pl.DataFrame({"note": ["x" * 500, "y"], **wide}), Source(Path("s.csv"), "csv"))
+    first = preview.column("note")
+    assert first.examples == first.classes == ("x" * 79 + "…", "y")
+    assert (len(preview.columns), len(preview.first_rows[0]), preview.first_rows[0][0]) == (61, 50, first.examples[0])
+    assert [preview.column(name).examples for name in ("c48", "c49")] == [("0.5", "1.5"), ()]
+    assert (preview.column("c59").maximum, preview.column("c59").distinct) == (1.5, 2)
+
+
+@pytest.mark.parametrize("columns_before", [0, 60])
+@pytest.mark.parametrize(
+    ("value", "group"), [("1 20 " * 60 + "5 {}", "segmentation"), ("car 1 2 3 4 " * 40 + "car 1 2 3 {}", "detection")]
+)
+def test_masks_and_boxes_are_known_by_their_whole_texts(value: str, group: str, columns_before: int) -> None:
+    numbers = {f"c{place}": range(30) for place in range(columns_before)}
+    table = pl.DataFrame({**numbers, "target": [value.format(place) for place in range(30)]})
+    preview = preview_of(table, Source(Path("s.csv"), "csv"))
+    assert metrics_for(preview, ["target"])[0].group == group
+
+
+def test_texts_without_a_pattern_are_texts_wherever_they_stand() -> None:
+    columns = {f"c{place}": [f"words {row}" for row in range(30)] for place in range(60)}
+    preview = preview_of(pl.DataFrame(columns), Source(Path("s.csv"), "csv"))
+    assert {metrics_for(preview, [name])[0].group for name in ("c0", "c59")} == {"text"}
+
+
 @pytest.mark.parametrize("fraction", [0.2, 0.5])
 def test_a_part_is_drawn_by_its_seed(fraction: float) -> None:
     table = TABLE.drop("Usage")
