@@ -126,7 +126,7 @@ def _typed(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.Dat
     except ScoringInputError as error:
         if error.code != "unknown_format" or source.format not in ("csv", "tsv"):
             raise
-        table = read_source(source, as_text=True)  # a cell is not of its type: below it is named
+        table = read_source(source, types=types, as_text=True)  # a cell is not of its type: below it is named
     _require_columns(table, schema)
     columns = [_cast(source, table, schema, name, types[name]) for name in schema.names]
     return pl.DataFrame(columns)
@@ -156,16 +156,10 @@ def _cast(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, k
     if text.dtype == pl.String:
         wrong &= text != ""
     plain = "whole number" if kind == pl.Int64 else "number"
-    _refuse(
-        source,
-        table,
-        schema,
-        wrong,
-        "wrong_type",
-        name,
-        lambda value: f"{value!a} is no {plain}",
-        f"give a {plain} in every row",
-    )
+    right = f"give a {plain} in every row"
+    if text.dtype == pl.String and text.filter(wrong).str.contains(",").any():
+        right += ", with a decimal point and nothing between thousands"
+    _refuse(source, table, schema, wrong, "wrong_type", name, lambda value: f"{value!a} is no {plain}", right)
     return cast
 
 

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePath
 from typing import IO, Any, Final
 
@@ -22,6 +21,7 @@ import polars as pl
 import zstandard
 
 from scoring.errors import ScoringInputError
+from scoring.tables.delimited import read_delimited
 from scoring.tables.formats import format_of, is_extra, printable, require_content
 from scoring.tables.schema import Format
 
@@ -29,7 +29,6 @@ LIMIT_BYTES: Final = 16 << 30
 """What a file may unpack to unless the caller says otherwise."""
 
 _CHUNK: Final = 1 << 20
-_FIRST_LINES: Final = 10_000
 
 Types = Mapping[str, Any]
 """Polars types by column."""
@@ -101,7 +100,7 @@ def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_
 
 
 def read_source(source: Source, *, types: Types | None = None, as_text: bool = False) -> pl.DataFrame:
-    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there.
+    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there, but for decimal commas of numbers.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "p.csv"
@@ -205,36 +204,7 @@ _UNPACK: Final[dict[str, Callable[[Path], Any]]] = {".gz": _gzip, ".zst": _zstd,
 
 
 def _read_text(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
-    header, separator = _header(source)
-    repeated = sorted({name for name in header if header.count(name) > 1}) if len(set(header)) < len(header) else []
-    if repeated:
-        raise ScoringInputError(
-            "extra_column", "the header", f"{repeated[0]!a} is there twice", "name each column once"
-        )
-    known = {name: kind for name, kind in types.items() if name in header}
-    read = partial(pl.read_csv, source.path, separator=separator, infer_schema=not as_text, schema_overrides=known)
-    try:
-        table = read(infer_schema_length=_FIRST_LINES)
-    except pl.exceptions.ComputeError:
-        table = read(infer_schema_length=None)  # what the first lines suggest does not hold for all
-    return _without_blank_end(table)
-
-
-def _header(source: Source) -> tuple[list[str], str]:
-    """The names in the first line, and what stands between them: spreadsheets of some languages write semicolons."""
-    with source.path.open("rb") as file:
-        first = file.readline(1 << 20)
-    separator = "\t" if source.format == "tsv" else ";" if b";" in first and b"," not in first else ","
-    names = pl.read_csv(first, separator=separator, has_header=False, infer_schema=False, n_rows=1).row(0)
-    return [str(name) for name in names], separator
-
-
-def _without_blank_end(table: pl.DataFrame) -> pl.DataFrame:
-    """Without the rows of blank lines at the end; others stay, so that the numbers of lines do."""
-    if not table.height or any(cell is not None for cell in table.row(-1)):
-        return table
-    held = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
-    return table.head(int(held[-1]) + 1 if len(held) else 0)
+    return read_delimited(source.path, is_tsv=source.format == "tsv", types=types, as_text=as_text)
 
 
 def _read_parquet(source: Source, types: Types, as_text: bool) -> pl.DataFrame:

@@ -63,6 +63,30 @@ def test_a_refusal_names_what_and_where(tmp_path: Path, text: str, message: str)
     assert checked(tmp_path, text).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id;p;q;kind;n\n3;0,5;0,5;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", ""),
+        ("id;p;q;kind;n\n3;0,5;.5;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", ""),
+        ("id\tp\tq\tkind\tn\n3\t0,5\t0,5\ta\t1\n1\t1\t0\tb\t0\n2\t0,1\t0,9\ta\t1\n", ""),
+        (HEADER + "3,0.5,0.5,a,1\n1,1,0,b,0\n2,0,1,0,9,a,1\n", "unknown_format line 4: it has 7 cells, but the header has 5 names;"),
+        ("id;p;q;kind;n\n3;0,5;x;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", "wrong_type 'q': 'x' is no number in line 2"),
+        ("id;p;q;kind;n\n3;0,5;0,5;a;1\nx;1;0;b;0\n2;0,1;0,9;a;1\n", "missing_ids 'id': 1 id is missing"),
+        (
+            HEADER + '3,"0,5",0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n',
+            "wrong_type 'p': '0,5' is no number in line 2 (id '3'); give a number in every row, with a decimal point and nothing between",
+        ),
+        (
+            "id;p;q;kind;n\n3;1,500;0;a;1\n1;1;0;b;0\n2;1;0;a;1\n",  # 1.5, or fifteen hundred
+            "wrong_type 'p': '1,500' is no number in line 2 (id 3); give a number in every row, with a decimal point and nothing between",
+        ),
+    ],
+)  # fmt: skip
+def test_decimal_commas_of_predictions_are_read_or_named(tmp_path: Path, text: str, message: str) -> None:
+    refusal = checked(tmp_path, text)
+    assert refusal.startswith(message) if message else refusal == ""
+
+
 def test_only_the_first_five_ids_are_named(tmp_path: Path) -> None:
     message = checked(tmp_path, HEADER + RIGHT, pl.Series(range(1, 101)))
     assert "97 ids are missing: 4, 5, 6, 7, 8 and 92 more" in message

@@ -69,12 +69,94 @@ def test_a_table_is_read_in_every_format(tmp_path: Path, ending: str, pack: Call
         b"id;name\n7;a\n8;b\n",
         b'"id","name"\n"7","a"\n8,"b"\n\n\n',
         b"id,name\n7,a\n8,b",
+        b"id\tname\n7\ta\n8\tb\n",
+        b"id,name\r7,a\r8,b\r",
+        b"id,name,\n7,a,\n8,b,\n",
+        b"id;name;;\n7;a;;\n8;b;;\n",
+        b"\n\nid,name\n7,a\n8,b\n",
+        b'\xef\xbb\xbf"id";"name"\r\n"7";"a"\r\n"8";"b"\r\n',
     ],
-    ids=["as spreadsheets write it", "semicolons", "quotes and blank lines at the end", "no last line end"],
-)
+    ids=[
+        "as spreadsheets write it", "semicolons", "quotes and blank lines at the end", "no last line end", "tabs",
+        "CR line ends", "commas at the ends of lines", "semicolons at the ends of lines", "blank lines at the start",
+        "byte order mark before quotes",
+    ],
+)  # fmt: skip
 def test_text_as_programs_write_it_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.csv").write_bytes(content)
     assert read_table(tmp_path / "x.csv").rows() == [(7, "a"), (8, "b")]
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "row"),
+    [
+        ('"id";"Preis, EUR";"y"\n7;1;2\n', ["id", "Preis, EUR", "y"], (7, 1, 2)),
+        ('"id";"Preis, EUR"\n7;1,5\n', ["id", "Preis, EUR"], (7, 1.5)),
+        ('id,"a; b; c"\n7,1\n', ["id", "a; b; c"], (7, 1)),
+        ("id,a;b;c\n7,1\n8,2\n", ["id", "a;b;c"], (7, 1)),
+        ('id,"price\nin EUR"\n7,1\n', ["id", "price in EUR"], (7, 1)),
+        ('id,"price\r\nin EUR"\r\n7,1\r\n', ["id", "price in EUR"], (7, 1)),
+        ('id,"the ""price"""\n7,1\n', ["id", 'the "price"'], (7, 1)),
+        ('id,"note"\r7,"a\nb"\r', ["id", "note"], (7, "a\nb")),
+        ("id\n7\n", ["id"], (7,)),
+    ],
+)
+def test_names_are_read_as_they_are_quoted(
+    tmp_path: Path, content: str, names: list[str], row: tuple[Any, ...]
+) -> None:
+    (tmp_path / "x.csv").write_bytes(content.encode())
+    table = read_table(tmp_path / "x.csv")
+    assert (table.columns, table.row(0)) == (names, row)
+
+
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        ("id;y\n1;1,5\n2;-,25\n3;\n4;2\n", [1.5, -0.25, None, 2.0]),
+        ("id\ty\n1\t1,5e3\n2\t 2\n", [1500.0, 2.0]),
+        ("id;y\n" + "1;2\n" * 11_000 + "1;1,5\n", [2.0] * 11_000 + [1.5]),
+        ("id;y\n1;1.5\n2;2\n", [1.5, 2.0]),
+        ("id;y\n1;1,5\n2;a, b\n", ["1,5", "a, b"]),
+        ("id;y\n1;1,234\n2;999\n", ["1,234", "999"]),
+        ("id;y\n1;1,234\n2;0,5\n", [1.234, 0.5]),
+        ('id,y\n1,"1,5"\n', ["1,5"]),
+    ],
+    ids=[
+        "semicolons", "tabs", "far below", "points", "texts", "perhaps thousands", "surely no thousands", "commas between cells",
+    ],
+)  # fmt: skip
+def test_decimal_commas_are_read_where_nothing_else_is_meant(tmp_path: Path, content: str, values: list[Any]) -> None:
+    (tmp_path / "x.csv").write_text(content)
+    assert read_table(tmp_path / "x.csv")["y"].to_list() == values
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b",y\n0,1\n",
+            "the header: column 1 has no name; name it, or leave it out (pandas writes its index unless index=False is given).",
+        ),
+        (
+            b"id,y\n1,2\n2,1,5\n",
+            "line 3: it has 3 cells, but the header has 2 names; quote texts that hold commas, and write numbers with a decimal point.",
+        ),
+        (b"id;y\n1;2;\n", "line 2: it has 3 cells, but the header has 2 names; quote texts that hold semicolons."),
+        (b"id,id\n1,2\n", "the header: 'id' is there twice; name each column once."),
+        ("id,ort\n1,Zürich\n".encode("latin-1"), "the table: it is no UTF-8 text; save it in the encoding UTF-8."),
+        ("id,y\n1,2\n".encode("utf-16"), "the table: it is no UTF-8 text; save it in the encoding UTF-8."),
+        (
+            b"id,y\n" + b"1,2\n" * 300_000 + b"1,\xff\n",
+            "the table: it is no UTF-8 text; save it in the encoding UTF-8.",
+        ),
+        (b'"id,y\n' + b"1,2\n" * 50_000, "the header: a quote in it does not end; end it."),
+    ],
+)
+def test_text_that_is_no_right_table_is_refused_with_its_reason(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "x.csv").write_bytes(content)
+    with pytest.raises(ScoringInputError) as refused:
+        read_table(tmp_path / "x.csv")
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(
