@@ -9,6 +9,9 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
+
+import structlog
 
 from workers import __version__
 from workers.agent.config import (
@@ -31,6 +34,8 @@ from workers.agent.host.gpus import GpuError
 from workers.agent.runs.logs import set_up_logging
 from workers.agent.site.client import SiteError
 from workers.errors import SandboxError
+
+log = structlog.get_logger(__name__)
 
 TRUE_WORDS = ("1", "true", "yes", "on")
 
@@ -171,22 +176,40 @@ def run_calibration(chosen: argparse.Namespace) -> int:
 COMMANDS = {"run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status 0: stopped in good order; 1: a limit does not hold, or it cannot start; 2: wrong options."""
-    chosen = parser().parse_args(argv)
+def status_of(chosen: argparse.Namespace) -> int:
+    """Execute a command: 0: stopped in good order; 1: a limit does not hold, or it cannot start; 2: wrong options."""
     try:
-        status = COMMANDS[chosen.command](chosen)
+        return COMMANDS[chosen.command](chosen)
     except ConfigError as error:
         print(f"podium-worker: {error}", file=sys.stderr)
         return 2
     except (SandboxError, SiteError, GpuError) as error:
         print(f"podium-worker: {error}", file=sys.stderr)
         return 1
-    if chosen.command == "run":
-        # Threads that wait for running containers would hold up the end; the next process adopts those.
+
+
+def _run_and_leave(chosen: argparse.Namespace) -> NoReturn:
+    """Execute `run` and end the process at once.
+
+    The interpreter would join threads that wait for containers of adopted runs. The next process adopts those.
+    """
+    status = 1
+    try:
+        status = status_of(chosen)
+    except Exception:
+        log.exception("worker_failed")
+    finally:
+        sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
-    return status
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit status, as `status_of` says it; `run` does not return."""
+    chosen = parser().parse_args(argv)
+    if chosen.command == "run":
+        _run_and_leave(chosen)
+    return status_of(chosen)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from workers.agent.config import (
     from_environment,
     read_token,
 )
-from workers.cli import config_from, main, parser
+from workers.cli import config_from, parser, status_of
 from workers.protocol.jobs import StagedFile, parse_job
 from workers.protocol.limits import Limits
 from workers.protocol.messages import MessageInvalid, read_message
@@ -110,9 +110,9 @@ def test_the_command_line_wins_over_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_wrong_settings_end_the_start_with_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--data-dir", str(tmp_path), "--site", "example.org"]) == 2
+    assert status_of(parser().parse_args(["run", "--data-dir", str(tmp_path), "--site", "example.org"])) == 2
     assert "--site (or PODIUM_WORKER_SITE)" in capsys.readouterr().err
-    assert main(["run", "--data-dir", str(tmp_path), "--site", "http://x"]) == 2
+    assert status_of(parser().parse_args(["run", "--data-dir", str(tmp_path), "--site", "http://x"])) == 2
     assert "is plain HTTP, over which anybody on the way reads the queue token" in capsys.readouterr().err
     away = [
         "run",
@@ -124,7 +124,7 @@ def test_wrong_settings_end_the_start_with_what_is_wrong(tmp_path: Path, capsys:
         "--token-file",
         str(tmp_path / "none"),
     ]
-    assert main(away) == 2
+    assert status_of(parser().parse_args(away)) == 2
     assert "cannot be read" in capsys.readouterr().err
 
 
