@@ -63,9 +63,9 @@ def run_move(
         RunEvent.objects.create(
             run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
         )
+        _submission_follow(run_id, now, is_ended=target in FINAL)
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run_id), now=now)
-        _submission_follow(run_id, now, is_ended=target in FINAL)
         return True
 
 

@@ -22,7 +22,7 @@ from django.db.models.functions import Coalesce
 
 from competitions.compute.models import Queue
 from competitions.compute.wakeups import wake
-from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, TeamTurn
+from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, RunEvent, TeamTurn
 from competitions.submissions.states import HELD, State
 from core.after_commit import after_commit
 
@@ -104,9 +104,8 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
     """
     lines = set(runs.filter(state=State.QUEUED).order_by().values_list("queue", "queue__name", "team", "priority"))
     for queue, _, team, priority in sorted(lines):
-        line = TeamTurn.objects.filter(queue=queue, team=team, priority=priority)
-        if not line.update(waiting_since=Coalesce(F("waiting_since"), now)):
-            turns = TeamTurn.objects.filter(queue=queue, team=team)
+        turns = _locked_turns(queue, team)
+        if not turns.filter(priority=priority).update(waiting_since=Coalesce(F("waiting_since"), now)):
             served = turns.aggregate(at=Coalesce(Max("served_at"), NEVER), before=Coalesce(Max("served_before"), NEVER))
             turn = TeamTurn(
                 queue_id=queue, team_id=team, priority=priority, served_at=served["at"], served_before=served["before"], waiting_since=now
@@ -118,21 +117,33 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
 
 def turn_taken(run: Run, *, now: datetime) -> None:
     """Remember that it was this team's turn. Call in the transaction that leased the run."""
-    line = TeamTurn.objects.filter(queue=run.queue, team=run.team_id)
-    of_priority = line.filter(priority=run.priority)
+    turns = TeamTurn.objects.filter(queue=run.queue, team=run.team_id)
+    of_priority = turns.filter(priority=run.priority)
     if run.fills_board:  # the board's turn, not the team's
         list(of_priority.select_for_update())
-    else:
-        line.update(served_before=F("served_at"), served_at=now)  # locks the rows as well; see `enter_queue`
+    else:  # locks the rows as well, in their order; see `enter_queue`
+        in_order = turns.order_by("priority").select_for_update()
+        turns.filter(pk__in=in_order.values("pk")).update(served_before=F("served_at"), served_at=now)
     waiting = Run.objects.filter(queue=run.queue, team=run.team_id, priority=run.priority, state=State.QUEUED)
     of_priority.exclude(Exists(waiting)).update(waiting_since=None)  # locked by now, so it sees what was queued before
 
 
 def turn_given_back(run: Run) -> None:
-    """Forget the turn of a run that never started. Else a team whose runs are claimed ahead, and given back because the one before took
-    long, would lose turn after turn."""
+    """Forget the turn that a run took which never started, unless its team had another one since.
+
+    Else a team whose runs are claimed ahead, and given back because the one before took long, would lose turn after turn.
+    """
     if not run.fills_board:
-        TeamTurn.objects.filter(queue=run.queue, team=run.team_id).update(served_at=F("served_before"))
+        taken = RunEvent.objects.filter(run=run, target=State.LEASED).order_by("-pk").values("at")[:1]
+        turns = _locked_turns(run.queue_id, run.team_id)
+        turns.filter(served_at=Subquery(taken)).update(served_at=F("served_before"))
+
+
+def _locked_turns(queue: int, team: int) -> QuerySet[TeamTurn]:
+    """A team's turns on a queue, locked in the order of their priority: who locks one, and then all, must wait for nobody who does."""
+    turns = TeamTurn.objects.filter(queue=queue, team=team)
+    list(turns.order_by("priority").select_for_update().values_list("pk"))
+    return turns
 
 
 def turns_repair(*, now: datetime) -> int:

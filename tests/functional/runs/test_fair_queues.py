@@ -14,7 +14,7 @@ from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.leases.expiry import expire_leases
-from competitions.runs.models import Run
+from competitions.runs.models import Run, TeamTurn
 from competitions.runs.queue import matching
 from competitions.runs.services import submission_rerun
 from competitions.runs.worker_api.jobs import job_for
@@ -73,6 +73,16 @@ def test_runs_that_are_claimed_ahead_and_given_back_cost_no_team_its_turn(site: 
         served[run.team_id] += 1
         answer(run, at := at + timedelta(minutes=10))
     assert served == {team.pk: 2 for team in everybody}
+
+
+def test_a_run_that_is_given_back_takes_no_later_turn_of_its_team_along(site: Scenario) -> None:
+    worker = site.worker()
+    site.submit(), site.submit()
+    ahead = claim(worker, site.now + timedelta(seconds=1))
+    assert ahead is not None
+    claim(worker, site.now + timedelta(seconds=2))
+    reports.run_release(**lease(ahead), note="", now=site.now + timedelta(seconds=6))
+    assert TeamTurn.objects.get().served_at == site.now + timedelta(seconds=2)
 
 
 def test_a_team_at_the_queues_cap_waits_and_others_do_not(site: Scenario) -> None:

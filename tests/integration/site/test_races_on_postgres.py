@@ -34,6 +34,7 @@ from competitions.resources.storage import open_stored, store_bytes
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunEvent
+from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_create
@@ -151,6 +152,25 @@ def test_no_run_is_handed_out_twice(site: Scenario) -> None:
             pass
     assert sum(outcomes.values()) == 12
     assert RunEvent.objects.filter(target=State.LEASED).count() == 8
+
+
+def test_runs_of_two_priorities_are_claimed_and_given_back_at_once(site: Scenario) -> None:
+    site.phase.max_submissions_per_day = None
+    site.phase.save()
+    for _ in range(8):
+        site.submit()
+    urgent = Run.objects.filter(pk__in=list(Run.objects.values_list("pk", flat=True)[:4]))
+    urgent.update(priority=5)
+    with transaction.atomic():
+        enter_queue(urgent, now=site.now)
+    workers = [site.worker() for _ in range(6)]
+
+    def claim_and_give_back(number: int) -> None:
+        for _ in range(15):
+            if run := dispatch.run_claim(worker=workers[number], free_gpus=0, now=timezone.now()):
+                reports.run_release(**lease(run), note="", now=timezone.now())
+
+    assert at_once(len(workers), claim_and_give_back) == Counter({"accepted": len(workers)})
 
 
 def test_an_answer_sent_by_five_threads_counts_once(site: Scenario) -> None:
