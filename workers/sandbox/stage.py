@@ -117,6 +117,7 @@ class StageRun:
     started_monotonic: float | None = None
     adopted: bool = False
     killed_before: str | None = None
+    watched_before_s: float | None = None  # how long it ran, where a predecessor saw its end
     usage: UsageSeries = field(init=False)
     _watch: Watch | None = None
     _cancelled: str | None = None
@@ -167,8 +168,8 @@ class StageRun:
                 raise SandboxError("output_full", error.detail) from error
             raise
 
-    def adopt(self, *, started_monotonic: float | None, killed_by: str | None) -> None:
-        """Take over what a predecessor made, instead of `prepare`.
+    def adopt(self, *, started_monotonic: float | None, killed_by: str | None, watched_s: float | None = None) -> None:
+        """Take over what a predecessor made, instead of `prepare`; `watched_s` is how long it ran, if that one saw it end.
 
         Raises
         ------
@@ -182,6 +183,7 @@ class StageRun:
             raise SandboxError("output_missing", f"the output of {self.spec.name} is gone")
         self.container = state.id
         self.killed_before = killed_by
+        self.watched_before_s = watched_s
         self.adopted = True
         if state.started_at is not None:
             # When the predecessor died before it could write the moment down, the engine's stamp has to do.
@@ -193,8 +195,11 @@ class StageRun:
         *,
         on_start: Callable[[float], None] = lambda moment: None,
         on_kill: Callable[[str], None] = lambda reason: None,
+        on_end: Callable[[float], None] = lambda elapsed_s: None,
     ) -> Evidence:
         """Start the container (unless a predecessor did), wait for its end, and say what happened.
+
+        `on_end` is told how many seconds the container ran, by a clock that nobody sets; not where it ended unwatched.
 
         Raises
         ------
@@ -209,29 +214,30 @@ class StageRun:
         sampler = UsageSampler(self.usage, self._reading, started=self.started_monotonic)
         sampler.start()
         try:
-            return self._see_through(on_kill)
+            return self._see_through(on_kill, on_end)
         finally:
             sampler.stop()
             self.gpu_meter.stop()
 
-    def _see_through(self, on_kill: Callable[[str], None]) -> Evidence:
+    def _see_through(self, on_kill: Callable[[str], None], on_end: Callable[[float], None]) -> Evidence:
         started = self.started_monotonic if self.started_monotonic is not None else time.monotonic()
         limit_bytes = self.spec.limits.log_bytes
         self.log = StageLog(self.engine, self.container, limit_bytes=limit_bytes, sent_bytes=self.log_sent_bytes)
         self.log.start()
         if self.adopted and (state := self.engine.observe(self.container)).ended:
-            return self._evidence(state, self.killed_before, None)  # it ended while nobody watched
+            return self._evidence(state, self.killed_before, self.watched_before_s)
         watch = self._start_watch(started, on_kill)
         try:
             lost_engine = self._wait(watch)
         finally:
             watch.ended()
-        elapsed = None if self.adopted else time.monotonic() - started
+        elapsed = time.monotonic() - started
         state = self.engine.observe(self.container)
         if not state.ended and watch.kill_has_failed():
             raise self._not_killable(str(watch.killed_by))
         if lost_engine and not (state.ended and state.exit_code == 0):
             raise SandboxError("engine_lost", "the container engine went away while the container ran")
+        on_end(elapsed)
         return self._evidence(state, watch.killed_by or self.killed_before, elapsed)
 
     def _start_watch(self, started: float, on_kill: Callable[[str], None]) -> Watch:
@@ -289,10 +295,11 @@ class StageRun:
         if state.started_at is None or state.finished_at is None:
             raise SandboxError("engine_error", f"the container {self.spec.name} is {state.status} without having run")
         wall = _wall_s((state.finished_at - state.started_at).total_seconds(), elapsed_s)
-        over = wall >= self.spec.limits.wall_s
-        if killed_by is None and over and (state.exit_code != 0 or self.adopted):
-            killed_by = "time_limit"  # while no worker watched, or by a predecessor that died before it could say so
-        if killed_by == "time_limit" and state.exit_code == 0 and not over:
+        over_s = wall - self.spec.limits.wall_s
+        ran_on_unwatched = elapsed_s is None and over_s >= CLOCK_DISAGREES_S
+        if killed_by is None and over_s >= 0 and (state.exit_code != 0 or ran_on_unwatched):
+            killed_by = "time_limit"  # an exit code may be that of a kill which a predecessor had no time to write down
+        if killed_by == "time_limit" and state.exit_code == 0 and over_s < 0:
             killed_by = None  # it ended by itself just before the kill
         self._refuse_foreign_kill(state, killed_by)
         output = self.volume.usage()

@@ -109,7 +109,11 @@ class RunExecution:
             self._stage(_without_pulls(self.job), self.folder.images)
             for name, stage in self.staged.stages.items():
                 facts = self.folder.stage_facts(name)
-                stage.adopt(started_monotonic=facts.get("started"), killed_by=facts.get("killed_by"))
+                stage.adopt(
+                    started_monotonic=facts.get("started"),
+                    killed_by=facts.get("killed_by"),
+                    watched_s=facts.get("watched_s"),
+                )
         except SandboxError as error:
             self.verdict = CANCELLED if self._cancelled else infrastructure(error)
         except Unrunnable as error:
@@ -265,6 +269,7 @@ class RunExecution:
                     stage.execute,
                     on_start=lambda moment: self.folder.stage_started(stage.name, moment),
                     on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
+                    on_end=lambda elapsed_s: self.folder.stage_ended(stage.name, elapsed_s),
                 ),
             )
         except Exception:

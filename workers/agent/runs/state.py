@@ -98,8 +98,14 @@ class RunFolder:
         self._stage(stage)["killed_by"] = reason
         self._write_state()
 
+    def stage_ended(self, stage: str, watched_s: float) -> None:
+        """Remember how long a container ran that was watched to its end."""
+        self._stage(stage)["watched_s"] = watched_s
+        with contextlib.suppress(OSError):  # a successor that does not know it goes by the engine's times
+            self._write_state()
+
     def stage_facts(self, stage: str) -> dict[str, Any]:
-        """`started` and `killed_by` of a stage, as far as known."""
+        """`started`, `killed_by` and `watched_s` of a stage, as far as known."""
         return dict(self._state["stages"].get(stage, {}))
 
     def log_sent(self, stream: str, seq: int, sent_bytes: int) -> None:

@@ -6,15 +6,18 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.unit.workers.restarts import PATIENCE_S, WALL_S, Restarts, within
+from workers.agent.runs.state import RunFolder
 from workers.agent.service import Service
 from workers.engines.images import ImageFacts
 from workers.protocol.jobs import PullPolicy
 from workers.sandbox.output_volume import remove_tree
+from workers.sandbox.stage import CLOCK_DISAGREES_S
 
 
 @pytest.fixture
@@ -174,7 +177,9 @@ def test_a_worker_that_stops_while_it_adopts_leaves_the_run_to_the_next_process(
     assert restarts.site.results["r1"].outcome == "finished"
 
 
-@pytest.mark.parametrize(("ran_s", "reason"), [(WALL_S - 5, None), (WALL_S + 5, "time_limit")])
+@pytest.mark.parametrize(
+    ("ran_s", "reason"), [(WALL_S - 5, None), (WALL_S + CLOCK_DISAGREES_S / 2, None), (WALL_S + 5, "time_limit")]
+)
 def test_a_program_that_ended_while_no_worker_watched_is_held_to_its_limit_by_the_engines_times(
     restarts: Restarts, ran_s: float, reason: str | None
 ) -> None:
@@ -183,6 +188,30 @@ def test_a_program_that_ended_while_no_worker_watched_is_held_to_its_limit_by_th
     begin(restarts.service())
     within(lambda: restarts.site.results, "it is answered for")
     assert restarts.site.results["r1"].reason == reason
+
+
+def test_a_step_of_the_clock_charges_no_program_that_workers_watched_to_its_end(restarts: Restarts) -> None:
+    run = restarts.leave(restarts.job("r1")).started("ingestion")
+    first = restarts.service()
+    begin(first)
+    within(lambda: not first._held.any_adopting, "it is adopted")
+    restarts.engine.set_started(run.container("ingestion"), datetime.now(UTC) - timedelta(seconds=10 * WALL_S))
+    run.ended("ingestion")
+    within(lambda: restarts.engine.observe(run.container("scoring")).started_at, "no limit of time was reached")
+    left, _ = RunFolder.load(restarts.folder / "runs", run.execution.folder.lease)
+    run.ended("scoring")
+    within(lambda: restarts.site.results, "it is answered for")
+    assert restarts.site.results["r1"].outcome == "finished"
+    assert left.stage_facts("ingestion")["watched_s"] < PATIENCE_S
+
+
+def test_a_step_of_the_clock_charges_no_program_that_a_predecessor_watched_to_its_end(restarts: Restarts) -> None:
+    run = restarts.leave(restarts.job("r1")).started("ingestion", ago_s=10 * WALL_S).ended("ingestion")
+    run.execution.folder.stage_ended("ingestion", WALL_S / 2)
+    run.started("scoring").ended("scoring")
+    begin(restarts.service())
+    within(lambda: restarts.site.results, "it is answered for")
+    assert restarts.site.results["r1"].outcome == "finished"
 
 
 def test_a_limit_of_time_holds_while_a_restarted_worker_waits_for_the_site(
