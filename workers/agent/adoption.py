@@ -26,7 +26,8 @@ class RunStatus(IntEnum):
     RUNNING = 0  # one of its containers runs: it needs the turn at once
     BETWEEN_STAGES = 1  # none runs, and one was not started: it needs the turn before it may start that
     ENDED = 2  # outputs and result are left, for which it needs no turn
-    UNSTARTED = 3  # it was claimed ahead
+    DECIDED = 3  # the result is left to be sent, which needs none of its files
+    UNSTARTED = 4  # it was claimed ahead: it is handed back, and needs none either
 
 
 class Adoption:
@@ -66,7 +67,7 @@ class Adoption:
         """How far its folder and its containers say that it is; one whose containers are gone must be answered for, too."""
         folder, engine = handling.folder, self._worker.engine
         if folder.phase != "executing":
-            return RunStatus.UNSTARTED if folder.phase == "preparing" else RunStatus.ENDED
+            return RunStatus.UNSTARTED if folder.phase == "preparing" else RunStatus.DECIDED
         try:
             containers = engine.list({LABEL_WORKER: self._worker.key, "podium.lease": folder.lease})
             states = [engine.observe(container) for container in containers]
@@ -84,6 +85,8 @@ class Adoption:
     def _next_step(self, handling: RunHandling, status: RunStatus) -> Callable[[], None]:
         if status == RunStatus.UNSTARTED:
             return handling.release
+        if status == RunStatus.DECIDED:
+            return handling.deliver_decided
         if status == RunStatus.ENDED:
             return partial(handling.adopt, needs_turn=False)
         handling.has_turn = self._take_turn(handling)
@@ -101,8 +104,9 @@ class Adoption:
         return False
 
     def _thread(self, handling: RunHandling, status: RunStatus) -> threading.Thread:
+        self._held.adopting(handling.folder.lease, status < RunStatus.DECIDED)
         next_step = self._next_step(handling, status)
-        has_time = status in (RunStatus.ENDED, RunStatus.UNSTARTED)
+        has_time = status >= RunStatus.ENDED
         name = f"adopt-{handling.folder.lease[:8]}"
         return threading.Thread(target=partial(self._take_over, handling, next_step, has_time), name=name, daemon=True)
 

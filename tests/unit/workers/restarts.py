@@ -44,6 +44,7 @@ class FakeEngine:
         self.pulls: list[str] = []
         self.pull: Callable[[], None] = lambda: None
         self.kill_works = True
+        self.waited_for: set[str] = set()
         self._containers: dict[str, ContainerState] = {}
         self._changed = threading.Condition()
 
@@ -90,6 +91,7 @@ class FakeEngine:
             self._changed.notify_all()
 
     def wait(self, container: str, stop: Callable[[], bool] = never) -> None:
+        self.waited_for.add(container)
         with self._changed:
             while not self.observe(container).ended and not stop():
                 self._changed.wait(0.01)
@@ -143,6 +145,7 @@ class FakeSite:
     stopped_downloads: int = 0
     on_download: Callable[[], None] = lambda: None
     on_heartbeat: Callable[[], object] = lambda: None
+    on_complete: Callable[[], object] = lambda: None
 
     def _answer(self) -> None:
         if self.away:
@@ -177,6 +180,7 @@ class FakeSite:
 
     def complete(self, run_id: str, token: str, message: Complete, **_: Any) -> None:
         self._answer()
+        self.on_complete()
         self.results[run_id] = message
 
 

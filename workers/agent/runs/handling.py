@@ -99,7 +99,6 @@ class RunHandling:
         self._adopted = folder is not None
         self.folder = folder or RunFolder(self._worker.runs, lease_key(job.lease_id))
         held.add(self.folder.lease)
-        held.adopting(self.folder.lease, self._adopted)
         self.execution = RunExecution(self._worker, job, self.folder)
         self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)
         self.heartbeat.start()
@@ -130,11 +129,6 @@ class RunHandling:
     def adopt(self, *, needs_turn: bool = True) -> None:
         """Go on with what a predecessor left; `has_turn` says whether its turn is taken already."""
         log.info("run_adopted", stage=self.folder.phase, **about(self.job))
-        if self.folder.phase == "executed":
-            self._held.finishing(self.folder.lease)
-            self._guarded(lambda: self._deliver(*self.folder.load_result()))
-            self.abandon()
-            return
         self._guarded(self.execution.adopt)
         if self.execution.verdict is not None and self.execution.verdict.code == STOPPED:
             return  # this worker stops: the next process adopts it
@@ -148,6 +142,13 @@ class RunHandling:
         else:
             self._guarded(self.execution.execute)
             self.finish()
+
+    def deliver_decided(self) -> None:
+        """Send the result that a predecessor had decided, with its outputs."""
+        log.info("run_adopted", stage=self.folder.phase, **about(self.job))
+        self._held.finishing(self.folder.lease)
+        self._guarded(lambda: self._deliver(*self.folder.load_result()))
+        self.abandon()
 
     def _guarded(self, act: Callable[[], None]) -> None:
         """A fault of ours must end in a result: a heartbeat that goes on alone would hold the run for ever."""

@@ -57,6 +57,21 @@ def test_the_files_of_a_run_that_is_not_adopted_yet_stay_in_a_cache_over_its_cap
     assert restarts.site.results["r1"].scores == {"mae": 0.5}
 
 
+def test_a_result_that_is_left_to_be_sent_keeps_no_file_in_the_cache(restarts: Restarts, tmp_path: Path) -> None:
+    restarts.cache_bytes = 1
+    run = restarts.leave(restarts.job("r1"))
+    run.execution.folder.save_result(run.execution.result({}), {})
+    run.execution.folder.set_phase("executed")
+    may_answer = threading.Event()
+    restarts.site.on_complete = may_answer.wait
+    service = restarts.service()
+    begin(service)
+    service._sweep()
+    assert not list(tmp_path.rglob("cache/open/*/tree/main.py"))
+    may_answer.set()
+    within(lambda: not service._held.snapshot(), "the run is over")
+
+
 def test_a_run_that_was_packing_its_output_and_the_next_one_of_its_slot_both_go_on(restarts: Restarts) -> None:
     packing = restarts.leave(restarts.job("r1")).started("ingestion").ended("ingestion")
     packing.started("scoring").ended("scoring")
@@ -192,9 +207,8 @@ def test_a_program_that_ended_while_no_worker_watched_is_held_to_its_limit_by_th
 
 def test_a_step_of_the_clock_charges_no_program_that_workers_watched_to_its_end(restarts: Restarts) -> None:
     run = restarts.leave(restarts.job("r1")).started("ingestion")
-    first = restarts.service()
-    begin(first)
-    within(lambda: not first._held.any_adopting, "it is adopted")
+    begin(restarts.service())
+    within(lambda: run.container("ingestion") in restarts.engine.waited_for, "it is watched")
     restarts.engine.set_started(run.container("ingestion"), datetime.now(UTC) - timedelta(seconds=10 * WALL_S))
     run.ended("ingestion")
     within(lambda: restarts.engine.observe(run.container("scoring")).started_at, "no limit of time was reached")
