@@ -7,8 +7,16 @@ from typing import Final
 
 from workers.errors import SandboxError
 
-# The kernel's word ends what an engine says, and containerd adds the kind of error. Names that an image chooses stand before it.
-FULL_OR_BROKEN: Final = re.compile(r"(?:\A|: )(?:no space left on device|input/output error)(?:: unknown)?\s*\Z")
+# The kernel's word ends what an engine says. containerd adds the kind of error, and containers/storage, which unpacks a layer
+# in a process of its own, how that ended. Names that an image chooses stand before it.
+FULL_OR_BROKEN: Final = re.compile(
+    r"(?:\A|: )(?:no space left on device|input/output error)(?:: unknown|\): exit status \d+)?\s*\Z"
+)
+# Podman tries to load an image in each of these formats, and says in a line each why that failed. No name may stand before.
+FORMATS: Final = re.compile(
+    r'[^/"\n]*payload does not match any of the supported image formats[^\n]*:\n( \* .*)', re.DOTALL
+)
+FORMAT: Final = re.compile(r" \* (oci|oci-archive|docker-archive|dir): [^\n]*")
 READ_ONLY: Final = re.compile(r"(?:\A|: )read-only file system(?:: unknown)?\s*\Z")
 # Names that an image chooses come as a path or in quotation marks, so neither may stand before. The errors that are left out
 # come from what the image demands of the GPU, or already has in the place of a file of the driver.
@@ -21,10 +29,18 @@ GPU_RUNTIME: Final = re.compile(
 def is_of_host(words: str) -> bool:
     """Whether an engine's words tell of its host: a full or broken disk, or a GPU runtime that does not work."""
     words = words.lower()
-    if FULL_OR_BROKEN.search(words) or GPU_RUNTIME.search(words):
+    if any(FULL_OR_BROKEN.search(line) for line in _reasons(words)) or GPU_RUNTIME.search(words):
         return True
     # What the OCI runtime cannot write lies inside the container: there a link of the image leads into a read-only mount.
     return "oci runtime" not in words and READ_ONLY.search(words) is not None
+
+
+def _reasons(words: str) -> list[str]:
+    """What an engine says, or what it says of each format. A name with line breaks can add no format: each may come once."""
+    formats = FORMATS.fullmatch(words)
+    lines = formats[1].rstrip().split("\n") if formats else []
+    names = [name[1] for line in lines if (name := FORMAT.fullmatch(line))]
+    return lines if lines and len(lines) == len(names) == len(set(names)) else [words]
 
 
 def is_of_image(error: SandboxError) -> bool:

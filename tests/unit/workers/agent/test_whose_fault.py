@@ -19,9 +19,17 @@ from workers.errors import SandboxError
 RUNC = "starting the container: failed to create task for container: OCI runtime create failed: runc create failed: "
 HOOK = RUNC + "unable to start container process: error running prestart hook #0: exit status 1, stdout: , stderr: "
 DISK_FULL = "write /var/lib/docker/tmp/layer: no space left on device"
+NO_FORMAT = "failed to load image: payload does not match any of the supported image formats:\n"
+NO_OCI = " * oci: open /var/tmp/load.tar/index.json: not a directory\n"
+NO_FOLDER = " * dir: open /var/tmp/load.tar/manifest.json: not a directory\n"
+ARCHIVE = " * docker-archive: "
+LAYER = 'writing blob: adding layer with blob "sha256:0": processing tar file'
 OF_THE_HOST = {
     "full disk": f"creating the container x: {DISK_FULL}",
     "full disk, in containerd's words": "starting the container: failed to mkdir /run/containerd/x: no space left on device: unknown",
+    "full disk, in Podman's words": f"{LAYER}(write /x: no space left on device): exit status 1",
+    "full disk for an archive": f"{NO_FORMAT}{NO_OCI}{ARCHIVE}{LAYER}(write /x: no space left on device): exit status 1\n{NO_FOLDER}",
+    "full disk for a copy": f"{NO_FORMAT}{NO_OCI} * oci-archive: write /var/tmp/x: no space left on device\n{NO_FOLDER}",
     "broken disk": "creating the container x: open /var/lib/docker/overlay2/l: input/output error",
     "read-only disk": "creating the container x: mkdir /var/lib/docker/overlay2/x: read-only file system",
     "no driver": 'starting the container: could not select device driver "nvidia" with capabilities: [[gpu compute]]',
@@ -36,6 +44,13 @@ OF_THE_IMAGE = {
     "driver's file in the image": f"{HOOK}nvidia-container-cli: mount error: file creation failed: /libcuda.so: file exists: unknown",
     "program called as a full disk": f'{RUNC}exec: "x: no space left on device": executable file not found in $PATH: unknown',
     "program called as a GPU fault": f'{RUNC}exec: "nvidia-container-cli: device error": executable file not found in $PATH: unknown',
+    "file called as Podman's full disk": f"{LAYER}(open /x: no space left on device): exit status 1: file exists): exit status 1",
+    "file called as a line": f"{LAYER}(open /x\nwrite: no space left on device\ny: file exists): exit status 1",
+    "file called as the line of a format": f"{NO_FORMAT}{NO_OCI}{ARCHIVE}{LAYER}(open /x\n * dir: no space left on device\n"
+    f" * oci: y: file exists): exit status 1\n{NO_FOLDER}",
+    "file called as an unknown format": f"{NO_FORMAT}{ARCHIVE}{LAYER}(open /x\n * sif: no space left on device\n"
+    f"y: file exists): exit status 1\n{NO_FOLDER}",
+    "file called as all formats": f"{LAYER}(open /{NO_FORMAT} * dir: no space left on device\n * oci: y: file exists): exit status 1",
     "folder called as a GPU fault": f"{RUNC}mkdir /merged/a: nvidia-container-cli: device error: not a directory: unknown",
 }
 
