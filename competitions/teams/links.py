@@ -66,7 +66,7 @@ def link_revoke(*, link: InvitationLink, by: User, now: datetime) -> None:
 def link_accept(*, link: InvitationLink, by: User, now: datetime) -> Team:
     """Join the team by its link, by the rules of an invitation.
 
-    Raises `LinkOver`, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is not registered.
+    Raises `LinkOver`, `TeamDisqualified`, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is not registered.
     """
 
     def admit(team: Team) -> None:

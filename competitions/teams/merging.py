@@ -55,8 +55,8 @@ def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> Me
 
 @transaction.atomic
 def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
-    """Merge, as the other team's captain. Raises `ProposalOver`, `NotCaptain`, `MergesClosed`, `TeamFull`, or what a receiver
-    of `teams_merged` refuses, for instance more submissions than one team may make; then nothing is changed.
+    """Merge, as the other team's captain. Raises `ProposalOver`, `NotCaptain`, `MergesClosed`, `TeamDisqualified`, `TeamFull`, or
+    what a receiver of `teams_merged` refuses, for instance more submissions than one team may make; then nothing is changed.
     """
     team, absorbed = _locked_pair(proposal.team, proposal.other)
     require_captain(absorbed, by)

@@ -290,7 +290,7 @@ def _retire_expired(team: Team, now: datetime) -> None:
 def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Team:
     """Join the team, and leave the personal one behind.
 
-    Raises `InvitationOver`, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is not registered.
+    Raises `InvitationOver`, `TeamDisqualified`, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is not registered.
     """
 
     def admit(team: Team) -> None:
@@ -371,10 +371,13 @@ def captain_hand_over(*, team: Team, by: User, to: User) -> None:
 
 @transaction.atomic
 def team_leave(*, team: Team, by: User) -> None:
-    """Leave; a team that nothing is on record of goes with its last member. Raises `TeamDisqualified`, `CaptainMustHandOver` or
-    `TeamStays`.
+    """Leave; a team that nothing is on record of goes with its last member.
+
+    Raises `NoTeam` (also where the team has just merged), `TeamDisqualified`, `CaptainMustHandOver` or `TeamStays`.
     """
     team = locked_team(team)
+    if not team.memberships.filter(user=by).exists():
+        raise refusals.NoTeam(team.competition)
     require_in_contest(team)
     others = team.memberships.exclude(user=by).exists()
     if others and team.captain_id == by.pk:

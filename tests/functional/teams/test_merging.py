@@ -20,7 +20,7 @@ from competitions.submissions.services import team_disqualify
 from competitions.teams import refusals
 from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw, merges_are_open
 from competitions.teams.models import MergeProposal, Team
-from competitions.teams.services import invitation_accept, invite, team_create, team_of
+from competitions.teams.services import invitation_accept, invite, team_create, team_leave, team_of
 from competitions.winners.models import Lane, Place
 from core.refusals import Refusal
 from tests.permissions import client_of
@@ -214,6 +214,13 @@ def test_two_people_who_took_part_alone_are_a_team_like_others(site: Scenario) -
     assert not Team.objects.get(pk=team.pk).is_personal
     with pytest.raises(refusals.AlreadyInTeam):
         team_create(user=other.captain, competition=site.competition, name="Mine alone", now=site.now)
+
+
+def test_a_leave_that_waited_for_the_merge_leaves_the_absorbed_team_on_record(site: Scenario, other: Team) -> None:
+    merged(site, other)
+    with pytest.raises(refusals.NoTeam):
+        team_leave(team=other, by=other.captain)
+    assert Team.objects.filter(pk=other.pk).exists()
 
 
 def test_what_waited_for_the_absorbed_team_is_over(site: Scenario, other: Team) -> None:
