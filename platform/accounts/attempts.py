@@ -12,7 +12,6 @@ from typing import Final
 
 from django.core.cache import cache
 
-from accounts.lookup import named_by
 from accounts.models import User
 from core.refusals import Refusal
 
@@ -103,7 +102,8 @@ def attempt_begin(*, login: str, address: str) -> Attempt:
 
 def _account(login: str) -> str:
     """One word for an account however it is named; names that nobody has are counted alike, so that the limit does not tell."""
-    owner = User.objects.filter(named_by(login)).order_by("pk")
+    name = "email" if "@" in login else "username"  # also an address that is not confirmed yet
+    owner = User.objects.filter(**{f"{name}__iexact": login}).order_by("pk")
     known = owner.values_list("pk", flat=True).first()
     return f"#{known}" if known is not None else login.lower()
 

@@ -67,13 +67,22 @@ def mail_deliver(pk: int) -> None:
     if claim(waiting_mails(), pk, now=now, lease_s=settings.BACKGROUND_LEASE_S + settings.EMAIL_TIMEOUT) is None:
         return
     mail = OutgoingMail.objects.get(pk=pk)
+    message = _message(mail.document)
     try:
-        get_connection(settings.EMAIL_DELIVERY_BACKEND).send_messages([_message(mail.document)])
-    except (SMTPException, OSError) as error:
-        _put_off(mail, error)
-        return
+        message.message()
     except ValueError as error:  # an address that cannot be written, which waiting does not mend
         log.error("mail_not_formed", subject=mail.document["subject"], error=str(error))
+        mail.delete()
+        return
+    try:
+        get_connection(settings.EMAIL_DELIVERY_BACKEND).send_messages([message])
+    except (
+        SMTPException,
+        OSError,
+        ValueError,
+    ) as error:  # the last is of wrong settings, such as a password in other letters
+        _put_off(mail, error)
+        return
     mail.delete()
 
 

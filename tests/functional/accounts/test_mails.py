@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from django.core import mail
 from django.core.mail import EmailMultiAlternatives
+from django.core.mail.backends.base import BaseEmailBackend
 from django.test import Client
 from django.urls import reverse
 
@@ -98,6 +99,21 @@ def test_a_mail_whose_address_cannot_be_written_goes() -> None:
     run_background()
     assert mail.outbox == []
     assert not OutgoingMail.objects.exists()
+
+
+def test_a_mail_waits_while_the_password_of_the_mail_server_is_wrong(settings: Any) -> None:
+    settings.EMAIL_DELIVERY_BACKEND = f"{__name__}.WrongPassword"
+    EmailMultiAlternatives("News", "Text", to=["a@example.org"]).send()
+    mail_deliver(OutgoingMail.objects.get().pk)
+    assert OutgoingMail.objects.count() == 1
+
+
+class WrongPassword(BaseEmailBackend):
+    """As smtplib where the password has letters that are not ASCII."""
+
+    def send_messages(self, email_messages: Any) -> int:
+        "pässword".encode("ascii")
+        return 1
 
 
 def test_links_in_mails_lead_to_the_sites_own_address(settings: Any) -> None:
