@@ -287,9 +287,14 @@ def ranked_rows(ordered: QuerySet[Entry]) -> Iterator[Row]:
 
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:
-    """The board's best score as it improved. Empty where teams choose what stands: the best may be one that was not chosen."""
-    if board.rule in PICKED:
-        return Milestone.objects.none()
+    """The board's best score as it improved, for everybody. Empty where teams choose what stands: the best may be one that was not
+    chosen.
+    """
+    return Milestone.objects.none() if board.rule in PICKED else best_of_all_over_time(board)
+
+
+def best_of_all_over_time(board: Leaderboard) -> QuerySet[Milestone]:
+    """The same of all scores, chosen or not: for organizers."""
     return board.milestones.select_related("score", "score__team").order_by("received_at", "pk")
 
 

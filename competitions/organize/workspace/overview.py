@@ -14,7 +14,7 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board
 from competitions.leaderboards.ranking.values import deciding_column
-from competitions.leaderboards.reading.board import baselines_of, best_over_time
+from competitions.leaderboards.reading.board import baselines_of, best_of_all_over_time
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.queue import queue_state
@@ -223,7 +223,7 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
         return None
     best = [
         (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
-        for milestone in best_over_time(board)
+        for milestone in best_of_all_over_time(board)
     ]
     return score_chart(best, [], column, until=reader.now, levels=levels_of(baselines_of(board), column))
 
