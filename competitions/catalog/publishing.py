@@ -16,10 +16,13 @@ competition_publishing = Signal()
 
 
 class NotReady(Conflict):
+    """`extra["warnings"]` has a sentence for each reason."""
+
     code = "not_ready"
 
-    def __init__(self, first: str) -> None:
-        super().__init__(f"It cannot be published yet: {first}")
+    def __init__(self, *warnings: str) -> None:
+        reasons = f" {warnings[0]}" if len(warnings) == 1 else "".join(f"\n- {warning}" for warning in warnings)
+        super().__init__(f"It cannot be published yet:{reasons}", warnings=list(warnings))
 
 
 @transaction.atomic

@@ -159,7 +159,9 @@ def pull(folder: FolderArgument = Path(), slug: SlugOption = "", yes: Yes = Fals
 def publish(
     folder: FolderArgument = Path(),
     slug: SlugOption = "",
-    anyway: Annotated[bool, typer.Option(help="Although something cannot work yet.")] = False,
+    anyway: Annotated[
+        bool, typer.Option(help="Although something cannot work yet; rules and a phase there must be.")
+    ] = False,
     profile: Profile = "",
 ) -> None:
     """Show the competition to everybody."""
