@@ -139,12 +139,14 @@ def preferences_set(*, user: User, competition: Competition | None, chosen: Mapp
             rows.filter(user=user, competition=competition, kind=kind).delete()
         else:
             rows.update_or_create(user=user, competition=competition, kind=kind, defaults={"delivery": delivery})
-        if delivery == Delivery.NONE:
+    holding = DEFAULTS | preferences_of(user, None) | (preferences_of(user, competition) if competition else {})
+    for kind in chosen:
+        if holding[kind] == Delivery.NONE:
             _mail_no_more(user, competition, kind)
 
 
 def _mail_no_more(user: User, competition: Competition | None, kind: Kind) -> None:
-    """Nor what waits to be mailed; what was chosen for one competition stands above what is chosen for all."""
+    """Mail nothing of this kind that still waits. What was chosen for one competition stands above what is chosen for all."""
     waiting = Notification.objects.filter(user=user, kind=kind, mailed_at=None)
     if competition is not None:
         waiting = waiting.filter(competition=competition)

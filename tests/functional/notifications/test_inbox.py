@@ -132,6 +132,15 @@ def test_what_waits_to_be_mailed_is_mailed_no_more_either(site: Scenario) -> Non
         assert digests_mail(now=later) == 0
 
 
+def test_a_choice_that_is_taken_back_leaves_what_holds_for_all(site: Scenario) -> None:
+    user = site.member()
+    preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.NONE})
+    preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: Delivery.DIGEST})
+    tell(site, user)
+    preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: None})
+    assert digests_mail(now=site.now + timedelta(days=2)) == 0
+
+
 def test_a_choice_for_one_competition_stands_above_one_for_all(site: Scenario) -> None:
     user = site.member()
     preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: Delivery.DIGEST})
