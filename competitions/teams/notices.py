@@ -44,4 +44,4 @@ def announcement_forget(sender: type[Announcement], announcement: Announcement, 
 def _event(announcement: Announcement) -> str:
     """Another one each time that it is published: a webhook is told of an event once."""
     told_at = announcement.announced_at
-    return f"announcement-{announcement.pk}-{told_at.timestamp() if told_at else 0:.0f}"
+    return f"announcement-{announcement.pk}-{told_at.isoformat() if told_at else 'untold'}"

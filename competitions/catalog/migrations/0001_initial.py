@@ -1254,7 +1254,7 @@ class Migration(migrations.Migration):
                     models.DateTimeField(
                         blank=True,
                         editable=False,
-                        help_text="When `announcement_published` was sent, which is once.",
+                        help_text="When its readers were told; empty while it is withdrawn.",
                         null=True,
                     ),
                 ),

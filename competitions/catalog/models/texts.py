@@ -143,7 +143,7 @@ class Announcement(models.Model):
     published_at = models.DateTimeField(help_text="From this instant on it is shown.")
     withdrawn_at = models.DateTimeField(null=True, blank=True, editable=False)
     announced_at = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="When `announcement_published` was sent, which is once."
+        null=True, blank=True, editable=False, help_text="When its readers were told; empty while it is withdrawn."
     )
 
     objects = AnnouncementQuerySet.as_manager()

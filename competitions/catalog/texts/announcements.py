@@ -7,7 +7,7 @@ from django.dispatch import Signal
 
 from competitions.catalog.models import Announcement
 
-# Sent with `announcement`, once, inside the transaction that records it: readers see it from now on.
+# Sent with `announcement`, each time that it is published, inside the transaction that records it: readers see it from now on.
 announcement_published = Signal()
 
 # Sent with `announcement`, as it was told of, inside the transaction that takes it back.
