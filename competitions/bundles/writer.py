@@ -289,7 +289,7 @@ def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]
 def _file_name(resource: Resource) -> str:
     """The name that it is downloaded by; programs and data of tasks are zips, which Codabench tells by the suffix."""
     name = plain_file_name(resource.file_name)
-    return name if resource.kind in PHASE_FILES or Path(name).suffix else f"{name}.zip"
+    return name if Path(name).suffix else f"{name}{suffix_of(resource)}"
 
 
 def suffix_of(resource: Resource) -> str:

@@ -22,7 +22,8 @@ RELEASE: Final = f"{version('podium')}-{hashlib.sha256(repr(settings.BRAND).enco
 
 def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks in which
-    session, and when one of the dates of these has passed. A page on which a message waits is no other."""
+    session, and when one of the dates of these has passed. While a message waits for its reader, the page is always drawn.
+    """
     phases = visited.phases_with_boards
     rows = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
     values = [_values(row) for row in rows]

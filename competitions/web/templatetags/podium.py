@@ -36,7 +36,9 @@ def markdown(value: str, visit: Visit | None = None) -> SafeString:
 def written(page: Page | RulesVersion, visit: Visit) -> SafeString:
     """The text of a page or of rules of the visited competition, in the format it was written in."""
     body = page.body if isinstance(page, Page) else page.text
-    render = {Format.HTML: text.html, Format.MIXED: text.mixed}.get(Format(page.format), text.markdown)
+    if page.format == Format.HTML:
+        return text.html(body, visit.image_url)
+    render = text.mixed if page.format == Format.MIXED else text.markdown  # also for a format that its form refuses
     return render(body, visit.image_url)
 
 

@@ -45,6 +45,12 @@ def test_pages_are_written_kept_in_order_and_deleted(site: Scenario, organizer: 
     assert titles("overview") == ["One", "Two"]
 
 
+def test_a_format_that_is_none_is_refused_on_the_form(site: Scenario, organizer: Client) -> None:
+    refused = organizer.post(url_of(site), {"title": "One", "tab": "overview", "body": "Words.", "format": "pdf"})
+    assert refused.status_code == 422
+    assert "pdf is not one of the available choices" in refused.content.decode()
+
+
 def test_a_page_may_have_a_tab_of_its_own(site: Scenario, organizer: Client) -> None:
     overview = reverse("web:overview", args=[site.competition.slug])
     write(site, organizer, "How to begin", "own", "Install $x^2$.")
