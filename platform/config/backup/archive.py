@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 MANIFEST = "manifest.json"
+FORMAT = "podium-backup-2"  # raised with what a manifest says
 TABLES = "tables"
 STREAM = Path("-")
 
@@ -158,7 +159,7 @@ def read_manifest(place: Place) -> dict[str, Any]:
             manifest = json.loads(file.read())
         except ValueError as error:
             raise Broken(f"{MANIFEST} is no JSON: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != "podium-backup-1":
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise Broken(f"{MANIFEST} is not that of a backup of Podium")
     return manifest
 

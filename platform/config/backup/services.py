@@ -15,7 +15,7 @@ from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import nothing_is_removed
 from competitions.resources.storage import local_copy, store_path
 from config.backup import tables as t
-from config.backup.archive import MANIFEST, TABLES, Broken, Place, opened, read_lines, read_manifest, sha256_of
+from config.backup.archive import FORMAT, MANIFEST, TABLES, Broken, Place, opened, read_lines, read_manifest, sha256_of
 
 OBJECTS = "objects"
 
@@ -44,7 +44,7 @@ def backup(path: Path, *, now: datetime) -> Kept:
         for sha256 in files:
             _put_object(place, sha256)
         manifest = {
-            "format": "podium-backup-1", "made_at": now.isoformat(), "migrations": applied, "tables": described, "objects": files,
+            "format": FORMAT, "made_at": now.isoformat(), "migrations": applied, "tables": described, "objects": files,
         }  # fmt: skip
         written = Path(name) / MANIFEST
         written.write_text(json.dumps(manifest, indent=1))
