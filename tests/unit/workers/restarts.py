@@ -44,6 +44,7 @@ class FakeEngine:
         self.pulls: list[str] = []
         self.pull: Callable[[], None] = lambda: None
         self.kill_works = True
+        self.removal_error = SandboxError("engine_error", "removing the container: could not kill it")
         self.waited_for: set[str] = set()
         self._containers: dict[str, ContainerState] = {}
         self._changed = threading.Condition()
@@ -108,7 +109,7 @@ class FakeEngine:
 
     def remove(self, container: str) -> None:
         if not self.kill_works and container in self._containers and self.observe(container).status == "running":
-            raise SandboxError("engine_error", "removing the container: could not kill it")
+            raise self.removal_error
         self._containers.pop(container, None)
 
     def list(self, labels: Mapping[str, str]) -> Collection[str]:

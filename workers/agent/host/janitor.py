@@ -44,10 +44,9 @@ def _containers(worker: Worker, live: Live) -> int:
                 worker.engine.remove(container)
                 removed += 1
         except SandboxError as error:
-            if error.code == "engine_error":  # such as one that cannot be killed; the others go all the same
-                log.warning("container_not_removed", container=container, detail=error.detail[:200])
-            elif error.code != "container_missing":  # that run came to its end meanwhile
-                raise
+            # One that cannot be killed is refused, or holds the call until our own time-out; the others go all the same.
+            if error.code != "container_missing":  # that run came to its end meanwhile
+                log.warning("container_not_removed", container=container, detail=str(error)[:200])
     return removed
 
 

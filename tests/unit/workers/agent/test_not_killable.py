@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from tests.unit.workers.restarts import PATIENCE_S, WALL_S, Restarts, within
 from tests.unit.workers.sandbox.test_engine import RUNNING, Api, engine_with, timed_out
 from workers.agent.host.janitor import sweep
+from workers.errors import SandboxError
 
 
 @pytest.fixture
@@ -51,7 +52,9 @@ def test_a_container_that_cannot_be_killed_is_a_fault_of_its_host_and_keeps_its_
     process.join(PATIENCE_S)
 
 
-def test_a_container_that_cannot_be_removed_keeps_no_other_from_being_removed(restarts: Restarts) -> None:
+@pytest.mark.parametrize("code", ["engine_error", "engine_unreachable"])
+def test_a_container_that_cannot_be_removed_keeps_no_other_from_being_removed(restarts: Restarts, code: str) -> None:
+    restarts.engine.removal_error = SandboxError(code, "removing the container: could not kill it in time")
     worker = restarts.worker()
     restarts.leave(restarts.job("r2"))
     assert len(restarts.engine.list({})) == 4
