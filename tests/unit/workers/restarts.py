@@ -174,6 +174,7 @@ class FakeSite:
         self.claims.append(message)
 
     def release(self, run_id: str, token: str, message: object, **_: Any) -> None:
+        self._answer()
         self.released.append(run_id)
 
     def upload(self, run_id: str, token: str, name: str, path: Path, sha256: str, **_: Any) -> None:
