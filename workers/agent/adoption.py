@@ -89,19 +89,13 @@ class Adoption:
             return handling.deliver_decided
         if status == RunStatus.ENDED:
             return partial(handling.adopt, needs_turn=False)
-        handling.has_turn = self._take_turn(handling)
-        if status == RunStatus.RUNNING and not handling.has_turn:
+        others = (
+            self._slots if handling.folder.gpu_uuid is None else ()
+        )  # without a GPU it may have any slot that is free
+        has_turn = any(handling.try_turn(slot) for slot in (handling.slot, *others))
+        if status == RunStatus.RUNNING and not has_turn:
             return partial(handling.fail_adoption, "two runs were found for one slot")
         return handling.adopt
-
-    def _take_turn(self, handling: RunHandling) -> bool:
-        """Take the turn of the run's slot; a run without a GPU may have that of any slot that is free."""
-        others = self._slots if handling.folder.gpu_uuid is None else ()
-        for slot in (handling.slot, *others):
-            if slot.turn.try_take():
-                handling.slot = slot
-                return True
-        return False
 
     def _thread(self, handling: RunHandling, status: RunStatus) -> threading.Thread:
         self._held.adopting(handling.folder.lease, status < RunStatus.DECIDED)
@@ -111,7 +105,19 @@ class Adoption:
         return threading.Thread(target=partial(self._take_over, handling, next_step, has_time), name=name, daemon=True)
 
     def _take_over(self, handling: RunHandling, next_step: Callable[[], None], has_time: bool) -> None:
-        """Go on unless the lease is lost. While the site cannot be asked, it is taken to live: a container that runs has limits."""
+        """Go on unless the lease is lost, and answer for a fault of ours: a heartbeat alone would hold the lease for ever."""
+        try:
+            self._go_on(handling, next_step, has_time)
+        except Exception:
+            log.exception("worker_fault", **about(handling.job))
+            try:
+                if handling.folder.lease in self._held.snapshot():  # else it has been answered for
+                    handling.fail_adoption("the worker failed in a way it does not know; its log has the trace")
+            finally:
+                handling.give_turn()
+
+    def _go_on(self, handling: RunHandling, next_step: Callable[[], None], has_time: bool) -> None:
+        """While the site cannot be asked, the lease is taken to live: a container that runs has limits."""
         if has_time:
             self._worker.site_reached.wait()
         handling.heartbeat.beat()
@@ -120,5 +126,4 @@ class Adoption:
             return
         log.warning("run_not_adopted", code="lease_lost", **about(handling.job))
         handling.abandon()
-        if handling.has_turn:
-            handling.slot.turn.give()
+        handling.give_turn()

@@ -49,14 +49,14 @@ class Lane(threading.Thread):
             handling.run_and_finish()
 
     def _prepare_next(self) -> RunHandling | None:
-        """Claim and prepare one run, then wait for the slot's turn, which the returned handling holds."""
+        """Claim and prepare one run, then wait for the slot's turn, which the returned handling has."""
         job = self._claimer.next_job(self._slot)
         if job is None:
             return None
         handling = RunHandling(self._slot, job, self._held, self._drain)
         if not handling.prepare():
             return None
-        if self._slot.turn.take(HOLD_AHEAD_S):
+        if handling.take_turn(HOLD_AHEAD_S):
             return handling
         handling.give_up_ahead()
         if self._slot.turn.take():  # the run that executes is a long one: claim nothing before it is over

@@ -91,7 +91,7 @@ class RunHandling:
         self, slot: Slot, job: Job, held: HeldRuns, drain: Callable[[], None], folder: RunFolder | None = None
     ) -> None:
         self.slot = slot
-        self.has_turn = False  # of an adopted run
+        self._has_turn = False
         self._worker = slot.worker
         self.job = job
         self._held = held
@@ -126,18 +126,33 @@ class RunHandling:
         else:
             self.execution.prepare()
 
+    def take_turn(self, timeout_s: float | None = None) -> bool:
+        """Wait for the turn of the slot; `run_and_finish` gives it back."""
+        self._has_turn = self.slot.turn.take(timeout_s)
+        return self._has_turn
+
+    def try_turn(self, slot: Slot) -> bool:
+        """Execute in this slot if its turn is free."""
+        if slot.turn.try_take():
+            self.slot, self._has_turn = slot, True
+        return self._has_turn
+
+    def give_turn(self) -> None:
+        """Let the next run have the turn, if this one has it."""
+        if self._has_turn:
+            self._has_turn = False
+            self.slot.turn.give()
+
     def adopt(self, *, needs_turn: bool = True) -> None:
-        """Go on with what a predecessor left; `has_turn` says whether its turn is taken already."""
+        """Go on with what a predecessor left, in the turn that it has or waits for."""
         log.info("run_adopted", stage=self.folder.phase, **about(self.job))
         self._guarded(self.execution.adopt)
         if self.execution.verdict is not None and self.execution.verdict.code == STOPPED:
             return  # this worker stops: the next process adopts it
         self._held.adopting(self.folder.lease, False)
-        if needs_turn and not self.has_turn and self.execution.verdict is None:
-            self.has_turn = self.slot.turn.take()
-            if not self.has_turn:
-                return  # likewise
-        if self.has_turn:
+        if needs_turn and not self._has_turn and self.execution.verdict is None and not self.take_turn():
+            return  # likewise
+        if self._has_turn:
             self.run_and_finish()
         else:
             self._guarded(self.execution.execute)
@@ -170,7 +185,7 @@ class RunHandling:
                 self.slot.check_gpu()
             self._check_slot()
         finally:
-            self.slot.turn.give()
+            self.give_turn()
         self.finish()
 
     def _check_slot(self) -> None:
@@ -277,7 +292,7 @@ class RunHandling:
     def fail_adoption(self, detail: str) -> None:
         """It cannot go on here: say so, that another attempt may be made."""
         self.execution.verdict = infrastructure(SandboxError("adoption_failed", detail))
-        remove_containers(self._worker, self.folder.lease)
+        self._guarded(lambda: remove_containers(self._worker, self.folder.lease))
         self.finish()
         remove_run_folder(self.folder.path)
 

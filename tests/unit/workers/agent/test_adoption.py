@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.workers.restarts import PATIENCE_S, WALL_S, Restarts, within
+from workers.agent.runs.handling import RunHandling
 from workers.agent.runs.state import RunFolder
 from workers.agent.service import Service
 from workers.engines.images import ImageFacts
@@ -137,6 +138,25 @@ def test_a_run_that_was_claimed_ahead_is_handed_back(restarts: Restarts) -> None
     restarts.leave(restarts.job("r1"))
     begin(restarts.service())
     within(lambda: restarts.site.released == ["r1"], "it is handed back")
+
+
+@pytest.mark.parametrize("step", ["release", "adopt"])
+def test_an_adoption_that_fails_in_an_unknown_way_holds_neither_lease_nor_slot(
+    restarts: Restarts, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(_: RunHandling) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(RunHandling, step, fail)
+    run = restarts.leave(restarts.job("r1"))
+    if step == "adopt":
+        run.started("ingestion")
+    service = restarts.service()
+    begin(service)
+    within(lambda: not service._held.snapshot(), "the run is given up")
+    assert restarts.site.results["r1"].code == "adoption_failed"
+    assert restarts.engine.list({}) == []
+    within(service._slots[0].turn.try_take, "the slot is free")
 
 
 def test_a_run_whose_container_vanished_before_its_start_was_written_down_is_answered_for(restarts: Restarts) -> None:
