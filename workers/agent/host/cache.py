@@ -172,10 +172,13 @@ class StagingCache:
         return freed
 
     def make_room(self, needed_bytes: int) -> None:
-        """Delete what was used longest ago until so many bytes are free on the disk, or nothing is left but what runs need."""
+        """Delete what was used longest ago until so many bytes are free on the disk; nothing where all of it would not do."""
         if self.free_bytes() >= needed_bytes or not self.may_make_room():
             return
-        for key, _, _ in sorted(self._entries(), key=lambda entry: entry[1]):
+        entries = sorted(self._entries(), key=lambda entry: entry[1])
+        if self.free_bytes() + sum(size for key, _, size in entries if not self._in_use[key]) < needed_bytes:
+            return
+        for key, _, _ in entries:
             if self.free_bytes() >= needed_bytes:
                 break
             self._drop(key)

@@ -89,6 +89,16 @@ def test_what_runs_need_stays_and_a_disk_without_room_says_so(disk: Disk) -> Non
     assert disk.has(first)
 
 
+def test_nothing_goes_for_what_the_disk_can_never_hold(disk: Disk) -> None:
+    keys = disk.fill()
+    with pytest.raises(OSError, match="No space left"):
+        disk.acquire(b"x" * DISK_BYTES)
+    disk.acquire(b"\1" * SIZE_BYTES)
+    with pytest.raises(OSError, match="No space left"):
+        disk.acquire(b"x" * (4 * SIZE_BYTES))
+    assert all(disk.has(key) for key in keys)
+
+
 def test_nothing_goes_while_adopted_runs_have_not_acquired_their_files(disk: Disk) -> None:
     keys = disk.fill()
     disk.cache.may_make_room = lambda: False
