@@ -1,19 +1,26 @@
 """Parsers of the API."""
 
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
 
+from core.text import is_storable, texts_in
+
+NOT_STORABLE: Final = "A text has a NUL or half a character, which cannot be stored. Leave it out."
+
 
 class JSONParser(parsers.JSONParser):
-    """DRF's, which breaks on arrays nested deeper than Python's stack."""
+    """DRF's, which breaks on arrays nested deeper than Python's stack, and lets texts in that no answer can repeat and no row hold."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         try:
-            return super().parse(stream, media_type, parser_context)
+            data = super().parse(stream, media_type, parser_context)
         except RecursionError as error:
             raise ParseError("The JSON is nested too deeply.") from error
+        if not all(map(is_storable, texts_in(data))):
+            raise ParseError(NOT_STORABLE)
+        return data

@@ -1,6 +1,6 @@
 """What the views of Codabench's calls share: forms as bodies, pages, and the submissions of the asker."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from competitions.api.parsers import JSONParser
+from competitions.api.parsers import NOT_STORABLE, JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Task
@@ -22,7 +22,7 @@ from competitions.codabench_api import shapes
 from competitions.submissions.access import submissions_of
 from competitions.submissions.models import Submission
 from core.refusals import Refusal
-from core.text import is_number, is_storable
+from core.text import is_number, is_storable, texts_in
 
 PAGE_PARAMETERS = ("page", "page_size")
 
@@ -33,19 +33,6 @@ class Pages(PageNumberPagination):
     page_size = 50
     page_size_query_param = "page_size"
     max_page_size = 1000
-
-
-def _texts(data: Any) -> Iterator[str]:
-    """Every text of a form or of a JSON value, at any depth."""
-    waiting = [dict(data.lists()) if isinstance(data, QueryDict) else data]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, Mapping):
-            waiting += [*value, *value.values()]
-        elif isinstance(value, list):
-            waiting += value
 
 
 class RobotView(ApiView):
@@ -101,9 +88,8 @@ class RobotView(ApiView):
         data = self.request.data
         if not isinstance(data, Mapping | QueryDict):
             raise BadForm("Send the fields as a form.")
-        for text in _texts(data):
-            if not is_storable(text):
-                raise BadForm(f"{text[:40]!r} has a NUL or half a character, which cannot be stored. Leave it out.")
+        if isinstance(data, QueryDict) and not all(map(is_storable, texts_in(dict(data.lists())))):
+            raise BadForm(NOT_STORABLE)
         return data
 
     def submissions(self) -> QuerySet[Submission]:

@@ -1,6 +1,7 @@
 """Text that people, programs and databases can take, and whole numbers in it."""
 
 import re
+from collections.abc import Iterator, Mapping
 
 
 def printable(text: str) -> str:
@@ -9,12 +10,29 @@ def printable(text: str) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """False for a text with a NUL or a lone surrogate, which a database refuses.
+    r"""False for a text with a NUL or a lone surrogate, which a database refuses.
 
     >>> [is_storable(text) for text in ("a\nb", "a\0b", "\ud800")]
     [True, False, False]
     """
     return re.search("[\0\ud800-\udfff]", text) is None
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Every text in a JSON value, at any depth, names of members included.
+
+    >>> sorted(texts_in({"a": ["b", 1, {"c": "d"}]}))
+    ['a', 'b', 'c', 'd']
+    """
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, Mapping):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list):
+            waiting += part
 
 
 def is_number(text: str) -> bool:

@@ -149,6 +149,10 @@ def test_a_text_that_cannot_be_stored_is_refused(site: Scenario, text: str) -> N
     for changes in ({"terms": text}, {"pages": [{"title": "Data", "content": text}]}):
         refused = send(client, "patch", path, changes)
         assert (refused.status_code, "cannot be stored" in refused.json()["detail"]) == (400, True)
+    form = client.post("/api/api-token-auth/", {"username": "a\0b", "password": "x"})
+    assert (form.status_code, "cannot be stored" in form.json()["detail"]) == (400, True)
+    own = client.post(f"/api/v1/competitions/{site.competition.slug}/bundle/", {"files": text}, "application/json")
+    assert (own.status_code, "cannot be stored" in own.json()["detail"]) == (400, True)
 
 
 def test_two_pages_of_one_title_are_two_pages(site: Scenario) -> None:
