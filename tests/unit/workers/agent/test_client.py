@@ -200,11 +200,14 @@ def test_a_transfer_that_always_breaks_comes_to_an_end(site: Site, tmp_path: Pat
     assert len(site.seen) == 1 + clients.LASTING_TRIES
 
 
-def test_a_site_that_is_away_is_given_up_after_the_patience(site: Site, tmp_path: Path, clock: Clock) -> None:
-    site.will(*[clock.after(50, status(503))] * 100)
+@pytest.mark.parametrize(("answer_s", "number"), [(50, 503), (60.5, 504)], ids=["the site", "a gateway"])
+def test_a_site_that_is_away_is_given_up_after_the_patience(
+    site: Site, tmp_path: Path, clock: Clock, answer_s: float, number: int
+) -> None:
+    site.will(*[clock.after(answer_s, status(number))] * 100)
     with pytest.raises(SandboxError):
         fetch(site, tmp_path / "f", patience_s=600)
-    assert 580 < clock.now < 650
+    assert 580 < clock.now < 670
 
 
 def test_an_expired_address_is_a_refusal_and_is_not_tried_again(site: Site, tmp_path: Path) -> None:
