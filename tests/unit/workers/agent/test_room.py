@@ -92,7 +92,7 @@ def test_what_runs_need_stays_and_a_disk_without_room_says_so(disk: Disk) -> Non
 def test_nothing_goes_for_what_the_disk_can_never_hold(disk: Disk) -> None:
     keys = disk.fill()
     with pytest.raises(OSError, match="No space left"):
-        disk.acquire(b"x" * DISK_BYTES)
+        disk.acquire(b"x" * (2 * DISK_BYTES))
     disk.acquire(b"\1" * SIZE_BYTES)
     with pytest.raises(OSError, match="No space left"):
         disk.acquire(b"x" * (4 * SIZE_BYTES))
