@@ -78,7 +78,8 @@ class Adoption:
         if not all(state.ended or state.never_started for state in states):
             return RunStatus.RUNNING
         stages = handling.job.stages
-        is_whole = len(states) >= sum(not stage.tolerant for stage in stages)  # a tolerant one may have nothing to run
+        required = folder.containers | {stage.name for stage in stages if not stage.tolerant}
+        is_whole = required <= {state.labels.get("podium.stage") for state in states}
         has_started = any(state.ended for state in states) or any(folder.stage_facts(stage.name) for stage in stages)
         return RunStatus.BETWEEN_STAGES if has_started or not is_whole else RunStatus.UNSTARTED
 

@@ -227,7 +227,7 @@ class Restarts:
             if service._lock is not None:
                 service._lock.close()
 
-    def job(self, run_id: str, *, pull: PullPolicy = PullPolicy.NEVER) -> Job:
+    def job(self, run_id: str, *, pull: PullPolicy = PullPolicy.NEVER, tolerant: bool = False) -> Job:
         """A submission of code: ingestion, then scoring."""
         program = {"target": "/app/program", "file": self._file(run_id.encode()), "unpack": True}
         stage = {"image": IMAGE, "pull": pull, "command": ["python3"], "limits": {"wall_s": WALL_S}}
@@ -235,7 +235,8 @@ class Restarts:
         return parse_job({
             "run_id": run_id, "attempt": 1, "lease_id": run_id, "token": "t", "lease_s": 90, "heartbeat_s": 15, "gpus": 0,
             "columns": ["mae"], "stages": [
-                {**stage, "name": "ingestion", "mounts": [program]}, {**stage, "name": "scoring", "mounts": [program, result]},
+                {**stage, "name": "ingestion", "mounts": [program], "tolerant": tolerant},
+                {**stage, "name": "scoring", "mounts": [program, result]},
             ],
         })  # fmt: skip
 

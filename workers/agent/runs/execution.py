@@ -68,6 +68,7 @@ class RunExecution:
             self._stage(self.job, {})
             self._create()
             self.folder.keep_images(self.staged.images)
+            self.folder.keep_containers(name for name, stage in self.staged.stages.items() if not stage.idle)
             self.folder.set_phase("executing")
         except SandboxError as error:
             self.verdict = CANCELLED if self._cancelled else infrastructure(error)

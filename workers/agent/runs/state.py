@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,15 @@ class RunFolder:
     def keep_images(self, images: Mapping[str, ImageFacts]) -> None:
         """Remember what the containers were created of; written with the next phase."""
         self._state["images"] = {name: asdict(facts) for name, facts in images.items()}
+
+    def keep_containers(self, stages: Iterable[str]) -> None:
+        """Remember which stages have a container; written with the next phase."""
+        self._state["containers"] = sorted(stages)
+
+    @property
+    def containers(self) -> frozenset[str]:
+        """The stages that have a container; empty where an older worker wrote this."""
+        return frozenset(self._state.get("containers", ()))
 
     @property
     def images(self) -> dict[str, ImageFacts]:

@@ -159,8 +159,11 @@ def test_an_adoption_that_fails_in_an_unknown_way_holds_neither_lease_nor_slot(
     within(service._slots[0].turn.try_take, "the slot is free")
 
 
-def test_a_run_whose_container_vanished_before_its_start_was_written_down_is_answered_for(restarts: Restarts) -> None:
-    run = restarts.leave(restarts.job("r1"))
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_a_run_whose_container_vanished_before_its_start_was_written_down_is_answered_for(
+    restarts: Restarts, tolerant: bool
+) -> None:
+    run = restarts.leave(restarts.job("r1", tolerant=tolerant))
     restarts.engine.remove(run.container("ingestion"))
     begin(restarts.service())
     within(lambda: restarts.site.results, "it is answered for")
