@@ -57,7 +57,9 @@ class Lane(threading.Thread):
         if not handling.prepare():
             return None
         if handling.take_turn(HOLD_AHEAD_S):
-            return handling
+            if not self._slot.is_stuck():
+                return handling
+            handling.give_turn()
         handling.give_up_ahead()
         if self._slot.turn.take():  # the run that executes is a long one: claim nothing before it is over
             self._slot.turn.give()

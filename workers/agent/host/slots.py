@@ -88,7 +88,7 @@ class Slot:
             return f"the GPU {uuid} cannot be read: {error}"
 
     def take_out(self, lease: str) -> None:
-        """A container of this lease cannot be killed: nothing else runs in the slot while it is there."""
+        """A container of this lease cannot be killed: no run that was claimed begins in the slot while it is there."""
         self._stuck_lease = lease
         log.error("slot_out_of_service", slot=self.number, lease=lease)
         self._report()

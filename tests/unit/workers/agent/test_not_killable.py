@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,6 +15,8 @@ from structlog.testing import capture_logs
 from tests.unit.workers.restarts import PATIENCE_S, WALL_S, Restarts, within
 from tests.unit.workers.sandbox.test_engine import RUNNING, Api, engine_with, timed_out
 from workers.agent.host.janitor import sweep
+from workers.agent.host.lanes import Lane
+from workers.agent.runs.state import lease_key
 from workers.errors import SandboxError
 
 
@@ -50,6 +54,23 @@ def test_a_container_that_cannot_be_killed_is_a_fault_of_its_host_and_keeps_its_
     assert restarts.site.claims[-1].slot_faults == ()
     service.stop()
     process.join(PATIENCE_S)
+
+
+def test_a_run_that_was_claimed_before_does_not_begin_beside_a_container_that_cannot_be_killed(
+    restarts: Restarts,
+) -> None:
+    service = restarts.service()
+    claimer: Any = SimpleNamespace(next_job=lambda slot: restarts.job("r2"))
+    lane = Lane(service._slots[0], claimer, service._held, service.stop, 0)
+    service._slots[0].take_out(lease_key("r1"))
+    assert lane._prepare_next() is None
+    assert restarts.site.released == ["r2"]
+    restarts.engine.kill_works = True
+    sweep(service._worker, service._held.snapshot)
+    handling = lane._prepare_next()
+    assert handling is not None
+    handling.give_turn()
+    handling.release()
 
 
 @pytest.mark.parametrize("code", ["engine_error", "engine_unreachable"])
