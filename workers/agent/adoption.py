@@ -40,7 +40,7 @@ class Adoption:
         self._drain = drain
 
     def threads(self) -> list[threading.Thread]:
-        """A thread, not started yet, for each run; each run is held from now on, and has the turn that it needs."""
+        """A thread, not started yet, for each run. The runs are held from now on, and have their turns as far as those are free."""
         left = [handling for path in sorted(self._worker.runs.iterdir()) if (handling := self._load(path.name))]
         statuses = {handling.folder.lease: self._status(handling) for handling in left}
         # A run with a GPU has no choice of slots.
@@ -89,10 +89,9 @@ class Adoption:
         if status == RunStatus.DECIDED:
             return handling.deliver_decided
         if status == RunStatus.ENDED:
-            return partial(handling.adopt, needs_turn=False)
-        others = (
-            self._slots if handling.folder.gpu_uuid is None else ()
-        )  # without a GPU it may have any slot that is free
+            return handling.adopt_ended
+        # A run without a GPU may have any slot that is free.
+        others = self._slots if handling.folder.gpu_uuid is None else ()
         has_turn = any(handling.try_turn(slot) for slot in (handling.slot, *others))
         if status == RunStatus.RUNNING and not has_turn:
             return partial(handling.fail_adoption, "two runs were found for one slot")
@@ -101,14 +100,16 @@ class Adoption:
     def _thread(self, handling: RunHandling, status: RunStatus) -> threading.Thread:
         self._held.adopting(handling.folder.lease, status < RunStatus.DECIDED)
         next_step = self._next_step(handling, status)
-        has_time = status >= RunStatus.ENDED
+        waits_for_site = status >= RunStatus.ENDED
         name = f"adopt-{handling.folder.lease[:8]}"
-        return threading.Thread(target=partial(self._take_over, handling, next_step, has_time), name=name, daemon=True)
+        return threading.Thread(
+            target=partial(self._take_over, handling, next_step, waits_for_site), name=name, daemon=True
+        )
 
-    def _take_over(self, handling: RunHandling, next_step: Callable[[], None], has_time: bool) -> None:
+    def _take_over(self, handling: RunHandling, next_step: Callable[[], None], waits_for_site: bool) -> None:
         """Go on unless the lease is lost, and answer for a fault of ours: a heartbeat alone would hold the lease for ever."""
         try:
-            self._go_on(handling, next_step, has_time)
+            self._go_on(handling, next_step, waits_for_site)
         except Exception:
             log.exception("worker_fault", **about(handling.job))
             try:
@@ -117,9 +118,9 @@ class Adoption:
             finally:
                 handling.give_turn()
 
-    def _go_on(self, handling: RunHandling, next_step: Callable[[], None], has_time: bool) -> None:
+    def _go_on(self, handling: RunHandling, next_step: Callable[[], None], waits_for_site: bool) -> None:
         """While the site cannot be asked, the lease is taken to live: a container that runs has limits."""
-        if has_time:
+        if waits_for_site:
             self._worker.site_reached.wait()
         handling.heartbeat.beat()
         if not handling.heartbeat.lost.is_set():

@@ -50,10 +50,10 @@ class HeldRuns:
         with self._lock:
             (self._ahead.add if waits else self._ahead.discard)(lease)
 
-    def adopting(self, lease: str, waits: bool) -> None:
+    def adopting(self, lease: str, is_adopting: bool) -> None:
         """Whether a predecessor left it, and it has not acquired its files and images again."""
         with self._lock:
-            (self._adopting.add if waits else self._adopting.discard)(lease)
+            (self._adopting.add if is_adopting else self._adopting.discard)(lease)
 
     def finishing(self, lease: str) -> None:
         """Its containers have ended; what is left takes moments."""
@@ -143,20 +143,31 @@ class RunHandling:
             self._has_turn = False
             self.slot.turn.give()
 
-    def adopt(self, *, needs_turn: bool = True) -> None:
+    def adopt(self) -> None:
         """Go on with what a predecessor left, in the turn that it has or waits for."""
-        log.info("run_adopted", stage=self.folder.phase, **about(self.job))
-        self._guarded(self.execution.adopt)
-        if self.execution.verdict is not None and self.execution.verdict.code == STOPPED:
+        if not self._acquire_again():
+            return
+        if not self._has_turn and self.execution.verdict is None and not self.take_turn():
             return  # this worker stops: the next process adopts it
-        self._held.adopting(self.folder.lease, False)
-        if needs_turn and not self._has_turn and self.execution.verdict is None and not self.take_turn():
-            return  # likewise
         if self._has_turn:
             self.run_and_finish()
         else:
+            self.finish()
+
+    def adopt_ended(self) -> None:
+        """Go on with a run whose containers have all ended, which needs no turn."""
+        if self._acquire_again():
             self._guarded(self.execution.execute)
             self.finish()
+
+    def _acquire_again(self) -> bool:
+        """Acquire what the run uses. False: this worker stops, and the next process adopts the run."""
+        log.info("run_adopted", stage=self.folder.phase, **about(self.job))
+        self._guarded(self.execution.adopt)
+        if self.execution.verdict is not None and self.execution.verdict.code == STOPPED:
+            return False
+        self._held.adopting(self.folder.lease, False)
+        return True
 
     def deliver_decided(self) -> None:
         """Send the result that a predecessor had decided, with its outputs."""
