@@ -7,12 +7,13 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialApp
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.shortcuts import redirect
 
 from accounts.attempts import TooManyAttempts, attempt_begin
@@ -84,6 +85,13 @@ class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc
         confirmed = [address.email for address in sociallogin.email_addresses if address.verified]
         if not connects and any(User.objects.filter(email__iexact=email).exists() for email in confirmed):
             self._led_back(request, EXISTS)
+
+    def get_app(self, request: HttpRequest, provider: Any, client_id: Any = None) -> Any:
+        """Raises `Http404` for a site that nobody has set up: its address is there all the same."""
+        try:
+            return super().get_app(request, provider, client_id=client_id)
+        except SocialApp.DoesNotExist as error:
+            raise Http404 from error
 
     def _led_back(self, request: HttpRequest, why: str) -> NoReturn:
         messages.error(request, why)

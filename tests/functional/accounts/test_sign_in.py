@@ -60,6 +60,11 @@ def test_a_person_signs_in_with_a_password() -> None:
     assert client.get(reverse("accounts:profile")).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/accounts/github/login/", "/accounts/github/login/callback/"])
+def test_signing_in_with_a_site_that_is_not_set_up_is_not_there(path: str) -> None:
+    assert Client().get(path).status_code == 404
+
+
 def test_a_robot_is_told_that_it_has_no_password_to_sign_in_with() -> None:
     client = Client()
     answer = sign_in(verified(is_robot=True), client=client)
