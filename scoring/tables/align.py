@@ -43,11 +43,13 @@ def as_ids(column: pl.Series) -> pl.Series:
     >>> as_ids(pl.Series([1.0, 2.0])).to_list(), as_ids(pl.Series(["a", "1"])).to_list()
     ([1, 2], ['a', '1'])
     """
-    if column.dtype.is_integer():
-        return column.cast(pl.Int64)
-    text = column.cast(pl.String)
     if column.dtype.is_float():
-        return column.cast(pl.Int64) if (column == column.floor()).all() else text
+        column = column.fill_nan(None)  # as numpy writes an empty cell
+    if column.dtype.is_integer() or column.dtype.is_float():
+        numbers = column.cast(pl.Int64, strict=False)  # null where it is infinite or has more than 64 bits
+        is_whole = column.dtype.is_integer() or (column == column.floor()).all()
+        return numbers if is_whole and numbers.null_count() == column.null_count() else column.cast(pl.String)
+    text = column.cast(pl.String)
     numbers = text.cast(pl.Int64, strict=False)
     return numbers if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all() else text
 

@@ -15,7 +15,7 @@ import polars as pl
 from scoring.errors import ScoringInputError
 from scoring.tables.align import Places, as_ids, in_order, places_of
 from scoring.tables.files import LIMIT_BYTES, Source, opened, read_source
-from scoring.tables.formats import listed
+from scoring.tables.formats import listed, printable
 from scoring.tables.schema import Column, TableSchema
 
 _SHOWN: Final = 5
@@ -108,12 +108,17 @@ def _read_checked(source: Source, schema: TableSchema, ids: pl.Series | None) ->
     if source.format not in schema.formats:
         right = f"this competition takes {', '.join(schema.formats)}"
         raise ScoringInputError("unknown_format", "the file", f"it is a {source.format} file", right)
-    table = _typed(source, schema, ids)
-    places = _require_ids(source, table[schema.id_column], schema, ids)
-    for column in schema.columns:
-        _require_values(source, table, schema, column)
-    for group in schema.probabilities:
-        _require_sums(source, table, schema, group)
+    try:
+        table = _typed(source, schema, ids)
+        places = _require_ids(source, table[schema.id_column], schema, ids)
+        for column in schema.columns:
+            _require_values(source, table, schema, column)
+        for group in schema.probabilities:
+            _require_sums(source, table, schema, group)
+    except pl.exceptions.PolarsError as error:  # a kind of column that nobody has thought of is the team's all the same
+        reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
+        what = f"its values cannot be read as what is asked for ({reason})"
+        raise ScoringInputError("wrong_type", "the table", what, "give plain numbers and texts") from error
     return table, places
 
 

@@ -135,9 +135,9 @@ def _require_plain(schema: Mapping[str, Any]) -> None:
 
 
 def _with_texts(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with its bytes as text: some programs write text so."""
+    """The table with its bytes and categories as text: some programs write text so."""
     for name, kind in table.schema.items():
-        if kind == pl.Binary:
+        if kind in (pl.Binary, pl.Categorical, pl.Enum):
             try:
                 table = table.with_columns(pl.col(name).cast(pl.String))
             except pl.exceptions.PolarsError as error:

@@ -98,6 +98,68 @@ def test_ids_that_look_like_numbers_may_be_text(tmp_path: Path) -> None:
     assert checked(tmp_path, text, pl.Series(["03", "1", "2"])) == ""
 
 
+PRICES = TableSchema("id", (Column("price"), Column("n", "integer")))
+
+
+def stored(path: Path, **columns: pl.Series) -> Path:
+    """The table, its prices and counts right where no others are given."""
+    right = {"id": pl.Series([1, 2]), "price": pl.Series([0.5, 1.5]), "n": pl.Series([1, 2])}
+    return write_table(pl.DataFrame(right | columns), path)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+@pytest.mark.parametrize(
+    "asked_for", [pl.Series([1, 2]), pl.Series(["a", "b"]), None], ids=["numbers", "texts", "none"]
+)
+@pytest.mark.parametrize(
+    ("column", "code"),
+    [
+        (pl.Series([1.0, float("nan")]), "nan"),
+        (pl.Series([1.0, float("inf")]), "missing_ids"),
+        (pl.Series([1.0, 1e30]), "missing_ids"),
+        (pl.Series([1, 2**63 + 1], dtype=pl.UInt64), "missing_ids"),
+    ],
+    ids=["NaN", "infinity", "1e30", "64 bits without a sign"],
+)
+def test_ids_that_are_odd_numbers_are_named(
+    tmp_path: Path, column: pl.Series, code: str, asked_for: pl.Series | None, ending: str
+) -> None:
+    path = stored(tmp_path / f"p.{ending}", id=column)
+    if asked_for is None and code == "missing_ids":  # nothing is known but that they differ
+        assert read_submission(path, PRICES)["id"].dtype == pl.String
+        return
+    with pytest.raises(ScoringInputError) as refused:
+        read_submission(path, PRICES, asked_for)
+    assert (refused.value.code, refused.value.where) == (code, "'id'")
+
+
+def test_ids_beyond_64_bits_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"id": 1, "price": 0.5, "n": 1}\n{"id": 99999999999999999999, "price": 0.5, "n": 1}\n')
+    with pytest.raises(ScoringInputError, match="'id': 1 id is missing: '2'"):
+        read_submission(path, PRICES, IDS.head(2))
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical(), pl.Enum(["1", "2"])], ids=["categorical", "enum"])
+@pytest.mark.parametrize("name", ["id", "price", "n"])
+def test_categories_are_read_as_the_texts_that_they_stand_for(tmp_path: Path, name: str, kind: pl.DataType) -> None:
+    path = stored(tmp_path / "p.parquet", **{name: pl.Series(["1", "2"]).cast(kind)})
+    assert [int(value) for value in read_submission(path, PRICES, IDS.head(2))[name]] == [1, 2]
+    path = stored(tmp_path / "p.parquet", price=pl.Series(["2", "x"]).cast(pl.Categorical))
+    with pytest.raises(ScoringInputError, match="'price': 'x' is no number in row 2"):
+        read_submission(path, PRICES, IDS.head(2))
+
+
+def test_a_kind_of_column_that_cannot_be_read_is_the_teams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(column: pl.Series) -> pl.Series:
+        raise pl.exceptions.InvalidOperationError("no such cast")
+
+    monkeypatch.setattr("scoring.tables.check._whole", fail)
+    with pytest.raises(ScoringInputError) as refused:
+        read_submission(stored(tmp_path / "p.parquet", n=pl.Series([1.0, 2.0])), PRICES, IDS.head(2))
+    assert (refused.value.code, "no such cast" in str(refused.value)) == ("wrong_type", True)
+
+
 def test_another_format_than_the_competition_takes_is_refused(tmp_path: Path) -> None:
     schema = TableSchema("id", (Column("p"),), formats=("parquet",))
     (tmp_path / "p.csv").write_text("id,p\n1,2\n")
