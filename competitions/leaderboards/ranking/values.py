@@ -29,7 +29,8 @@ FAILED: Final = "failed"  # `failed@task`: why there is no score on a dataset
 
 
 def column_values(submission: Submission, columns: Sequence[Column], *, each_task: bool = False) -> Values:
-    """Finite values by column; a column that any task lacks is left out, and so is what is computed from it.
+    """Finite values by column. One that any task lacks, or whose sum is too large for a float, is left out, and so is what
+    is computed from it.
 
     A score is averaged over the submission's tasks, and kept for each task too where there are several, or where
     `each_task` asks for it. What was run to fill a board is in `dataset_values`; a smoke run is no score.
@@ -40,10 +41,11 @@ def column_values(submission: Submission, columns: Sequence[Column], *, each_tas
         numbers = _by_task(column, columns, runs)
         if numbers is None:
             continue
-        values[column.key] = _over_tasks(column, numbers)
+        if (value := _over_tasks(column, numbers)) is not None:
+            values[column.key] = value
         if column.kind == Column.Kind.SCORE and (each_task or len(runs) > 1):
             values |= {task_key(column.key, run.task_id): number for run, number in zip(runs, numbers, strict=True)}
-    return {key: value for key, value in values.items() if math.isfinite(value)}  # a sum may overflow
+    return values
 
 
 def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[str, Any]:
@@ -65,18 +67,26 @@ def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[st
     return values
 
 
-def _over_tasks(column: Column, numbers: list[float]) -> float:
+def _over_tasks(column: Column, numbers: list[float]) -> float | None:
+    """The value of finite numbers; None where their sum is too large for a float, for which `fsum` and `fmean` raise."""
+    try:
+        return float(_reduction(column)(numbers))
+    except OverflowError:
+        return None
+
+
+def _reduction(column: Column) -> Callable[[Sequence[float]], float]:
     if column.kind == Column.Kind.COMPUTED:
-        return float(COMPUTE[column.computation](numbers))
+        return COMPUTE[column.computation]
     if column.kind == Column.Kind.METER:  # times add up, peaks do not
-        return math.fsum(numbers) if column.key.endswith("_s") else max(numbers)
-    return statistics.fmean(numbers)
+        return math.fsum if column.key.endswith("_s") else max
+    return statistics.fmean
 
 
 def _by_task(
     column: Column, columns: Sequence[Column], runs: list[Run], above: frozenset[str] = frozenset()
 ) -> list[float] | None:
-    """The numbers that a column's value is made of; None when one of them is missing or not finite.
+    """The numbers that a column's value is made of; None when one of them is missing, not finite or too large.
 
     A computed column takes its sources' numbers of every task, so that an average weighs all of them alike.
     """
@@ -93,9 +103,12 @@ def _by_task(
         source_numbers = _by_task(known[key], columns, runs, above | {column.key}) if key in known else None
         if source_numbers is None:
             return None
-        numbers += (
-            [_over_tasks(known[key], source_numbers)] if known[key].kind == Column.Kind.COMPUTED else source_numbers
-        )
+        if known[key].kind == Column.Kind.COMPUTED:
+            value = _over_tasks(known[key], source_numbers)
+            if value is None:
+                return None
+            source_numbers = [value]
+        numbers += source_numbers
     return numbers
 
 

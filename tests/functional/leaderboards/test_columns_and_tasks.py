@@ -22,6 +22,7 @@ from competitions.leaderboards.services import board_rebuild
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
+from competitions.submissions.states import State
 from competitions.teams.models import Team
 from tests.answers import read_result
 from tests.scenario import Scenario, lease
@@ -102,6 +103,21 @@ def test_what_is_computed_from_a_missing_score_is_missing_and_never_ranks(site: 
     Column.objects.filter(pk=column.pk).update(is_primary=True)
     board_rebuild(board)
     assert not board.entries.exists()
+
+
+def test_a_sum_too_large_for_a_float_is_no_value_and_the_answer_is_taken(site: Scenario, board: Leaderboard) -> None:
+    computed(board, "avg", "acc", "f1")
+    computed(board, "sum", "acc")
+    computed(board, "max", "acc", "sum")
+    submission = scored(site, {"acc": 0.5, "f1": 1.7e308}, {"acc": 0.5, "f1": 1.7e308})
+    assert submission.status == State.FINISHED
+    tasks = [run.task_id for run in submission.runs.all()]
+    each_task = {f"acc@{task}": 0.5 for task in tasks} | {f"f1@{task}": 1.7e308 for task in tasks}
+    assert values_of(submission) == {"acc": 0.5, "sum": 1.0, "max": 1.0} | each_task
+    too_large = scored(site, {"acc": 1.7e308, "f1": 0.5}, {"acc": 1.7e308, "f1": 0.5})
+    assert too_large.status == State.FINISHED
+    assert not too_large.scores.exists()
+    assert not {"acc", "avg", "sum", "max"} & set(column_values(too_large, list(board.columns.all())))
 
 
 def test_columns_computed_in_a_circle_have_no_value(site: Scenario, board: Leaderboard) -> None:
