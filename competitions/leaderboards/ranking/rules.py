@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Pick, Score
-from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.ranking.values import further_columns
 from competitions.teams.models import Team
 
 Rule = Leaderboard.Rule
@@ -50,18 +50,17 @@ def counting_scores(board: Leaderboard, team: Team, columns: list[Column]) -> li
 
 
 def _best(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
-    """By the primary column, then by the others in their order, then the earliest."""
+    """By the primary column, then by the `further_columns`, then the earliest."""
     first = scores.order_by("rank_value").values("rank_value")[:1]
     equal = list(scores.filter(rank_value=first).order_by("received_at", "pk")[:1000])
     return [min(equal, key=lambda score: _further(score, columns))] if equal else []
 
 
 def _further(score: Score, columns: list[Column]) -> list[float]:
-    """A score's other columns, smaller is better; a missing value comes last."""
-    primary = primary_column(columns)
-    others = [column for column in columns if column != primary]
+    """The values of a score that tell it from equal ones, smaller is better; a missing value comes last."""
     return [
-        column.rank_value(score.values[column.key]) if column.key in score.values else float("inf") for column in others
+        column.rank_value(score.values[column.key]) if column.key in score.values else float("inf")
+        for column in further_columns(columns)
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Score
-from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.ranking.values import further_columns
 
 MAX_COLUMNS: Final = 40  # an index takes rows of some 2,700 bytes
 DIGITS: Final = 16
@@ -14,16 +14,13 @@ BEHIND_ALL: Final = "f" * DIGITS
 
 
 def tie_key(board: Leaderboard, columns: Sequence[Column], score: Score) -> str:
-    """The row's other columns in their order, then when it was sent in, as a text that sorts as they do.
+    """The row's `further_columns`, then when it was sent in, as a text that sorts as they do.
 
-    Empty where the board lets equal rows share a rank. Hidden columns take no part, because the order would tell their values,
-    nor do average ranks, which change with other rows.
+    Empty where the board lets equal rows share a rank.
     """
     if not board.breaks_ties:
         return ""
-    primary = primary_column(columns)
-    others = [column for column in columns if column != primary and not column.is_hidden and not column.is_relative]
-    values = [_part(column, score) for column in others[:MAX_COLUMNS]]
+    values = [_part(column, score) for column in further_columns(columns)[:MAX_COLUMNS]]
     return "".join([*values, ordered_hex(score.received_at.timestamp()), f"{score.submission_id:0{DIGITS}x}"])
 
 

@@ -125,6 +125,16 @@ def primary_column(columns: Sequence[Column]) -> Column | None:
     return next((column for column in columns if column.is_primary), columns[0] if columns else None)
 
 
+def further_columns(columns: Sequence[Column]) -> list[Column]:
+    """The columns in their order that tell apart what is equal in the primary one.
+
+    Hidden columns take no part, because the order would tell their values, nor do average ranks, which change with other
+    rows.
+    """
+    primary = primary_column(columns)
+    return [column for column in columns if column != primary and not column.is_hidden and not column.is_relative]
+
+
 def deciding_column(columns: Sequence[Column]) -> Column | None:
     """The column by which a team's own submissions are compared: the primary one.
 

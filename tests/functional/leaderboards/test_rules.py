@@ -98,6 +98,19 @@ def test_the_best_among_equals_is_decided_by_the_other_columns_then_by_time(site
     assert board.entries.get().achieved_at == site.now + timedelta(hours=1)
 
 
+def test_a_hidden_column_does_not_decide_which_of_a_teams_submissions_stands(site: Scenario) -> None:
+    board = ruled(site, Rule.BEST)
+    for index, (key, is_hidden) in enumerate([("secret", True), ("f1", False)], start=1):
+        Column.objects.create(leaderboard=board, key=key, title=key, sorting="desc", index=index, is_hidden=is_hidden)
+    for hour, (secret, f1) in enumerate([(0.1, 0.3), (0.2, 0.4), (0.3, 0.4), (0.9, 0.3)]):
+        body = {"outcome": "finished", "scores": {"mae": 0.5, "secret": secret, "f1": f1}}
+        site.answer(site.submit(at=site.now + timedelta(hours=hour)), body)
+    assert board.entries.get().achieved_at == site.now + timedelta(hours=1)
+    board.columns.filter(key="secret").update(is_hidden=False)
+    board_rebuild(board)
+    assert board.entries.get().achieved_at == site.now + timedelta(hours=3)
+
+
 def portions(site: Scenario, **fields: object) -> tuple[Leaderboard, Leaderboard]:
     """One upload scored on two portions: a public board, and a sealed one where what was selected counts."""
     public: Leaderboard = site.phase.leaderboard
