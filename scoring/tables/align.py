@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from scoring.errors import ScoringInputError
-from scoring.tables.columns import classes_of, require_column
+from scoring.tables.columns import as_booleans, classes_of, require_column
 from scoring.tables.metrics.base import Kind, Rows, TableMetric
 from scoring.tables.schema import TableSchema
 
@@ -204,7 +204,8 @@ def _array(column: pl.Series, kind: Kind, allowed: Sequence[Any] = ()) -> NDArra
     if kind == "text":
         return column.cast(pl.String).fill_null("").to_numpy()
     if kind == "number":
-        values = column.cast(pl.Float64, strict=False)
+        booleans = as_booleans(column)
+        values = (column if booleans is None else booleans).cast(pl.Float64, strict=False)
         if values.null_count() or not values.is_finite().all():
             raise bad_reference(column.name, "it holds something else than finite numbers")
         return values.to_numpy()

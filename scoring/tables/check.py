@@ -153,6 +153,8 @@ def _cast(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, k
     if name == schema.id_column:
         column = as_ids(column) if column.dtype != kind else column
         return column.cast(kind, strict=False) if kind != pl.Int64 or column.dtype == pl.Int64 else column
+    if kind == pl.String:
+        return _as_allowed(column.cast(kind), next(known.allowed for known in schema.columns if known.name == name))
     if column.dtype == kind:
         return column
     text = column.str.strip_chars() if column.dtype == pl.String else column
@@ -166,6 +168,14 @@ def _cast(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, k
         right += ", with a decimal point and nothing between thousands"
     _refuse(source, table, schema, wrong, "wrong_type", name, lambda value: f"{value!a} is no {plain}", right)
     return cast
+
+
+def _as_allowed(texts: pl.Series, allowed: Sequence[Any]) -> pl.Series:
+    """Where true and false are what is allowed, both as they are written there: each program has its own way."""
+    words = {str(value).lower(): str(value) for value in allowed}
+    if not words or len(words) < len(allowed) or not words.keys() <= {"true", "false"}:
+        return texts
+    return texts.str.to_lowercase().replace_strict(words, default=texts, return_dtype=pl.String)
 
 
 def _whole(values: pl.Series) -> pl.Series:

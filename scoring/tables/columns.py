@@ -139,6 +139,28 @@ def require_column(table: pl.DataFrame, name: str) -> pl.Series:
     return table[name]
 
 
+def as_booleans(column: pl.Series) -> pl.Series | None:
+    """The column as Boolean where it holds true and false alone, written in any case; None for every other one.
+
+    >>> as_booleans(pl.Series(["True", "FALSE", None])).to_list(), as_booleans(pl.Series(["true", "1"]))
+    ([True, False, None], None)
+    """
+    if column.dtype != pl.String:
+        return column if column.dtype == pl.Boolean else None
+    if not is_boolean_word(column.drop_nulls().head(1)).any():
+        return None
+    return column.str.to_lowercase() == "true" if is_boolean_word(column.drop_nulls()).all() else None
+
+
+def is_boolean_word(texts: pl.Series) -> pl.Series:
+    """Which texts are true or false, written in any case.
+
+    >>> is_boolean_word(pl.Series(["True", "no"])).to_list()
+    [True, False]
+    """
+    return texts.str.to_lowercase().is_in(["true", "false"])
+
+
 def classes_of(column: pl.Series) -> tuple[Value, ...]:
     """The classes of a target in order: whole numbers as such, all else as text; 0 and 1 are both there if one is.
 

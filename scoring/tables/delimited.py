@@ -10,7 +10,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -113,18 +113,27 @@ def _parsed(path: Path, layout: Layout, types: Mapping[str, Any], as_text: bool)
     known = {} if as_text else {name: kind for name, kind in types.items() if name in layout.names}
     read = partial(pl.read_csv, path, separator=layout.separator, eol_char=layout.line_end, infer_schema=not as_text)
     try:
-        return read(infer_schema_length=_FIRST_LINES, schema_overrides=known)
+        return _read_twice_for_booleans(read, _FIRST_LINES, known)
     except pl.exceptions.ComputeError:
         pass  # what the first lines suggest does not hold for all, or a cell is not of its type
     if layout.separator != ",":  # numbers may have decimal commas, which are text at first
         known = {name: kind for name, kind in known.items() if kind != pl.Float64}
     try:
-        return read(infer_schema_length=None, schema_overrides=known)
+        return _read_twice_for_booleans(read, None, known)
     except pl.exceptions.ComputeError as error:
         if "utf-8" in str(error):
             raise _not_utf8() from error
         _require_width(path, layout)
         raise
+
+
+def _read_twice_for_booleans(
+    read: Callable[..., pl.DataFrame], first_lines: int | None, known: Mapping[str, Any]
+) -> pl.DataFrame:
+    """The table with True and False as they are written: read as Boolean they would be other texts than a team's."""
+    table = read(infer_schema_length=first_lines, schema_overrides=known)
+    texts = {name: pl.String() for name, kind in table.schema.items() if kind == pl.Boolean}
+    return read(infer_schema_length=first_lines, schema_overrides={**known, **texts}) if texts else table
 
 
 def _require_width(path: Path, layout: Layout) -> None:

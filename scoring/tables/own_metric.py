@@ -22,6 +22,7 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables import kaggle_metric_utilities
+from scoring.tables.columns import as_booleans
 
 VISIBLE: Final = "ParticipantVisibleError"
 MAX_MESSAGE: Final = 1000
@@ -56,7 +57,7 @@ class OwnMetric:
         strangers = sorted(set(given or {}) - set(self.parameters))
         if strangers:
             raise _bad("score", f"it has no parameter {strangers[0]}", f"use {', '.join(self.parameters) or 'none'}")
-        frames = as_pandas(solution), as_pandas(submission)
+        frames = map(as_pandas, _with_booleans(solution, submission))
         try:
             value = self._function(*frames, id_column, **(given or {}))
         except (Exception, SystemExit) as error:
@@ -69,6 +70,16 @@ class OwnMetric:
                 "see the log, and mend the file",
             ) from error
         return _finite(value)
+
+
+def _with_booleans(*tables: pl.DataFrame) -> list[pl.DataFrame]:
+    """True and False as pandas reads them from a CSV; as texts where one of the tables holds others under the same name."""
+    booleans = [{column.name: as_booleans(column) for column in table} for table in tables]
+    others = {name for columns in booleans for name, values in columns.items() if values is None}
+    return [
+        table.with_columns(values for name, values in columns.items() if values is not None and name not in others)
+        for table, columns in zip(tables, booleans, strict=True)
+    ]
 
 
 def _finite(value: Any) -> float:

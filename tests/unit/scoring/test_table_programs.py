@@ -14,6 +14,8 @@ import pytest
 
 from scoring.errors import ScoringInputError
 from scoring.program import REFUSED
+from scoring.tables.files import read_table
+from scoring.tables.own_metric import OwnMetric
 from scoring.tables.program import main
 from scoring.tables.reference import ChosenMetric, reference_for, write
 
@@ -83,6 +85,63 @@ def test_weights_and_losses_of_single_rows(folders: Folders) -> None:
     assert folders.written()["mae_private"] == 0.5
     with np.load(folders.root / "output" / "per_sample_private.npz") as losses:
         assert {name: losses[name].tolist() for name in losses} == {"mae": [2.0, 0.0], "rmse_loss": [4.0, 0.0]}
+
+
+EQUAL = """
+def score(solution, submission, row_id_column_name: str) -> float:
+    return float((solution["alive"] == submission["alive"]).mean())
+"""
+ROWS = {"id": ["a", "b", "c", "d"], "alive": [True, False, True, True]}
+WRITTEN = {
+    "p.csv": "id,alive\nd,True\nc,True\nb,False\na,True\n",
+    "lower.csv": "id,alive\nd,true\nc,TRUE\nb,false\na,true\n",
+    "p.jsonl": "".join(f'{{"id": "{name}", "alive": {str(name != "b").lower()}}}\n' for name in "abcd"),
+    "p.parquet": "",
+}
+
+
+@pytest.mark.parametrize("upload", WRITTEN)
+@pytest.mark.parametrize("solution", ["p.csv", "p.parquet"])
+@pytest.mark.parametrize("metric", ["metric.py", "accuracy", "macro_f1"])
+def test_true_and_false_are_the_same_however_they_are_written(
+    folders: Folders, metric: str, solution: str, upload: str
+) -> None:
+    def stored(folder: str, source: str, name: str) -> Path:
+        path = folders.root / "input" / folder / f"{name}{Path(source).suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if source == "p.parquet":
+            pl.DataFrame(ROWS).write_parquet(path)
+        else:
+            path.write_text(WRITTEN[source])
+        return path
+
+    truth = read_table(stored("", solution, "solution"))
+    known = reference_for(truth, [ChosenMetric(metric, "score")], id_column="id", targets=["alive"])
+    write(folders.root / "input" / "ref", truth, known, metric_file=EQUAL.encode() if metric == "metric.py" else None)
+    stored("res", upload, "predictions")
+    assert folders.score() == 0
+    assert folders.written() == {"score": 1.0}
+
+
+def test_texts_beside_true_and_false_stay_texts(folders: Folders) -> None:
+    own = OwnMetric(written_metric(folders.root, EQUAL))
+    truth = pl.DataFrame({"id": [1, 2], "alive": ["True", "maybe"]})
+    assert own.score(truth, pl.DataFrame({"id": [1, 2], "alive": ["True", "False"]}), "id") == 0.5
+
+
+def written_metric(folder: Path, text: str) -> Path:
+    path = folder / "metric.py"
+    path.write_text(text)
+    return path
+
+
+def test_columns_of_true_and_false_may_be_numbers_of_the_solution(folders: Folders) -> None:
+    solution = pl.DataFrame({"id": [1, 2], "price": [1.0, 2.0], "weight": ["True", "False"]})
+    known = reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"], weight="weight")
+    write(folders.root / "input" / "ref", solution, known)
+    folders.upload("id,price\n1,3\n2,9\n")
+    assert folders.score() == 0
+    assert folders.written() == {"mae": 2.0}
 
 
 def test_a_zip_of_one_table_is_scored(folders: Folders) -> None:
