@@ -22,12 +22,15 @@ def stored_response(
 ) -> HttpResponseBase:
     """The file for a reader whose right to it was decided: by the store's own address, by the front, or through the site.
 
-    With a `file_name` a browser saves it under that name, else it shows it in place.
+    With a `file_name` a browser saves it under that name, else it shows it in place. It may keep the file, but has
+    to ask before each use: the file under an address may be replaced, and the reader may sign out.
     """
     store, attachment = object_store(), Attachment(content_type or _type_of(file_name), file_name)
     if (url := store.signed_url(stored.sha256, attachment, valid_for=URL_VALID)) is not None:
         return HttpResponseRedirect(url, headers={"Cache-Control": "no-store"})
-    return _by_the_front(request, store, stored, attachment) or _by_the_site(request, store, stored, attachment)
+    response = _by_the_front(request, store, stored, attachment) or _by_the_site(request, store, stored, attachment)
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
 
 
 def _by_the_site(

@@ -87,6 +87,20 @@ def test_the_front_serves_the_file_where_it_offers_to(site: Scenario) -> None:
     direct.close()
 
 
+@pytest.mark.usefixtures("behind_the_front")
+@pytest.mark.parametrize("headers", [FRONT, {}, {"Range": "bytes=1-"}], ids=["by the front", "by the site", "a part"])
+def test_a_browser_keeps_no_file_without_asking_for_it_again(site: Scenario, headers: dict[str, str]) -> None:
+    address = f"/submissions/{site.submit().pk}/file/"
+    answer = client_of(site.member()).get(address, headers=headers)
+    assert answer["Cache-Control"] == "private, no-cache"
+    answer.close()
+    kept = {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT", "If-None-Match": "*"}
+    for client in (client_of(site.join("Strangers").captain), Client()):
+        refused = client.get(address, headers=headers | kept)
+        assert refused.status_code in (302, 404), "whoever asks again is asked for the right to it again"
+        assert "X-Accel-Redirect" not in refused
+
+
 def test_without_the_setting_the_site_serves_files_itself(site: Scenario) -> None:
     submission = site.submit()
     answer = client_of(site.member()).get(f"/submissions/{submission.pk}/file/", headers=FRONT)
@@ -101,6 +115,7 @@ def test_a_logo_is_shown_in_place(site: Scenario) -> None:
     answer = Client().get(f"/competitions/{site.competition.slug}/logo/", headers=FRONT)
     assert (answer["Content-Type"], "Content-Disposition" in answer) == ("image/png", False)
     assert answer["X-Accel-Redirect"].startswith("/_objects/")
+    assert answer["Cache-Control"] == "public, max-age=3600", "what decorates pages may be kept for a while"
 
 
 def test_a_store_without_room_refuses_an_upload_in_words(elsewhere: MemoryStore, site: Scenario) -> None:
