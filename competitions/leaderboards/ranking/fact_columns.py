@@ -87,13 +87,16 @@ class Comparison:
 def comparisons(
     submission: Submission, questions: Sequence[Question], scores: Mapping[str, tuple[Column, float]]
 ) -> list[Comparison]:
-    """What was reported beside what was found, for the scores that may be seen: key to column and exact value."""
+    """What was reported beside what was found, for the scores that may be seen: key to column and exact value.
+
+    All of it as shown: answers can be changed again and again, and a difference of exact values would tell hidden digits.
+    """
     compared = []
     for question in questions:
         reported, score = submission.fact_sheet.get(question.key), scores.get(question.compared_with)
         if score is None or isinstance(reported, bool) or not isinstance(reported, int | float):
             continue
         column, value = score
-        difference = f"{reported - value:+.{column.precision}f}"
+        difference = column.difference(reported, value)
         compared.append(Comparison(question.title, column.shown(reported), column.shown(value), difference))
     return compared

@@ -292,6 +292,21 @@ def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(si
     assert "difference" not in page
 
 
+@pytest.mark.parametrize(
+    ("reported", "shown"),
+    [(0.08530, "reported 0.0853, found here 0.0853, difference +0.0000"),
+     (0.08539, "reported 0.0854, found here 0.0853, difference +0.0001")],
+)  # fmt: skip
+@pytest.mark.parametrize("score", [0.08526, 0.0853, 0.08534])
+def test_the_difference_tells_no_digits_that_the_score_is_shown_without(
+    site: Scenario, score: float, reported: float, shown: str
+) -> None:
+    ask(site, "reported", "number", compared_with="mae")
+    submission = site.score(sent(site, {"reported": reported}), score)
+    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    assert shown in page
+
+
 def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: Scenario) -> None:
     board: Leaderboard = site.phase.leaderboard
     board.columns.all().delete()
