@@ -21,6 +21,7 @@ from scoring.tables.metrics.base import Floats, Rows, mean_over_groups
 from scoring.tables.own_metric import MetricRefused, OwnMetric
 from scoring.tables.reference import OWN_METRIC, ChosenMetric, TableReference, columns_of_targets, parts_of, read
 
+_PREDICTIONS: Final = ("prediction", "y_pred")  # what metrics call the team's values
 _USUAL_NAMES: Final = ("submission", "predictions")
 
 
@@ -91,7 +92,7 @@ class _Part:
             except MetricRefused as refusal:
                 raise Refused("metric_refused", str(refusal)) from refusal
             except ScoringInputError as error:
-                if error.where == "prediction":  # the labels are in play now: no detail
+                if error.where in _PREDICTIONS:  # the labels are in play now: no detail
                     raise Refused(error.code, f"The predictions cannot be scored: {CODES[error.code]}.") from error
                 raise
 

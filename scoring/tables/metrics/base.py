@@ -24,6 +24,7 @@ ParameterType = Literal["number", "integer", "numbers", "choice"]
 Parameters: TypeAlias = Mapping[str, Any]
 
 MIN_POSITIVE: Final = float(np.finfo(np.float64).tiny)
+_HUGE: Final = 1e100  # no metric of smaller numbers overflows
 
 
 @dataclass(frozen=True)
@@ -165,12 +166,11 @@ class TableMetric:
         settings = self.settings(given or {})
         _require_usable(self, rows)
         with np.errstate(all="ignore"):  # what is no number is refused below
-            value = self._value(rows, settings)
-        if not math.isfinite(value):
-            raise ScoringInputError(
-                "infinite", self.name, "the score is not finite on these rows", "choose another metric or other rows"
-            )
-        return value
+            try:
+                value = self._value(rows, settings)
+            except OverflowError:
+                value = math.inf
+        return _finite(value, self, rows)
 
     def _value(self, rows: Rows, settings: dict[str, Any]) -> float:
         if self.per_row is not None:
@@ -184,6 +184,21 @@ class TableMetric:
         if self.per_row is None:
             return None
         return np.asarray(self.per_row(rows, **self.settings(given or {})), dtype=np.float64)
+
+
+def _finite(score: float, metric: TableMetric, rows: Rows) -> float:
+    """The score; an error where it is not finite, which only predictions far from all that is true are to blame for."""
+    if math.isfinite(score):
+        return score
+    if _is_huge(rows.prediction) and not _is_huge(rows.truth):
+        right = "predict numbers of the size of the true ones"
+        raise ScoringInputError("infinite", "prediction", "it is so large that the score is not finite", right)
+    right = "choose another metric or other rows"
+    raise ScoringInputError("infinite", metric.name, "the score is not finite on these rows", right)
+
+
+def _is_huge(values: NDArray[Any]) -> bool:
+    return bool(np.issubdtype(values.dtype, np.number) and np.any(np.abs(values) > _HUGE))
 
 
 def _require_usable(metric: TableMetric, rows: Rows) -> None:
@@ -228,7 +243,7 @@ def mean_over_groups(metric: TableMetric, rows: Rows, given: Parameters | None =
     scores = [score for part in groups_of(rows) if (score := _score_or_none(metric, part, given)) is not None]
     if not scores:
         raise undefined(f"{metric.name} has no value on any group", "choose another metric or grouping")
-    return sum(scores) / len(scores)
+    return _finite(sum(scores) / len(scores), metric, rows)
 
 
 def groups_of(rows: Rows) -> list[Rows]:

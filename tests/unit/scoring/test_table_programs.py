@@ -15,6 +15,8 @@ import pytest
 from scoring.errors import ScoringInputError
 from scoring.program import REFUSED
 from scoring.tables.files import read_table
+from scoring.tables.metrics import metric
+from scoring.tables.metrics.base import Rows, mean_over_groups
 from scoring.tables.own_metric import OwnMetric
 from scoring.tables.program import main
 from scoring.tables.reference import ChosenMetric, reference_for, write
@@ -178,6 +180,33 @@ def test_a_refusal_by_the_metric_has_no_detail(folders: Folders) -> None:
         folders.written("refusal.json")["message"]
         == "The predictions cannot be scored: a value lies outside the allowed range."
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["rmse", "mse", "r_squared", "explained_variance", "concordance_correlation", "mcrmse"]
+)
+def test_predictions_that_overflow_a_metric_are_the_teams_fault(folders: Folders, name: str) -> None:
+    folders.reference(name)
+    folders.upload(PREDICTIONS.replace("d,4", "d,1e200").replace("c,3", "c,-1e200"))
+    assert folders.score() == REFUSED
+    refusal = folders.written("refusal.json")
+    assert refusal["code"] == "infinite"
+    assert "values so large that the score is infinite" in refusal["message"]
+
+
+def test_a_truth_that_overflows_a_metric_is_the_organizers_fault(folders: Folders) -> None:
+    solution = SOLUTION.with_columns(price=pl.col("price") * 1e200)
+    known = reference_for(solution, [ChosenMetric("rmse")], id_column="id", targets=["price"])
+    write(folders.root / "input" / "ref", solution, known)
+    folders.upload(PREDICTIONS.replace("d,4", "d,1e200"))
+    assert folders.score() == 1
+
+
+def test_scores_of_groups_whose_sum_overflows_are_the_teams_fault() -> None:
+    rows = Rows(np.zeros(2), np.full(2, 1.5e308), group=np.array([0, 1]))
+    with pytest.raises(ScoringInputError) as refused:
+        mean_over_groups(metric("mae"), rows)
+    assert (refused.value.code, refused.value.where) == ("infinite", "prediction")
 
 
 @pytest.mark.parametrize("break_it", ["solution.parquet", "metric.json"])
