@@ -98,6 +98,54 @@ def test_after_the_page_is_loaded_again_the_same_file_goes_on_where_it_stopped(
     assert sent_digest(page) == hashlib.sha256(big_code.read_bytes()).hexdigest()
 
 
+def test_a_refused_form_leaves_the_upload_with_its_moment_for_the_next_try(
+    new_visitor: NewVisitor, big_code: Path
+) -> None:
+    visitor = to_submit(new_visitor, "cleo")
+    visitor.expect_on_console("status of 422")
+    page, calls = visitor.page, []
+    page.on("request", lambda request: calls.append(request.method) if "/api/v1/uploads/" in request.url else None)
+    refusal = {"code": "unknown_environment_file", "detail": "Your team has no weights of this name."}
+    page.route("**/competitions/gap/submit/", lambda route: route.fulfill(status=422, json=refusal), times=1)
+    send(page, big_code)
+    expect(page.locator("[data-upload-error]")).to_contain_text("no weights of this name")
+    calls.clear()
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("table.submissions tbody tr").first).to_contain_text("code.zip", timeout=30_000)
+    assert calls == ["GET"], "nothing is begun or sent anew"
+
+
+def test_no_other_file_can_be_chosen_while_one_is_sent(new_visitor: NewVisitor, big_code: Path) -> None:
+    page = to_submit(new_visitor, "cleo").page
+
+    def hang(route: Route) -> None:
+        """No answer comes."""
+
+    page.route(UPLOADS, hang)
+    with page.expect_request(UPLOADS):
+        send(page, big_code)
+    expect(page.locator("form[data-upload] input[type=file]")).to_be_disabled()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.goto("about:blank")
+    page.go_back()
+    expect(page.get_by_role("button", name="Submit", exact=True)).to_be_enabled()
+    expect(page.locator(".upload-progress")).to_be_hidden()
+
+
+def test_a_file_that_is_changed_while_it_is_sent_is_to_be_chosen_again(new_visitor: NewVisitor, big_code: Path) -> None:
+    page = to_submit(new_visitor, "cleo").page
+
+    def change_and_break(route: Route) -> None:
+        with big_code.open("ab") as file:
+            file.write(b"more")
+        route.abort()
+
+    page.route(UPLOADS, change_and_break, times=1)
+    send(page, big_code)
+    expect(page.locator("[data-upload-error]")).to_contain_text("changed while it was sent")
+    expect(page.locator("form[data-upload] input[type=file]")).to_be_enabled()
+
+
 def test_an_empty_file_is_refused_and_nothing_is_kept(new_visitor: NewVisitor, tmp_path: Path) -> None:
     visitor = to_submit(new_visitor, "ben")
     visitor.expect_on_console("status of 4")

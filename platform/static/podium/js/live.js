@@ -24,6 +24,7 @@
       notices[name].setAttribute("role", "status");
       document.getElementById("main").prepend(notices[name]);
     }
+    if (link && notices[name].textContent.startsWith(text)) return; // the link in it may have the focus
     notices[name].textContent = text;
     notices[name].hidden = !text;
     if (link) notices[name].append(link);

@@ -4,12 +4,22 @@
   "use strict";
   const PART_BYTES = 8 * 1024 * 1024;
   const RETRIES = 8;
+  const SILENCE_MS = 45 * 1000; // without a byte on its way, a connection is taken for lost
+  const ANSWER_MS = 180 * 1000; // once all bytes of a part are on their way
 
   const SIGNED_OUT = "You are signed out. Sign in again in another tab, load this page again and choose the same file: it goes on where it stopped.";
   const OUT_OF_DATE = "This page is out of date, because you signed in anew since. Load it again and choose the same file: it goes on where it stopped.";
   const NO_ANSWER = "The site does not answer. What has arrived is kept: press Submit to go on where it stopped, also after loading the page again.";
+  const CHANGED = "The file was changed while it was sent. Choose it again.";
+  const WAITS = "Sent. The page shows it once the other files have arrived.";
 
-  class Refused extends Error {}
+  class Refused extends Error {
+    constructor(text, status = 0, code = "") {
+      super(text);
+      // Of an upload that can never be submitted; any other reason leaves it for the next try, with the moment at which it began.
+      this.isOfUpload = [404, 410].includes(status) || ["idempotency_key_reused", "uploaded_for_environment"].includes(code);
+    }
+  }
   class Interrupted extends Error {} // the transfer can go on later
 
   const remembered = (file, url) => `podium-upload:${url}:${file.name}:${file.size}:${file.lastModified}`;
@@ -36,7 +46,7 @@
     if (answer.code === "not_authenticated") return new Interrupted(SIGNED_OUT);
     if (status === 403 && (!answer.code || answer.code === "permission_denied")) return new Interrupted(OUT_OF_DATE);
     if (isAway({ status })) return new Interrupted(answer.detail || NO_ANSWER);
-    return new Refused(answer.detail || `The site answered ${status}. Try again in a minute.`);
+    return new Refused(answer.detail || `The site answered ${status}. Try again in a minute.`, status, answer.code);
   };
 
   const explain = async (response) => refusal(response.status, read(await response.text().catch(() => "")));
@@ -64,11 +74,28 @@
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.setRequestHeader("Content-Type", "application/offset+octet-stream");
     request.setRequestHeader("Upload-Offset", String(offset));
-    request.upload.onprogress = (event) => onProgress(offset + event.loaded);
+    let timer = 0;
+    const wait = (ms) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => request.abort(), ms);
+    };
+    request.upload.onprogress = (event) => {
+      wait(SILENCE_MS);
+      onProgress(offset + event.loaded);
+    };
+    request.upload.onload = () => wait(ANSWER_MS);
     request.onload = () => done(request);
-    request.onerror = () => failed(new Error("The connection was lost."));
+    request.onerror = request.onabort = () => failed(new Error("The connection was lost."));
+    request.onloadend = () => clearTimeout(timer);
+    wait(SILENCE_MS);
     request.send(file.slice(offset, offset + PART_BYTES));
   });
+
+  // A browser reads a file that was changed since it was chosen no more.
+  const requireUnchanged = async (file, offset) => {
+    const isReadable = await file.slice(offset, offset + 1).arrayBuffer().then(() => true, () => false);
+    if (!isReadable) throw new Refused(CHANGED);
+  };
 
   const transfer = async (start, file, headers, say) => {
     let { offset } = start;
@@ -76,7 +103,8 @@
     while (offset < file.size) {
       const answer = await sendPart(start.url, file, offset, headers, (sent) => say(sent, "")).catch(() => null);
       if (!answer || isAway(answer)) {
-        if (++failures > RETRIES) throw new Interrupted(NO_ANSWER);
+        if (!answer) await requireUnchanged(file, offset);
+        if (++failures > RETRIES) throw new Interrupted((answer && read(answer.responseText).detail) || NO_ANSWER);
         say(offset, "Connection lost, trying again");
         await sleep(Math.min(1000 * 2 ** failures, 30000));
         const state = await fetch(start.url, { headers }).catch(() => null);
@@ -113,36 +141,53 @@
     box.hidden = false;
     return (total) => (sent, note) => {
       bar.value = total ? (100 * sent) / total : 0;
+      text.setAttribute("aria-live", note ? "polite" : "off"); // a number that runs is not read out
       text.textContent = `${size(sent)} of ${size(total)}${note ? `. ${note}` : ""}`;
     };
   };
 
+  const sending = new Set(); // forms; a page may have several
   const stay = (event) => event.preventDefault(); // asks before a page is left that is sending
+
+  // Another file can be chosen only once this one is there.
+  const hold = (form, isHeld) => {
+    if (isHeld) sending.add(form); else sending.delete(form);
+    for (const control of form.querySelectorAll('input[type="file"], button[type="submit"]')) control.disabled = isHeld;
+    if (sending.size) addEventListener("beforeunload", stay); else removeEventListener("beforeunload", stay);
+  };
+
+  const goTo = (url) => {
+    if (url.split("#")[0] === location.pathname + location.search) location.reload(); else location.assign(url);
+  };
 
   const run = async (form) => {
     const file = form.querySelector('input[type="file"]').files[0];
     const button = form.querySelector('button[type="submit"]');
     const error = form.querySelector("[data-upload-error]");
     const headers = { "X-CSRFToken": form.querySelector('[name="csrfmiddlewaretoken"]').value };
+    let isSent = false;
     error.hidden = true;
-    button.disabled = true;
-    addEventListener("beforeunload", stay);
+    hold(form, true);
     try {
       const say = show(form)(file.size);
       const upload = await begin(form.dataset.upload, file, headers, "environment" in form.dataset);
       say(upload.offset, upload.offset ? "Going on where it stopped" : "");
       await transfer(upload, file, headers, say);
+      isSent = true;
       say(file.size, "Checking the file");
       const url = await submit(form, upload, headers);
       localStorage.removeItem(remembered(file, form.dataset.upload));
-      removeEventListener("beforeunload", stay);
-      if (url.split("#")[0] === location.pathname + location.search) location.reload(); else location.assign(url);
+      sending.delete(form);
+      if (sending.size) say(file.size, WAITS);
+      else {
+        removeEventListener("beforeunload", stay);
+        goTo(url);
+      }
     } catch (problem) {
-      removeEventListener("beforeunload", stay);
-      if (problem instanceof Refused) localStorage.removeItem(remembered(file, form.dataset.upload));
+      if (problem instanceof Refused && (problem.isOfUpload || !isSent)) localStorage.removeItem(remembered(file, form.dataset.upload));
       error.textContent = problem.message;
       error.hidden = false;
-      button.disabled = false;
+      hold(form, false);
       button.focus(); // a button that was disabled has lost it
       form.querySelector(".upload-progress").hidden = true;
     }
@@ -156,13 +201,29 @@
       if (!zone || !event.dataTransfer.types.includes("Files")) return;
       event.preventDefault();
       zone.classList.toggle("is-over", kind === "dragover");
-      if (kind === "drop") zone.querySelector('input[type="file"]').files = event.dataTransfer.files;
+      const input = zone.querySelector('input[type="file"]');
+      if (kind !== "drop" || input.disabled) return;
+      input.files = event.dataTransfer.files;
+      input.dispatchEvent(new Event("change", { bubbles: true })); // as when it is chosen
     });
   }
 
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-upload]")) return;
     event.preventDefault();
-    run(event.target);
+    if (!sending.has(event.target)) run(event.target);
+  });
+
+  // A page that somebody comes back to is as they left it: with a form that can be used.
+  addEventListener("pagehide", () => {
+    for (const form of document.querySelectorAll("form[data-upload]")) {
+      hold(form, false);
+      form.querySelector(".upload-progress").hidden = true;
+    }
+  });
+
+  // Nor does the site have a page loaded again that is sending: what asked for that asks again.
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    if (sending.size && event.detail.xhr.getResponseHeader("HX-Refresh")) event.preventDefault();
   });
 })();
