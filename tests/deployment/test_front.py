@@ -1,0 +1,122 @@
+"""The front alone, before a site that is away or a stand-in for it: what becomes of bodies that it passes on as they come."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.services import REPOSITORY, free_port
+
+LARGE = bytes(11_000_000)  # 10 MB and more pass through
+# One for each checkout: two on one machine do not meet, and a killed run leaves nothing that the next does not take down.
+NETWORK = f"podium-front-{hashlib.sha256(str(REPOSITORY).encode()).hexdigest()[:6]}"
+SITE = """
+import http.server
+
+class Site(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        left = int(self.headers.get("Content-Length", 0))
+        while left > 0:
+            left -= len(self.rfile.read(min(left, 65536)))
+        self.send_response(200)
+        if self.path == "/file":
+            self.send_header("X-Accel-Redirect", "/_objects/stored")
+        self.send_header("Cache-Control", "private, no-cache")
+        self.end_headers()
+        self.wfile.write(b"the site")
+
+    do_POST = do_GET
+
+http.server.ThreadingHTTPServer(("", 8000), Site).serve_forever()
+"""
+
+
+def docker(*arguments: str) -> str:
+    done = subprocess.run(["docker", *arguments], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    return done.stdout.strip()
+
+
+def take_down() -> None:
+    for arguments in (["rm", "--force", f"{NETWORK}-front", f"{NETWORK}-site"], ["network", "rm", NETWORK]):
+        subprocess.run(["docker", *arguments], capture_output=True, check=False)
+
+
+def wait_for(answers: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 30
+    while True:
+        try:
+            if answers():
+                return
+        except requests.ConnectionError:
+            pass
+        assert time.monotonic() < give_up, docker("logs", f"{NETWORK}-front")
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Iterator[str]:
+    """Its address; nothing in its network is called `web`."""
+    objects: Path = tmp_path_factory.mktemp("objects")
+    objects.chmod(0o755)
+    (objects / "stored").write_bytes(b"a stored file")
+    base = os.environ.get("PODIUM_BASE_IMAGE", "debian:bookworm-slim")
+    image = docker(
+        "build", "--quiet", "--network=host", f"--build-arg=BASE={base}", "--file=docker/front.Dockerfile", "."
+    )
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    take_down()
+    docker("network", "create", NETWORK)
+    try:
+        docker(
+            "run", "--detach", f"--name={NETWORK}-front", f"--network={NETWORK}", f"--publish=127.0.0.1:{port}:8080",
+            f"--volume={objects}:/var/lib/podium/objects:ro", image,
+        )  # fmt: skip
+        wait_for(lambda: requests.get(f"{url}/_front/page.css", timeout=5).ok)
+        yield url
+    finally:
+        take_down()
+
+
+@pytest.fixture
+def site(front: str, runtime_image: str) -> Iterator[str]:
+    """The front's address, with a site behind it."""
+    docker(
+        "run", "--detach", f"--name={NETWORK}-site", f"--network={NETWORK}", "--network-alias=web", runtime_image,
+        "python3", "-c", SITE,
+    )  # fmt: skip
+    try:
+        wait_for(lambda: requests.get(f"{front}/", timeout=10).ok)
+        yield front
+    finally:
+        docker("rm", "--force", f"{NETWORK}-site")
+
+
+@pytest.mark.parametrize("body", [b"small", LARGE], ids=["small", "large"])
+def test_the_front_says_when_to_come_again_while_the_site_is_away(front: str, body: bytes) -> None:
+    page = requests.post(f"{front}/organize/bundles/send/", data=body, timeout=20)
+    assert (page.status_code, page.headers.get("Retry-After")) == (503, "10")
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    answer = requests.post(f"{front}/api/v1/submissions/", data=body, timeout=20)
+    assert (answer.status_code, answer.headers.get("Retry-After")) == (503, "10")
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json()["code"] == "unavailable"
+
+
+@pytest.mark.parametrize("body", [b"small", LARGE], ids=["small", "large"])
+def test_the_site_takes_a_body_and_may_answer_with_a_stored_file(site: str, body: bytes) -> None:
+    assert requests.post(f"{site}/api/v1/submissions/", data=body, timeout=20).content == b"the site"
+    answer = requests.post(f"{site}/file", data=body, timeout=20)
+    assert (answer.status_code, answer.content) == (200, b"a stored file")
+    assert answer.headers["Cache-Control"] == "private, no-cache", "the site's word goes with the file"
+
+
+def test_a_large_body_opens_no_way_to_stored_files(site: str) -> None:
+    assert requests.post(f"{site}/_objects/stored", data=LARGE, timeout=20).status_code == 404
