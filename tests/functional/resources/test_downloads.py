@@ -94,9 +94,9 @@ def test_a_browser_keeps_no_file_without_asking_for_it_again(site: Scenario, hea
     answer = client_of(site.member()).get(address, headers=headers)
     assert answer["Cache-Control"] == "private, no-cache"
     answer.close()
-    kept = {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT", "If-None-Match": "*"}
+    conditions = {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT", "If-None-Match": "*"}
     for client in (client_of(site.join("Strangers").captain), Client()):
-        refused = client.get(address, headers=headers | kept)
+        refused = client.get(address, headers=headers | conditions)
         assert refused.status_code in (302, 404), "whoever asks again is asked for the right to it again"
         assert "X-Accel-Redirect" not in refused
 
