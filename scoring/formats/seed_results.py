@@ -149,7 +149,17 @@ def _checked(document: Any, dataset: str) -> SeedResults:
     if len(set(seeds)) != len(seeds):
         raise _bad("seeds", "a seed is there twice", "give every run a seed of its own")
     values = {split: tuple(_result(e, p, split, metric) for p, e in enumerate(entries)) for split in ("valid", "test")}
-    return SeedResults(dataset, metric["key"], seeds, values["valid"], values["test"])
+    results = SeedResults(dataset, metric["key"], seeds, values["valid"], values["test"])
+    _require_finite_summary(results)
+    return results
+
+
+def _require_finite_summary(results: SeedResults) -> None:
+    with np.errstate(all="ignore"):
+        scores = summary(results)
+    if not all(map(math.isfinite, scores.values())):
+        what = "the values are so large that their mean or deviation is infinite"
+        raise ScoringInputError("infinite", "seeds", what, f"give the {results.metric} of each run")
 
 
 def _seed(entry: Any, place: int) -> int:
@@ -164,6 +174,7 @@ def _result(entry: dict[str, Any], place: int, split: str, metric: Metric) -> fl
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise _bad(where, "it is missing or not a number", f"give the {metric['key']} as a number")
     lowest, highest = metric["range"]
+    value = _as_float(value)
     if not math.isfinite(value):
         raise ScoringInputError(
             "nan" if math.isnan(value) else "infinite", where, f"it is {value}", "give a finite number"
@@ -173,7 +184,15 @@ def _result(entry: dict[str, Any], place: int, split: str, metric: Metric) -> fl
         raise ScoringInputError(
             "out_of_range", where, f"it is {value}", f"{metric['key']} lies in {bound}, not in percent"
         )
-    return float(value)
+    return value
+
+
+def _as_float(value: float) -> float:
+    """The number as a float: infinite where it is a whole number of too many digits."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _bad(where: str, what: str, right: str) -> ScoringInputError:

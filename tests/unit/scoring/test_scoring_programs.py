@@ -274,6 +274,16 @@ def test_wrong_results_of_seeds_are_refused(change: dict[str, Any], code: str, t
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize("value", [10**400, -(10**400), 1e308, 1e200], ids=["401 digits", "below 0", "sum", "squares"])
+def test_results_of_seeds_that_overflow_are_refused(value: float, tmp_path: Path) -> None:
+    seeds = [{"seed": seed, "valid": 0.7, "test": 0.7 if seed % 2 else value} for seed in range(10)]
+    path = tmp_path / "results_ogbg-molesol.json"
+    path.write_text(json.dumps({"dataset": "ogbg-molesol", "metric": "rmse", "seeds": seeds}))
+    with pytest.raises(scoring.ScoringInputError) as refused:
+        seed_results.read(path, "ogbg-molesol")
+    assert refused.value.code == "infinite"
+
+
 @pytest.mark.parametrize(("content", "code"), [(b"", "empty_file"), (b"{", "bad_json"), (b" " * 70_000, "too_large")])
 def test_files_that_hold_no_results_are_refused(content: bytes, code: str, tmp_path: Path) -> None:
     path = tmp_path / "results_ogbn-arxiv.json"
