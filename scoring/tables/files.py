@@ -7,7 +7,9 @@ refused past a limit; a Parquet file's rows are asked for before they are read.
 from __future__ import annotations
 
 import gzip
+import math
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +21,7 @@ from typing import IO, Any, Final
 import numpy as np
 import polars as pl
 import zstandard
+from numpy.lib import format as npy
 
 from scoring.errors import ScoringInputError
 from scoring.tables.delimited import read_delimited
@@ -29,6 +32,11 @@ LIMIT_BYTES: Final = 16 << 30
 """What a file may unpack to unless the caller says otherwise."""
 
 _CHUNK: Final = 1 << 20
+_UNREADABLE: Final = (
+    pl.exceptions.PolarsError, OSError, ValueError, EOFError, MemoryError, RuntimeError, SyntaxError, tokenize.TokenError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What polars, numpy and zipfile raise on files that are damaged, encrypted or too large for the machine."""
 
 Types = Mapping[str, Any]
 """Polars types by column."""
@@ -112,7 +120,7 @@ def read_source(source: Source, *, types: Types | None = None, as_text: bool = F
         table = _READERS[source.format](source, types or {}, as_text)
     except ScoringInputError:
         raise
-    except (pl.exceptions.PolarsError, OSError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except _UNREADABLE as error:
         reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
         raise ScoringInputError(
             "unknown_format", "the table", f"it cannot be read ({reason})", f"write it again as {source.format}"
@@ -224,9 +232,25 @@ def _read_arrays(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
     with zipfile.ZipFile(source.path) as archive:
         if sum(item.file_size for item in archive.infolist()) > LIMIT_BYTES:
             raise ScoringInputError("too_large", "the table", "its arrays are too large", "give smaller ones")
+        for item in archive.infolist():
+            _require_promised_size(archive, item)
     with np.load(source.path, allow_pickle=False) as stored:
         arrays = {name: np.asarray(stored[name]) for name in stored.files}
     return pl.DataFrame(dict(_columns_of(arrays)))
+
+
+def _require_promised_size(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> None:
+    """Refuse an array whose header promises another size than it has: numpy takes that much memory before it reads."""
+    with archive.open(item) as member:
+        if member.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:  # what else there is numpy refuses
+            member.seek(0)
+            version, _ = npy.read_magic(member)
+            read_header = npy.read_array_header_1_0 if version == 1 else npy.read_array_header_2_0
+            shape, _, kind = read_header(member)
+            promised = member.tell() + math.prod(shape) * kind.itemsize
+            if promised != item.file_size and not kind.hasobject:
+                what = f"it holds {item.file_size:,} bytes, but its header promises {promised:,}"
+                raise ScoringInputError("wrong_shape", ascii(item.filename), what, "write it with numpy.savez")
 
 
 def _columns_of(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

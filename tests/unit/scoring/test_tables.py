@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import zipfile
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
+from numpy.lib.format import write_array_header_1_0
 
 from scoring.errors import ScoringInputError
 from scoring.tables.align import ids_of, in_order, places_of, rows_of
@@ -205,6 +207,36 @@ def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", id=np.array([object()]))
     with pytest.raises(ScoringInputError, match="Object arrays"):
         read_table(tmp_path / "x.npz")
+
+
+def with_header(folder: Path, shape: tuple[int, ...]) -> Path:
+    """An npz of ten numbers, whose header promises what the shape says."""
+    array = io.BytesIO()
+    write_array_header_1_0(array, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(folder / "x.npz", "w") as archive:
+        archive.writestr("id.npy", array.getvalue() + b"\0" * 80)
+    return folder / "x.npz"
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (10**6, 10**6), (11,), (9,), (10**30,)], ids=str)
+def test_arrays_of_another_size_than_they_promise_are_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    assert read_table(with_header(tmp_path, (10,))).height == 10
+    with pytest.raises(ScoringInputError, match=r"'id\.npy': it holds 208 bytes, but its header promises"):
+        read_table(with_header(tmp_path, shape))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("File is encrypted"), EOFError()], ids=repr)
+def test_what_numpy_raises_on_a_table_is_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(path: Path, **settings: Any) -> None:
+        raise error
+
+    path = with_header(tmp_path, (10,))
+    monkeypatch.setattr(np, "load", fail)
+    with pytest.raises(ScoringInputError) as refused:
+        read_table(path)
+    assert refused.value.code == "unknown_format"
 
 
 @pytest.mark.parametrize(
