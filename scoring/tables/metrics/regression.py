@@ -173,10 +173,16 @@ def pearson(rows: Rows) -> float:
 
 
 def _correlation(rows: Rows, truth: Any, prediction: Any) -> float:
-    true_spread, spread, joint = _moments(rows, truth, prediction)
     if np.ptp(truth) == 0:
         raise undefined("all true values are equal", "give each part values that differ")
+    true_spread, spread, joint = _moments(rows, _near_one(truth), _near_one(prediction))
     return 0.0 if np.ptp(prediction) == 0 else float(np.clip(joint / np.sqrt(true_spread * spread), -1, 1))
+
+
+def _near_one(values: Any) -> Any:
+    """The values divided by the power of two that leaves them within 1: squares of 1e160 are infinite, those of 1e-170 are 0."""
+    _, exponent = np.frexp(np.max(np.abs(values)))
+    return np.ldexp(np.asarray(values, dtype=np.float64), -exponent)  # a power of two changes no digit
 
 
 def spearman(rows: Rows) -> float:

@@ -91,3 +91,14 @@ def test_a_wrong_parameter_is_named(given: dict[str, float]) -> None:
 def test_one_class_alone_has_no_roc_auc() -> None:
     with pytest.raises(ScoringInputError, match="only one of the two classes"):
         TABLE_METRICS["roc_auc"].score(Rows(np.ones(3), np.ones(3)))
+
+
+@pytest.mark.parametrize("exponent", [1020, 530, 500, -500, -530, -1000])
+def test_a_correlation_is_the_same_for_values_of_every_size(exponent: int) -> None:
+    rng = np.random.default_rng(4)
+    truth, prediction = rng.normal(size=(2, 50))
+    right = TABLE_METRICS["pearson"].score(Rows(truth, prediction))
+    scaled = np.ldexp(prediction, exponent)
+    assert TABLE_METRICS["pearson"].score(Rows(truth, scaled)) == right
+    assert TABLE_METRICS["pearson"].score(Rows(scaled, truth)) == right
+    assert TABLE_METRICS["pearson"].score(Rows(scaled, scaled)) == pytest.approx(1.0, abs=1e-15)
