@@ -152,7 +152,7 @@ def _cast(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, k
     column = table[name]
     if name == schema.id_column:
         column = as_ids(column) if column.dtype != kind else column
-        return column.cast(kind, strict=False) if kind != pl.Int64 or column.dtype == pl.Int64 else column
+        return _ids_as_numbers(column) if kind == pl.Int64 else column.cast(kind, strict=False)
     if kind == pl.String:
         return _as_allowed(column.cast(kind), next(known.allowed for known in schema.columns if known.name == name))
     if column.dtype == kind:
@@ -168,6 +168,14 @@ def _cast(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, k
         right += ", with a decimal point and nothing between thousands"
     _refuse(source, table, schema, wrong, "wrong_type", name, lambda value: f"{value!a} is no {plain}", right)
     return cast
+
+
+def _ids_as_numbers(ids: pl.Series) -> pl.Series:
+    """Texts such as 001, 1.0 and 1e5 as the numbers that a CSV makes of them; where there are others, these among texts."""
+    if ids.dtype != pl.String:
+        return ids
+    numbers = _whole(ids.str.strip_chars())
+    return numbers.cast(pl.String).fill_null(ids) if numbers.null_count() > ids.null_count() else numbers
 
 
 def _as_allowed(texts: pl.Series, allowed: Sequence[Any]) -> pl.Series:

@@ -133,6 +133,28 @@ def test_ids_that_are_odd_numbers_are_named(
     assert (refused.value.code, refused.value.where) == (code, "'id'")
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl", "npz"])
+@pytest.mark.parametrize(
+    "texts",
+    [["002", "001"], ["2.0", "1.0"], ["2e0", "10e-1"], [" 2", "1 "]],
+    ids=["zeros", "points", "powers", "blanks"],
+)
+def test_ids_written_as_other_texts_are_the_same_numbers_in_every_format(
+    tmp_path: Path, texts: list[str], ending: str
+) -> None:
+    path = stored(tmp_path / f"p.{ending}", id=pl.Series(texts))
+    assert read_submission(path, PRICES, IDS.head(2))["id"].to_list() == [2, 1]
+    path = stored(tmp_path / f"p.{ending}", id=pl.Series([texts[0], "x"]))
+    with pytest.raises(ScoringInputError, match="'id': 1 id is missing: '1'; give"):
+        read_submission(path, PRICES, IDS.head(2))
+
+
+def test_ids_that_become_the_same_number_are_named(tmp_path: Path) -> None:
+    path = stored(tmp_path / "p.parquet", id=pl.Series(["001", "1"]))
+    with pytest.raises(ScoringInputError, match="'id': 1 is there again in row 2"):
+        read_submission(path, PRICES, IDS.head(2))
+
+
 def test_ids_beyond_64_bits_are_named(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"id": 1, "price": 0.5, "n": 1}\n{"id": 99999999999999999999, "price": 0.5, "n": 1}\n')
