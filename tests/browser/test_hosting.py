@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import NewVisitor
 from tests.browser.visitor import OF_COLOURS, Visitor
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MOST_DECISIONS = 12
 MOST_S = 600
 SCORED_WITHIN_MS = 90_000
@@ -124,3 +125,10 @@ def test_on_a_phone_a_question_stands_in_the_first_half_and_back_loses_nothing(
     expect(settings).to_be_hidden()
     page.get_by_label("Cohen's kappa", exact=True).check()
     expect(settings.get_by_label("Weights")).to_have_value("none")
+    page.get_by_label("Search").fill("")
+    page.get_by_label("A Python file of mine").check()
+    page.get_by_label("Name of your metric").fill("Bill error")
+    slot = page.locator("section.file-slot")
+    slot.locator("input[type=file]").set_input_files(EXAMPLES / "delivery_times" / "metric.py")
+    expect(slot).to_contain_text("metric.py")
+    expect(page.get_by_label("Name of your metric")).to_have_value("Bill error")  # the upload loaded the page again

@@ -1,5 +1,6 @@
 // Narrows a list of choices to those that hold every word of the search field. Shows what belongs to the choice that is
-// made, and hides what belongs to others. Files are uploaded as soon as they are chosen.
+// made, and hides what belongs to others. Files are uploaded as soon as they are chosen; that loads the page again, with what was
+// entered into the step meanwhile.
 (() => {
   "use strict";
 
@@ -13,7 +14,7 @@
       label.parentElement.hidden = !input.checked && !words.every((word) => about.includes(word));
     }
     for (const group of list.querySelectorAll(":scope > div > div:has(> label)")) {
-      group.hidden = ![...group.querySelectorAll("input")].some((input) => !input.closest("[hidden]"));
+      group.hidden = ![...group.querySelectorAll("label")].some((label) => !label.parentElement.hidden);
     }
   };
 
@@ -23,6 +24,34 @@
       part.hidden = document.querySelector(`[name="${name}"]:checked`)?.value !== value;
     }
   };
+  // What differs from what the site sent: its own proposals are not replaced by those of the page before.
+  const wasChanged = (control) => {
+    if (["radio", "checkbox"].includes(control.type)) return control.checked !== control.defaultChecked;
+    if (control.options) return control.selectedIndex !== Math.max(0, [...control.options].findIndex((option) => option.defaultSelected));
+    return control.value !== control.defaultValue;
+  };
+
+  const keepStep = (form) => {
+    const name = `podium-step:${location.pathname}`;
+    const controls = () => [...form.elements].filter((control) => control.name && !["hidden", "file", "submit"].includes(control.type));
+    const isReloaded = performance.getEntriesByType("navigation")[0]?.type === "reload";
+    const entered = (isReloaded && JSON.parse(sessionStorage.getItem(name))) || [];
+    sessionStorage.removeItem(name);
+    for (const [field, value, checked] of entered) {
+      const control = controls().find((one) => one.name === field && (checked === null || one.value === value));
+      if (!control) continue;
+      if (checked === null) control.value = value; else control.checked = checked;
+    }
+    let isSent = false;
+    form.addEventListener("submit", () => { isSent = true; });
+    addEventListener("pagehide", () => {
+      const changed = controls().filter(wasChanged);
+      const values = changed.map((one) => [one.name, one.value, ["radio", "checkbox"].includes(one.type) ? one.checked : null]);
+      if (!isSent) sessionStorage.setItem(name, JSON.stringify(values));
+    });
+  };
+  const step = document.querySelector(".step-form");
+  if (step) keepStep(step);
   showWhatBelongs();
   document.addEventListener("change", showWhatBelongs);
 
