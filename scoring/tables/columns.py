@@ -176,7 +176,15 @@ def classes_of(column: pl.Series) -> tuple[Value, ...]:
                 "it holds fractions, so it is no class",
                 "choose another metric or column",
             )
-        whole = set(values.unique().cast(pl.Int64).to_list())
+        numbers = values.unique().cast(pl.Int64, strict=False)
+        if numbers.null_count():
+            raise ScoringInputError(
+                "wrong_type",
+                ascii(column.name),
+                "it holds NaN, infinity or numbers of more than 64 bits, so it is no class",
+                "choose another metric or column",
+            )
+        whole = set(numbers.to_list())
         return tuple(sorted(whole | {0, 1} if whole <= {0, 1} else whole))
     return tuple(sorted(values.unique().cast(pl.String).to_list()))
 

@@ -333,6 +333,13 @@ def test_fitting_metrics_come_first(tmp_path: Path, targets: list[str], first: s
         assert metrics_for(preview_of(table, source), targets)[0].name == first
 
 
+@pytest.mark.parametrize("value", [math.inf, math.nan, 1e30])
+def test_odd_numbers_are_no_classes(value: float) -> None:
+    solution = pl.DataFrame({"id": [1, 2], "kind": [1.0, value]})
+    with pytest.raises(ScoringInputError, match="'kind': it holds"):
+        schema_for(solution, TABLE_METRICS["accuracy"], id_column="id", targets=["kind"])
+
+
 def test_long_texts_and_columns_far_to_the_right_are_cut_short() -> None:
     wide = {f"c{place}": [0.5, 1.5] for place in range(60)}
     preview = preview_of(pl.DataFrame({"note": ["x" * 500, "y"], **wide}), Source(Path("s.csv"), "csv"))
