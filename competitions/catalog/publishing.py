@@ -26,14 +26,15 @@ class NotReady(Conflict):
 
 
 @transaction.atomic
-def competition_publish(competition: Competition) -> None:
+def competition_publish(competition: Competition, *, anyway: bool = True) -> None:
     """Show it to everybody. From now on sealed scores are sealed for its organizers, too, whether it stays published or not.
 
-    Raises `NotReady`, or what a receiver of `competition_publishing` refuses.
+    Raises `NotReady` where there is nothing to publish, and unless it shall be published `anyway` also for whatever cannot work yet;
+    or what a receiver of `competition_publishing` refuses.
     """
-    for warning in competition_warnings(competition):
-        if warning.code in BLOCKING:
-            raise NotReady(warning.text)
+    warnings = [warning for warning in competition_warnings(competition) if warning.code != "not_published"]
+    if reasons := [f"{each.where}: {each.text}" for each in warnings if each.code in BLOCKING or not anyway]:
+        raise NotReady(*reasons)
     competition_publishing.send(sender=Competition, competition=competition)
     competition.is_published, competition.is_trial = True, False
     competition.save(update_fields=["is_published", "is_trial"])

@@ -14,10 +14,10 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.api.views.base import ApiView
 from competitions.bundles.models import CompetitionPush
-from competitions.bundles.publishing import publish_checked
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin
 from competitions.catalog.models import Competition
+from competitions.catalog.publishing import competition_publish
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadIncomplete
@@ -83,7 +83,8 @@ class CompetitionPublish(CodeView):
         competition = self.managed(slug)
         options = PublishIn(data=request.data)
         options.is_valid(raise_exception=True)
-        publish_checked(competition, anyway=options.validated_data["anyway"])
+        if not competition.is_published:
+            competition_publish(competition, anyway=options.validated_data["anyway"])
         return Response({"slug": slug, "url": f"/competitions/{slug}/"})
 
 
