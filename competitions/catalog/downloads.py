@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from competitions.catalog.models import Phase, Task
+from competitions.catalog.shared_tasks import is_foreign
 from competitions.resources.models import Resource
 
 DOWNLOADS = ("public_data", "starting_kit", "sample_submission")
@@ -13,9 +14,10 @@ SMOKE: Final = "smoke-"  # before the part's name
 
 
 def downloads_of(phase: Phase) -> dict[str, Resource]:
-    """What participants may have of a phase, by the name in its address: its own files, and what the organizers opened of its tasks.
+    """Files that participants may have of a phase, by the name in the address: its own, and what was opened of its tasks.
 
-    Reference data is in none of it, whatever is opened, but for the labels of a smoke run's public split.
+    Reference data is in none of it, whatever is opened, but for the labels of a smoke run's public split. Nothing is opened of
+    a task that not every organizer of the competition may read.
     """
     resources = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
     opened: list[str] = []
@@ -24,6 +26,8 @@ def downloads_of(phase: Phase) -> dict[str, Resource]:
     if phase.competition.make_input_data_available:
         opened += ["input_data"]
     for task in phase.tasks.select_related(*(f"{name}__file" for name in opened)) if opened else ():
+        if is_foreign(task, phase.competition):
+            continue
         for name in opened:
             if (resource := getattr(task, name)) is not None:
                 resources[f"{name}-{task.pk}"] = resource

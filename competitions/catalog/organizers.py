@@ -34,6 +34,16 @@ class LastOrganizer(Conflict):
         super().__init__("A competition has at least one organizer. Add another one first, then remove this one.")
 
 
+class OwnsTheQueue(Conflict):
+    code = "owns_the_queue"
+
+    def __init__(self, organizer: CompetitionOrganizer, queue: str) -> None:
+        super().__init__(
+            f"The competition runs on the queue {queue}, whose workers belong to {organizer.user}. Choose another queue first, "
+            "then remove this organizer."
+        )
+
+
 class AdministratorsOnly(NotAllowed):
     code = "administrators_only"
 
@@ -62,8 +72,12 @@ def organizer_add(*, competition: Competition, person: str, by: User) -> Competi
 
 @transaction.atomic
 def organizer_remove(*, organizer: CompetitionOrganizer) -> None:
-    """Let an organizer go. Raises `LastOrganizer`."""
-    Competition.objects.select_for_update().get(pk=organizer.competition_id)
+    """Let an organizer go. Raises `LastOrganizer`, or `OwnsTheQueue`: workers of theirs would read on."""
+    competition = (
+        Competition.objects.select_for_update(of=("self",)).select_related("queue").get(pk=organizer.competition_id)
+    )
+    if competition.queue.owner_id == organizer.user_id:
+        raise OwnsTheQueue(organizer, competition.queue.name)
     others = CompetitionOrganizer.objects.filter(competition=organizer.competition_id).exclude(pk=organizer.pk)
     if not others.exists():
         raise LastOrganizer

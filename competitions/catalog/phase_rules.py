@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.queue_rights import seal_fault, task_fault, tasks_run_by
 from competitions.catalog.sealed_keys import published_by
 
 Fault = tuple[str, str]
@@ -13,9 +14,11 @@ def faults_of_change(phase: Phase, competition: Competition | None, entered: Map
     """Fields and what is wrong with them. `phase` is as it is stored, or new; `entered` has the values of its form by field."""
     tasks, check = list(entered.get("tasks") or []), entered.get("dataset_check")
     smoke = entered.get("smoke_task")
-    for field, task in [*(("tasks", task) for task in tasks), ("dataset_check", check), ("smoke_task", smoke)]:
-        if competition is not None and task is not None and _is_foreign(task, phase, competition):
+    for field, task in _entered_tasks(entered):
+        if competition is not None and _is_foreign(task, phase, competition):
             yield field, f"The task “{task}” belongs to another competition."
+    if competition is not None:
+        yield from _queue_faults(competition, phase, entered)
     if check is not None and check in tasks:
         yield "dataset_check", "The check is run on datasets alone: take it out of the phase's tasks."
     if smoke is not None and smoke in (*tasks, check):
@@ -27,6 +30,24 @@ def faults_of_change(phase: Phase, competition: Competition | None, entered: Map
                 "visibility",
                 "This phase has submissions whose scores are sealed. To show them, use the action Reveal in the list of phases.",
             )
+
+
+def _queue_faults(competition: Competition, phase: Phase, entered: Mapping[str, Any]) -> Iterator[Fault]:
+    """New tasks and sealed scores that the competition's queue may not have; readiness says it of those that are there."""
+    queue = competition.queue
+    known = tasks_run_by([phase]) if phase.pk else []
+    for field, task in _entered_tasks(entered):
+        if task not in known and (sentence := task_fault(task, queue)):
+            yield field, sentence
+    becomes_sealed = entered.get("visibility") == Phase.Visibility.SEALED and not (phase.pk and phase.is_sealed)
+    if becomes_sealed and phase.revealed_at is None and (sentence := seal_fault(competition, queue)):
+        yield "visibility", sentence
+
+
+def _entered_tasks(entered: Mapping[str, Any]) -> Iterator[tuple[str, Task]]:
+    """Each task that the form names, with its field."""
+    yield from (("tasks", task) for task in entered.get("tasks") or ())
+    yield from ((field, entered[field]) for field in ("dataset_check", "smoke_task") if entered.get(field) is not None)
 
 
 def _sealed_tasks(phase: Phase, visibility: str | None, tasks: Iterable[Task]) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from competitions.catalog.models import Competition, Phase
+from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.images import is_image
 from competitions.compute.models import ComputeWorker
@@ -139,6 +140,8 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
                 f"Queue {queue}",
                 f"The image {image} is not allowed on this queue; allowed are: {queue.allowed_images_text}.",
             )
+    for fault in faults_on_queue(competition, queue):
+        yield ReadinessWarning("queue_not_allowed", f"Queue {queue}", f"{fault} Until then these runs fail uncharged.")
     if queue.is_paused:
         yield ReadinessWarning(
             "queue_paused", f"Queue {queue}", "The queue is paused; submissions wait until it is resumed."

@@ -1,8 +1,8 @@
-"""What keeps the labels of a shared task from organizers who may use it and not read it."""
+"""Rules that keep the files of a shared task from organizers who may use it and not read it."""
 
 from django.conf import settings
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Competition, Phase, Task
 
 
 def has_foreign_image(task: Task, phase: Phase) -> bool:
@@ -17,8 +17,14 @@ def has_foreign_image(task: Task, phase: Phase) -> bool:
         chosen = task.competition.phases.select_related("competition")
         if phase.image_name in {task.competition.image_name, *(each.image_name for each in chosen)}:
             return False
-    organizers = phase.competition.organizers.all()
-    return not all(Task.objects.readable_by(user).filter(pk=task.pk).exists() for user in organizers)
+    return is_foreign(task, phase.competition)
+
+
+def is_foreign(task: Task, competition: Competition) -> bool:
+    """Whether some organizer of the competition may use the task and not read it."""
+    if task.competition_id == competition.pk:
+        return False
+    return not all(task.is_readable_by(user) for user in competition.organizers.all())
 
 
 def foreign_image_text(task: Task, phase: Phase) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Count, Min, Model, Q, QuerySet
@@ -10,8 +11,15 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
+from competitions.compute.models import (
+    ComputeWorker,
+    Queue,
+    queue_issue_token,
+    queue_owner_changing,
+    queue_revoke_token,
+)
 from core.guarded_admin import GuardedAdmin
+from core.refusals import Refusal
 
 WAITING = Q(runs__state="queued")
 HELD = Q(runs__state__in=("leased", "preparing", "ingesting", "scoring"))
@@ -77,10 +85,25 @@ class WorkerInline(OwnQueues, LastSeen, admin.TabularInline[ComputeWorker, Queue
         return False
 
 
+class QueueForm(forms.ModelForm[Queue]):
+    """A queue whose new owner may have all that runs on it."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self.instance.pk and "owner" in self.changed_data:
+            queue = Queue(pk=self.instance.pk, name=self.instance.name, owner=cleaned.get("owner"))
+            try:
+                queue_owner_changing.send(sender=Queue, queue=queue)
+            except Refusal as refusal:
+                self.add_error("owner", refusal.detail)
+        return cleaned
+
+
 @admin.register(Queue)
 class QueueAdmin(OwnQueues, GuardedAdmin):
     """A queue with what waits and runs on it. An organizer who adds one owns it; its token goes to the workers' hosts."""
 
+    form = QueueForm
     list_display = ["name", "owner", "handing_out", "waiting", "oldest", "running", "workers_answering", "contact"]
     list_select_related = ["owner"]
     fields: ClassVar[Any] = [

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.dispatch import Signal
 
 from competitions.compute.images import validate_image_patterns, validate_registries
 from competitions.compute.mirrors import validate_mirror
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 QUEUE_NAME = RegexValidator(r"\A[a-z0-9][a-z0-9-]{0,62}\Z", "Lower-case letters, digits and hyphens, at most 63.")
 WORKER_SILENT_AFTER_S = 60
+
+# Sent with `queue`, as its form has it, before it gets another owner. A receiver that raises a `Refusal` keeps it as it is.
+queue_owner_changing = Signal()
 
 
 class PullPolicy(models.TextChoices):

@@ -13,7 +13,7 @@ from accounts.models import User
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
 from competitions.disclosure.readers import Reader, reader_of
-from competitions.leaderboards.forms import ColumnForm, ColumnFormSet, seal_fault
+from competitions.leaderboards.forms import ColumnForm, ColumnFormSet, visibility_fault
 from competitions.leaderboards.growing import admin as growing_admin  # noqa: F401  # registers its page
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import BoardScore, ScoredSubmission
@@ -32,14 +32,19 @@ class LeaderboardForm(forms.ModelForm[Leaderboard]):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.instance.pk:
+            if phase := cleaned.get("phase"):
+                self._check_visibility(Leaderboard(phase=phase))
             return cleaned
-        stored = Leaderboard.objects.select_related("phase").get(pk=self.instance.pk)
-        if fault := seal_fault(stored, cleaned.get("visibility")):
-            self.add_error("visibility", fault)
+        stored = Leaderboard.objects.select_related("phase__competition__queue").get(pk=self.instance.pk)
+        self._check_visibility(stored)
         has_scores = stored.scores.exists() or stored.sealed_keys.exists()
         if has_scores and cleaned.get("phase") != stored.phase:
             self.add_error("phase", f"This board has scores of “{stored.phase}”, so it stays there.")
         return cleaned
+
+    def _check_visibility(self, board: Leaderboard) -> None:
+        if fault := visibility_fault(board, self.cleaned_data.get("visibility")):
+            self.add_error("visibility", fault)
 
 
 class ColumnInline(OwnCompetitions, admin.StackedInline[Column, Leaderboard]):

@@ -6,14 +6,18 @@ from typing import Any, ClassVar, Final
 from django import forms
 
 from competitions.catalog.models import Column, Leaderboard
+from competitions.catalog.queue_rights import seal_fault
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 
 SEALED_HERE: Final = "The score {key!r} is sealed in this phase until the reveal; here everybody would see it."
 
 
-def seal_fault(board: Leaderboard, visibility: str | None) -> str:
-    """Why a stored board that has sealed scores cannot get this visibility; empty where it can."""
-    has_scores = board.scores.exists() or board.sealed_keys.exists()
+def visibility_fault(board: Leaderboard, visibility: str | None) -> str:
+    """Why the board, as it is stored or new, cannot get this visibility; empty where it can."""
+    phase = board.phase
+    if visibility == Leaderboard.Visibility.SEALED and phase.revealed_at is None:
+        return seal_fault(phase.competition, phase.competition.queue)
+    has_scores = board.pk and (board.scores.exists() or board.sealed_keys.exists())
     if has_scores and board.is_sealed and visibility != board.visibility:
         return "This board has sealed scores. To show them, use the action Reveal in the list of phases."
     return ""

@@ -7,6 +7,7 @@ from typing import Any, Final
 import structlog
 from django.db import connection, transaction
 
+from competitions.catalog.queue_rights import run_fault
 from competitions.catalog.sealed_keys import score_columns, sealed_keys_record
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker, Queue
@@ -107,6 +108,9 @@ def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
     """Whether the run was ended, because of what its organizers set up."""
     if why := hidden_in(run):
         _not_on_this_queue(run, TASK_HIDDEN, why, now)
+        return True
+    if why := run_fault(run.task, run.submission.phase, queue):
+        _not_on_this_queue(run, "queue_not_allowed", why, now)
         return True
     return _refused_for_its_image(run, queue, now)
 

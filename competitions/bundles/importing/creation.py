@@ -40,6 +40,7 @@ from competitions.catalog.models import (
 )
 from competitions.catalog.models.sections.intake import TEXT_FILES
 from competitions.catalog.presets import PRESETS
+from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.tags import tags_set
 from competitions.catalog.texts.images import image_import
@@ -97,6 +98,11 @@ class Maker:
         self._fact_sheet(competition)
         self._phases(competition, self._tasks(competition))
         self._say(competition)
+        if live is None:
+            self.report.warnings += [
+                self.reader.document.note(("queue",), fault)
+                for fault in faults_on_queue(competition, competition.queue)
+            ]
         return competition
 
     def _tasks(self, competition: Competition) -> dict[Index, Task]:

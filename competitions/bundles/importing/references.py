@@ -6,6 +6,7 @@ from competitions.bundles.reading.faults import Where
 from competitions.bundles.reading.reader import BundleReader, is_key
 from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 from competitions.catalog.models import Competition, Task
+from competitions.catalog.queue_rights import task_fault
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from core.refusals import Refusal
@@ -97,6 +98,8 @@ class References:
         task = usable.filter(key=key).first()
         if task is None:
             self._fault(where, f"there is no task with the key {key} that you may use")
+        elif self.live is None and self.queue is not None and (fault := task_fault(task, self.queue)):
+            self._fault(where, fault)
         else:
             self.tasks[key] = task
 

@@ -19,7 +19,7 @@ from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
 from competitions.bundles.pushing.difference import Change, differences
 from competitions.bundles.pushing.document import LiveDocument
-from competitions.bundles.pushing.guards import BreaksContest, require_standing, seals_broken
+from competitions.bundles.pushing.guards import BreaksContest, require_standing, rules_broken
 from competitions.bundles.reading.archive import BundleFiles
 from competitions.bundles.reading.faults import Report, invalid
 from competitions.bundles.reading.reader import BundleReader
@@ -93,12 +93,12 @@ class Push:
         if live is None:
             return self._create(now)
         _lock(live)
-        before, seals, phases = LiveDocument(live, owner), seals_broken(live), _phases(live)
+        before, broken, phases = LiveDocument(live, owner), rules_broken(live), _phases(live)
         rules = current_rules(live)
         require_standing(live, self.reader.checked())
         changed = self._maker_run(now)
-        if broken := seals_broken(changed) - seals:
-            raise BreaksContest(sorted(broken))
+        if newly_broken := rules_broken(changed) - broken:
+            raise BreaksContest(sorted(newly_broken))
         after = LiveDocument(changed, owner)
         changes = differences(before.values, after.values)
         impact = [*_impact(phases, _phases(changed), now), *_impact_of_files(changed, changes)]

@@ -7,6 +7,7 @@ from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.presets import PRESETS
+from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards.models import Score
 from core.refusals import Conflict
@@ -61,12 +62,14 @@ def _faults_of_board(board: Leaderboard, spec: LeaderboardSpec | None) -> Iterat
         yield f"{where} has sealed scores in the column {key!r}, which keeps its key and stays until the reveal."
 
 
-def seals_broken(competition: Competition) -> set[str]:
-    """Sentences on the columns of open boards that show what is sealed elsewhere: in the phase, or on one of its tasks."""
-    return {fault for phase in competition.phases.filter(revealed_at=None) for fault in _seals_broken_in(phase)}
+def rules_broken(competition: Competition) -> set[str]:
+    """Sentences on what must not be, as it is stored: sealed scores on open boards, and what the queue may not be given."""
+    seals = {fault for phase in competition.phases.filter(revealed_at=None) for fault in _seals_broken_in(phase)}
+    return seals | set(faults_on_queue(competition, competition.queue))
 
 
 def _seals_broken_in(phase: Phase) -> Iterator[str]:
+    """Columns of open boards that show what is sealed elsewhere: in the phase, or on one of its tasks."""
     elsewhere = keys_under_seal_on(phase.tasks.all(), phase=phase)
     for board in phase.leaderboards.prefetch_related("columns"):
         if board.is_set_sealed:

@@ -26,9 +26,11 @@ from competitions.catalog.models import (
     Series,
 )
 from competitions.catalog.organizer_admin import OrganizerAdmin, OwnCompetitions
+from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, rules_publish
 from competitions.catalog.texts.images import image_request
+from competitions.compute.models import Queue
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
@@ -86,6 +88,15 @@ class CompetitionForm(forms.ModelForm[Competition]):
         self.fields["rules_format"].initial = rules.format if rules else Format.MARKDOWN
         if self.instance.pk and self.instance.logo_id:
             self.fields["new_logo"].initial = Shown(reverse("web:logo", args=[self.instance.slug]))
+
+    def clean_queue(self) -> Queue:
+        """Refuse to move to a queue whose owner may not read what this competition runs."""
+        queue: Queue = self.cleaned_data["queue"]
+        moves = self.instance.pk and queue.pk != self.instance.queue_id
+        faults = list(faults_on_queue(self.instance, queue)) if moves else []
+        if faults:
+            raise forms.ValidationError(faults, code="queue_not_allowed")
+        return queue
 
     def save(self, commit: bool = True) -> Competition:
         """Without the logo that was cleared; one that was uploaded is shown once it is written anew."""

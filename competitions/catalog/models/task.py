@@ -137,6 +137,7 @@ class Task(models.Model):
                     "is_public_split": "Phases run submissions on it first: choose another smoke run there, then untick this."
                 }
             )
+        self._require_queues()
         if self.checks is None:
             return
         if self.checks.checks_id is not None:
@@ -145,6 +146,23 @@ class Task(models.Model):
             raise ValidationError(
                 {"checks": "Take this task out of its phases first: a check is run on winners' code alone."}
             )
+
+    def _require_queues(self) -> None:
+        """Refuse a change after which an owner of a queue that runs the task may not read it."""
+        phases = self.phases.select_related("competition__queue__owner") if self.pk else ()
+        for queue in {phase.competition.queue for phase in phases}:
+            if queue.owner is not None and not self.is_readable_by(queue.owner):
+                raise ValidationError(
+                    f"It runs on the queue {queue}, whose owner could not read it any more. Choose another queue for its "
+                    "competition first."
+                )
+
+    def is_readable_by(self, user: "User") -> bool:
+        """True for whom `readable_by` would list it, as it is now, saved or not."""
+        if user.is_superuser or self.owner_id == user.pk:
+            return True
+        own = self.competition_id
+        return own is not None and Competition.objects.managed_by(user).filter(pk=own).exists()
 
     def hidden_part(self, competition: Competition) -> str:
         """Why the task is not wholly public in this competition, as a sentence; empty where it is.

@@ -11,7 +11,7 @@ from django.utils.text import slugify
 
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.forms import seal_fault
+from competitions.leaderboards.forms import visibility_fault
 from competitions.leaderboards.sealing.reveal import ranks_of
 from competitions.leaderboards.services import board_rebuild
 from competitions.organize.editing.change_form import ChangeForm
@@ -89,14 +89,13 @@ class BoardForm(ChangeForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        if not self.instance.pk:
-            return cleaned
-        if fault := seal_fault(self._stored_board(), cleaned.get("visibility")):
+        board = self._stored_board() if self.instance.pk else self.instance
+        if fault := visibility_fault(board, cleaned.get("visibility")):
             self.add_error("visibility", fault)
         return cleaned
 
     def _stored_board(self) -> Leaderboard:
-        return Leaderboard.objects.select_related("phase__competition").get(pk=self.instance.pk)
+        return Leaderboard.objects.select_related("phase__competition__queue").get(pk=self.instance.pk)
 
     def has_changed(self) -> bool:
         return super().has_changed() or self.columns.has_changed()

@@ -11,14 +11,14 @@ from django.utils import timezone
 
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.reading.faults import InvalidBundle
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from tests.bundle_files import LEGACY, changed, packed, second, write
-from tests.scenario import NOON, Scenario, person, resource, zip_of
+from tests.scenario import NOON, Scenario, person, resource, scenario, zip_of
 from tests.unit.bundles.test_fault_places import FAULTS, documented, pattern
 
 
@@ -191,14 +191,17 @@ def test_the_reference_has_the_faults_that_a_site_alone_finds(site: Scenario, tm
     data = changed("queue", "nowhere", changed("podium", {"slug": site.competition.slug}))
     data = changed("tasks.0.input_data", nobodys, changed("tasks.0.reference_data", str(existing.key), data))
     data = changed("tasks.1", {"index": 1, "key": nobodys}, data)
-    with pytest.raises(InvalidBundle) as refused:
-        import_from(site, write(tmp_path / "b", data), queue=None)
-    messages = {fault.message for fault in refused.value.report.faults}
+    messages = faults_of_import(site, write(tmp_path / "b", data), queue=None)
+    foreign = scenario().phase.tasks.get()
+    Task.objects.filter(pk=foreign.pk).update(is_public=True)
+    own = Queue.objects.create(name="own", owner=site.organizer)
+    foreign_task = changed("tasks.0", {"index": 0, "key": str(foreign.key)})
+    messages |= faults_of_import(site, write(tmp_path / "c", foreign_task), queue=own)
     known = documented(FAULTS.split("and by a site alone:")[1])
     assert {
         template for template in known if any(pattern(template).fullmatch(sentence) for sentence in messages)
     } == set(known)
-    assert len(messages) == len(known) == 5
+    assert len(messages) == len(known) == 6
 
 
 def test_a_failure_leaves_nothing_behind(site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,6 +214,12 @@ def test_a_failure_leaves_nothing_behind(site: Scenario, tmp_path: Path, monkeyp
     assert remove_orphans(now=site.now) == 0, "somebody may be storing the same bytes"
     remove_orphans(now=timezone.now() + GRACE)
     assert StoredFile.objects.count() == before[-1]
+
+
+def faults_of_import(site: Scenario, source: Path, queue: Queue | None) -> set[str]:
+    with pytest.raises(InvalidBundle) as refused:
+        import_from(site, source, queue=queue)
+    return {fault.message for fault in refused.value.report.faults}
 
 
 def broken(*args: object, **named: object) -> None:

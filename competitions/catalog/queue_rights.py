@@ -1,0 +1,77 @@
+"""Which runs a queue may be given: whoever owns it runs its workers, and so can read all that is run and scored there."""
+
+from collections.abc import Iterable, Iterator
+
+from django.db.models import Q
+
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, Task
+from competitions.compute.models import Queue
+from core.refusals import Conflict
+
+
+class QueueNotAllowed(Conflict):
+    """A change would hand out what the queue's owner may not read."""
+
+    code = "queue_not_allowed"
+
+
+def task_fault(task: Task, queue: Queue) -> str:
+    """Why the task may not run on the queue, as a sentence; empty where it may.
+
+    The site's own queues may have every task. Another one's owner must be able to read the task: to use it is not enough.
+    """
+    owner = queue.owner
+    if owner is None or (owner.is_active and task.is_readable_by(owner)):
+        return ""
+    return (
+        f"The task “{task}” may not run on the queue {queue}: its workers belong to {owner}, who may not read the task's files. "
+        "Choose a queue of the site, or one whose owner may read them."
+    )
+
+
+def seal_fault(competition: Competition, queue: Queue) -> str:
+    """Why sealed scores of the competition may not be made on the queue, as a sentence; empty where they may."""
+    owner = queue.owner
+    if owner is None or (owner.is_active and _sees_sealed(competition, owner.pk)):
+        return ""
+    return (
+        f"Sealed scores may not be made on the queue {queue}: its workers belong to {owner}, who has no right to see them. "
+        "Choose a queue of the site, or ask an administrator for that right."
+    )
+
+
+def _sees_sealed(competition: Competition, owner: int) -> bool:
+    """Organizers with the right; on trial all of them, because the scores are those of their own trials."""
+    row = CompetitionOrganizer.objects.filter(competition=competition, user=owner).first()
+    return row is not None and (row.can_see_sealed or competition.is_trial)
+
+
+def run_fault(task: Task, phase: Phase, queue: Queue) -> str:
+    """Why a run of the task in the phase may not be handed to a worker of the queue, as things are now; else empty."""
+    if queue.owner_id is None:
+        return ""
+    return task_fault(task, queue) or (seal_fault(phase.competition, queue) if phase.holds_sealed_scores else "")
+
+
+def faults_on_queue(competition: Competition, queue: Queue) -> Iterator[str]:
+    """What the competition, as it is stored, has that may not run on this queue: a sentence each."""
+    if queue.owner_id is None:
+        return
+    phases = list(competition.phases.prefetch_related("leaderboards").select_related("competition"))
+    if any(phase.holds_sealed_scores for phase in phases) and (fault := seal_fault(competition, queue)):
+        yield fault
+    yield from filter(None, (task_fault(task, queue) for task in tasks_run_by(phases)))
+
+
+def tasks_run_by(phases: Iterable[Phase]) -> list[Task]:
+    """Every task that runs of these phases may name, once: what is scored, checked and tried out first."""
+    phases = list(phases)
+    named = {pk for phase in phases for pk in (phase.smoke_task_id, phase.dataset_check_id) if pk is not None}
+    return list(Task.objects.filter(Q(pk__in=named) | Q(phases__in=phases)).distinct().order_by("pk"))
+
+
+def refuse_new_owner(queue: Queue, **_: object) -> None:
+    """Raise `QueueNotAllowed` where competitions on the queue have what its new owner may not read."""
+    for competition in Competition.objects.filter(queue=queue.pk):
+        if faults := list(faults_on_queue(competition, queue)):
+            raise QueueNotAllowed(f"It runs the competition “{competition}”. {' '.join(faults)}")
