@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from podium.errors import InvalidInput, StillWaiting, SubmissionFailed
+from podium.errors import InvalidInput, Refused, StillWaiting, SubmissionFailed
 from podium.models import (
     Allowance,
     Board,
@@ -34,6 +34,7 @@ from podium.transfers import Progress, download, quiet, upload
 
 POLL_S: Final = (1.0, 15.0)  # from, to: the longer it takes, the rarer it is asked
 PAGE_SIZE: Final = 100
+BOARD_TRIES: Final = 5  # a board may change while its pages are read
 
 
 class Client:
@@ -272,8 +273,19 @@ class Client:
 
     def leaderboard(self, slug: str, *, phase: str = "", board: str = "", limit: int | None = None) -> Board:
         """A board with its first `limit` rows; without a limit with all."""
-        path, cursor = f"competitions/{slug}/phases/{self.phase(slug, phase).slug}/leaderboard/", None
+        path = f"competitions/{slug}/phases/{self.phase(slug, phase).slug}/leaderboard/"
+        for tries_left in reversed(range(BOARD_TRIES)):
+            try:
+                return self._whole_board(path, board, limit)
+            except Refused as refusal:
+                if refusal.code != "board_changed" or not tries_left:
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def _whole_board(self, path: str, board: str, limit: int | None) -> Board:
+        """Its pages in one. Raises `Refused` with `board_changed` where the row between two of them moved."""
         rows: list[Any] = []
+        cursor: str | None = None
         while True:
             page = self.site.get(path, board=board or None, cursor=cursor)
             rows, cursor = rows + page["rows"], page["next_cursor"]

@@ -21,7 +21,7 @@ from competitions.disclosure.scores import may_see_board, refusal_of
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.ranking.datasets import shown_datasets
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import UnknownSort, board_page, read_cursor
+from competitions.leaderboards.reading.board import Cursor, UnknownSort, board_page
 from competitions.leaderboards.reading.columns import page_columns
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.reading.submission_scores import load_boards
@@ -62,7 +62,7 @@ class LeaderboardDetail(BoardView):
         board = self.board(slug, phase_slug)
         cursor = request.query_params.get("cursor")
         if cursor:
-            read_cursor(cursor)  # refused before it gets into a header
+            Cursor.read(cursor)  # refused before it gets into a header
         sort = _sort(board, request.query_params.get("sort", ""))
         etag = f'"{board.pk}-{board.version}-{cursor or ""}-{quote(sort)}"'
         if request.headers.get("If-None-Match") == etag:

@@ -1,13 +1,10 @@
 """Reading a board: a page of rows with ranks, one team's row, the history of the best score."""
 
-import base64
-import binascii
-import json
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Lower
@@ -17,14 +14,15 @@ from competitions.leaderboards.models import Cell, Entry, Milestone, Score
 from competitions.leaderboards.ranking.cells import MISSING
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.teams.models import Team
-from core.refusals import Refusal
+from core.refusals import Conflict, Refusal
 
 PAGE_SIZE = 50
 ROWS_ABOVE = 10  # a row that was jumped to
 SEARCH_RESULTS = 20
 BASELINES_SHOWN = 5
-MAX_CURSOR = 1200
-HEX = re.compile(r"[0-9a-f]{0,700}")
+CURSOR: Final = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,17})", re.ASCII)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class InvalidCursor(Refusal):
@@ -32,6 +30,15 @@ class InvalidCursor(Refusal):
 
     def __init__(self) -> None:
         super().__init__("The cursor is not one that this API gave out. Start again without a cursor.")
+
+
+class BoardChanged(Conflict):
+    code = "board_changed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The leaderboard has changed: the row that the cursor names has moved, or is gone. Start again without a cursor."
+        )
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,43 @@ class BoardPage:
 
 @dataclass(frozen=True)
 class Cursor:
-    """A position behind a row."""
+    """Names a row by what everybody sees of it: its number, and when what counts was received.
 
-    value: float
-    achieved_at: datetime
+    It holds no place and no value: the site looks up where the row stands. A value that a reader could choose would be
+    compared with scores that the board rounds or hides, and tell them digit by digit.
+    """
+
     pk: int
-    tie_key: str = ""
+    achieved_at: datetime
+
+    @classmethod
+    def of(cls, entry: Entry) -> "Cursor":
+        return cls(entry.pk, entry.achieved_at)
+
+    @classmethod
+    def read(cls, text: str) -> "Cursor":
+        """The cursor that a text is. Raises `InvalidCursor`."""
+        if (match := CURSOR.fullmatch(text)) is None:
+            raise InvalidCursor
+        return cls(int(match[1]), EPOCH + int(match[2]) * MICROSECOND)
+
+    def __str__(self) -> str:
+        return f"{self.pk}-{(self.achieved_at - EPOCH) // MICROSECOND}"
+
+    def entry_on(self, board: Leaderboard) -> Entry:
+        """The row. Raises `BoardChanged` where the team has another by now."""
+        entry = Entry.objects.filter(leaderboard=board, pk=self.pk, achieved_at=self.achieved_at).first()
+        if entry is None:
+            raise BoardChanged
+        return entry
+
+    def cell_on(self, board: Leaderboard, key: str) -> Cell:
+        """The row's value in another column. Raises `BoardChanged`."""
+        cells = Cell.objects.filter(leaderboard=board, key=key, entry=self.pk, entry__achieved_at=self.achieved_at)
+        cell = cells.select_related("entry").first()
+        if cell is None:
+            raise BoardChanged
+        return cell
 
 
 class UnknownSort(Refusal):
@@ -93,38 +131,40 @@ def board_page(
     sort: str | None = None,
     before: str | None = None,
 ) -> BoardPage:
-    """One page in the order of the board: behind `cursor`, or up to `before`. Two queries for the first page and three for the
-    others, at any size of board.
+    """One page in the order of the board: behind `cursor`, or up to `before`. A few queries, at any size of board.
 
-    `sort`: the key of another column, or `key@task`; ranks are then those in that column. Raises `InvalidCursor`, `UnknownSort`.
+    `sort`: the key of another column, or `key@task`; ranks are then those in that column. Raises `InvalidCursor`,
+    `BoardChanged` or `UnknownSort`.
     """
     if sort:
         return sorted_page(board, key=sort, cursor=cursor, size=size, before=before)
-    entries = _ordered(board)
     if before:
-        rows = list(entries.filter(_ahead_of(read_cursor(before))).reverse()[: size + 1])
+        entry = Cursor.read(before).entry_on(board)
+        rows = list(_ordered(board).filter(_ahead_of(entry)).reverse()[: size + 1])
         return _page(list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
-    if cursor:
-        entries = entries.filter(_after(read_cursor(cursor)))
+    return _page_after(board, Cursor.read(cursor).entry_on(board) if cursor else None, size)
+
+
+def _page_after(board: Leaderboard, entry: Entry | None, size: int) -> BoardPage:
+    """The rows behind this one, or the first ones."""
+    entries = _ordered(board) if entry is None else _ordered(board).filter(_after(entry))
     rows = list(entries[: size + 1])
-    return _page(rows[:size], is_first=not cursor, has_more=len(rows) > size)
+    return _page(rows[:size], is_first=entry is None, has_more=len(rows) > size)
 
 
 def _page(shown: list[Entry], *, is_first: bool, has_more: bool) -> BoardPage:
     ranks = _ranks(shown, first_page=is_first)
     return BoardPage(
         rows=[Row(rank, entry) for rank, entry in zip(ranks, shown, strict=True)],
-        next_cursor=make_cursor(shown[-1]) if has_more and shown else None,
-        previous_cursor=None if is_first or not shown else make_cursor(shown[0]),
+        next_cursor=str(Cursor.of(shown[-1])) if has_more and shown else None,
+        previous_cursor=None if is_first or not shown else str(Cursor.of(shown[0])),
     )
 
 
 def page_around(board: Leaderboard, entry: Entry, *, size: int = PAGE_SIZE) -> BoardPage:
     """The page with this row a few rows below its top."""
-    position = _ahead_of(Cursor(entry.rank_value, entry.achieved_at, entry.pk, entry.tie_key))
-    above = list(_ordered(board).filter(position).reverse()[: ROWS_ABOVE + 1])
-    cursor = make_cursor(above[-1]) if len(above) > ROWS_ABOVE else None
-    return board_page(board, cursor=cursor, size=size)
+    above = list(_ordered(board).filter(_ahead_of(entry)).reverse()[: ROWS_ABOVE + 1])
+    return _page_after(board, above[-1] if len(above) > ROWS_ABOVE else None, size)
 
 
 def sorted_page(
@@ -135,16 +175,14 @@ def sorted_page(
         Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by("sort_value", "entry")
     )
     if before:
-        at = read_cursor(before)
-        ahead = cells.filter(
-            Q(sort_value__lt=at.value) | Q(sort_value=at.value, entry__lt=at.pk), sort_value__lte=at.value
-        )
-        rows = list(ahead.reverse()[: size + 1])
+        at = Cursor.read(before).cell_on(board, key)
+        ahead = Q(sort_value__lt=at.sort_value) | Q(sort_value=at.sort_value, entry__lt=at.entry_id)
+        rows = list(cells.filter(ahead, sort_value__lte=at.sort_value).reverse()[: size + 1])
         return _sorted(board, list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
     if cursor:
-        at = read_cursor(cursor)
-        behind = Q(sort_value__gt=at.value) | Q(sort_value=at.value, entry__gt=at.pk)
-        cells = cells.filter(behind, sort_value__gte=at.value)
+        at = Cursor.read(cursor).cell_on(board, key)
+        behind = Q(sort_value__gt=at.sort_value) | Q(sort_value=at.sort_value, entry__gt=at.entry_id)
+        cells = cells.filter(behind, sort_value__gte=at.sort_value)
     rows = list(cells[: size + 1])
     if not rows and not cursor and board.entry_count:
         raise UnknownSort(key)
@@ -155,8 +193,8 @@ def _sorted(board: Leaderboard, shown: list[Cell], *, is_first: bool, has_more: 
     first_rank = 1 if is_first or not shown else _cell_place(shown[0])
     return BoardPage(
         rows=list(_sorted_rows(board, shown, first_rank)),
-        next_cursor=make_sorted_cursor(shown[-1]) if has_more and shown else None,
-        previous_cursor=None if is_first or not shown else make_sorted_cursor(shown[0]),
+        next_cursor=str(Cursor.of(shown[-1].entry)) if has_more and shown else None,
+        previous_cursor=None if is_first or not shown else str(Cursor.of(shown[0].entry)),
     )
 
 
@@ -206,48 +244,22 @@ def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
         yield rank
 
 
-def _after(cursor: Cursor) -> Q:
-    """The rows behind this position."""
-    behind = Q(achieved_at__gt=cursor.achieved_at) | Q(achieved_at=cursor.achieved_at, id__gt=cursor.pk)
-    if cursor.tie_key:
-        behind = Q(tie_key__gt=cursor.tie_key) | Q(tie_key=cursor.tie_key) & behind
-    behind = Q(rank_value__gt=cursor.value) | Q(rank_value=cursor.value) & behind
-    return Q(rank_value__gte=cursor.value) & behind  # said once more, for the index to begin there
+def _after(entry: Entry) -> Q:
+    """The rows behind this one."""
+    behind = Q(achieved_at__gt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__gt=entry.pk)
+    if entry.tie_key:
+        behind = Q(tie_key__gt=entry.tie_key) | Q(tie_key=entry.tie_key) & behind
+    behind = Q(rank_value__gt=entry.rank_value) | Q(rank_value=entry.rank_value) & behind
+    return Q(rank_value__gte=entry.rank_value) & behind  # said once more, for the index to begin there
 
 
-def _ahead_of(cursor: Cursor) -> Q:
-    """The rows before this position."""
-    ahead = Q(achieved_at__lt=cursor.achieved_at) | Q(achieved_at=cursor.achieved_at, id__lt=cursor.pk)
-    if cursor.tie_key:
-        ahead = Q(tie_key__lt=cursor.tie_key) | Q(tie_key=cursor.tie_key) & ahead
-    ahead = Q(rank_value__lt=cursor.value) | Q(rank_value=cursor.value) & ahead
-    return Q(rank_value__lte=cursor.value) & ahead
-
-
-def make_cursor(entry: Entry) -> str:
-    """An opaque position behind this row."""
-    return _cursor_text([entry.rank_value, entry.achieved_at.isoformat(), entry.pk, entry.tie_key])
-
-
-def make_sorted_cursor(cell: Cell) -> str:
-    return _cursor_text([cell.sort_value, cell.entry.achieved_at.isoformat(), cell.entry_id, ""])
-
-
-def _cursor_text(position: list[float | str]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
-
-
-def read_cursor(cursor: str) -> Cursor:
-    """Raises `InvalidCursor`."""
-    try:
-        raw = base64.b64decode(cursor[:MAX_CURSOR] + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        value, achieved_at, pk, tie_key = json.loads(raw)
-        position = Cursor(float(value), datetime.fromisoformat(achieved_at).astimezone(UTC), int(pk), str(tie_key))
-    except (ValueError, TypeError, OverflowError, RecursionError, binascii.Error) as error:
-        raise InvalidCursor from error
-    if not math.isfinite(position.value) or not 0 <= position.pk < 2**63 or not HEX.fullmatch(position.tie_key):
-        raise InvalidCursor
-    return position
+def _ahead_of(entry: Entry) -> Q:
+    """The rows before this one."""
+    ahead = Q(achieved_at__lt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__lt=entry.pk)
+    if entry.tie_key:
+        ahead = Q(tie_key__lt=entry.tie_key) | Q(tie_key=entry.tie_key) & ahead
+    ahead = Q(rank_value__lt=entry.rank_value) | Q(rank_value=entry.rank_value) & ahead
+    return Q(rank_value__lte=entry.rank_value) & ahead
 
 
 def entry_of(board: Leaderboard, team_id: int) -> Entry | None:

@@ -21,6 +21,7 @@ from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
 from competitions.leaderboards.reading.board import (
+    BoardChanged,
     BoardPage,
     UnknownSort,
     baselines_of,
@@ -66,7 +67,11 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         return render_tab(request, visited, "web/leaderboard/leaderboard.html", shown, tab="leaderboard")
     etag = board_etag(request, visited, board)
     unchanged = get_conditional_response(request, etag=etag)
-    response = unchanged or _render(request, visited, phase, board, etag)
+    try:
+        response = unchanged or _render(request, visited, phase, board, etag)
+    except BoardChanged:  # the row that a link of the page before names has moved: its first page is the way on
+        here = {name: value for name, value in request.GET.items() if name not in ("cursor", "before")}
+        return redirect(f"{request.path}?{urlencode(here)}")
     response.headers["ETag"] = etag
     response.headers["Cache-Control"] = "private, no-cache"
     return response

@@ -1,0 +1,131 @@
+"""Nothing that a reader sends is compared with what the reader may not see: two worlds that show the same answer alike.
+
+They differ in a hidden column that decides the ranks, and in digits that the board rounds away. Each probe lies between the
+two: were it compared with such a number anywhere, the answers would differ, and bisecting would read it digit by digit.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import settings
+from django.core.cache import caches
+from django.test import Client
+from django.urls import URLPattern
+
+from competitions.catalog.models import Column
+from competitions.leaderboards.models import Cell, Entry, Score
+from competitions.leaderboards.reading.board import Cursor
+from competitions.runs.leases import reports
+from tests.answers import read_result
+from tests.functional.test_numbers import names_read_by
+from tests.permissions import PAGES, PermissionSite, body_of, named_patterns, url_of
+from tests.scenario import Scenario, lease
+
+# By team: the hidden value that decides, and one of which two digits are shown. The order is the same, and so is what is shown.
+WORLDS = (((0.20, 0.121), (0.50, 0.3310), (0.80, 0.541)), ((0.20, 0.121), (0.60, 0.3340), (0.80, 0.541)))
+BETWEEN = {"secret": 0.55, "shown": 0.3325}
+ALWAYS_TRIED = ("cursor", "before", "after", "sort", "q", "secret__lt")
+VOLATILE = re.compile(r'csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"')
+ANSWERS_A_MINUTE = 50  # of the API, well below its limit
+
+
+@pytest.fixture
+def scored(permissions: PermissionSite) -> Iterator[PermissionSite]:
+    """Three teams on a board whose deciding column is hidden, beside one that shows two digits."""
+    site = permissions.site
+    board = site.phase.leaderboard
+    Column.objects.filter(leaderboard=board).update(key="secret", is_hidden=True)
+    Column.objects.create(leaderboard=board, key="shown", title="Shown", precision=2, index=1, sorting="asc")
+    site.join("Third")
+    with time_machine.travel(site.now, tick=False):
+        for team, values in zip(site.teams, WORLDS[0], strict=True):
+            score(site, team, values)
+        permissions.arguments["entry"] = Entry.objects.get(leaderboard=board, team=site.teams[1]).pk
+        yield permissions
+
+
+def score(site: Scenario, team: Any, values: tuple[float, float]) -> None:
+    submission = site.submit(team=team)
+    run = next(run for run in iter(site.claim, None) if run.submission_id == submission.pk)
+    body = {"outcome": "finished", "scores": dict(zip(BETWEEN, values, strict=True))}
+    reports.run_complete(**lease(run), result=read_result(body, columns=list(BETWEEN)), now=site.now)
+
+
+def enter_world(site: Scenario, world: int) -> None:
+    """Change the values that no reader sees, and nothing else."""
+    for team, values in zip(site.teams, WORLDS[world], strict=True):
+        named = dict(zip(BETWEEN, values, strict=True))
+        rows: list[Score | Entry] = [*Score.objects.filter(team=team), *Entry.objects.filter(team=team)]
+        for row in rows:
+            row.values, row.rank_value = row.values | named, values[0]
+            row.save()
+        Cell.objects.filter(entry__team=team, key="shown").update(sort_value=values[1])
+    forget()
+
+
+def forget() -> None:
+    """Empty the caches, of pages as of how often somebody asked."""
+    for name in settings.CACHES:
+        caches[name].clear()
+
+
+def addresses(permissions: PermissionSite, client: Client) -> Iterator[tuple[URLPattern, str]]:
+    """Every address that shows this reader a value of the board."""
+    for name, pattern in named_patterns():
+        if name not in PAGES or PAGES[name][0] != "get":
+            continue
+        url = url_of(permissions, name, pattern)
+        response = client.get(url)
+        if response.status_code == 200 and "0.33" in body_of(response):
+            yield pattern, url
+
+
+def probes(entry: Entry) -> list[str]:
+    """Numbers between the two worlds as a reader may write them, and positions that hold them."""
+    moment = entry.achieved_at.isoformat()
+    positions = [json.dumps([value, moment, entry.pk, ""]).encode() for value in BETWEEN.values()]
+    encoded = [base64.urlsafe_b64encode(position).decode().rstrip("=") for position in positions]
+    return [
+        *encoded,
+        str(BETWEEN["secret"]),
+        str(BETWEEN["shown"]),
+        str(Cursor.of(entry)),
+        "secret",
+        "shown",
+    ]
+
+
+def answers(client: Client, requests: list[tuple[str, dict[str, str]]]) -> list[tuple[int, str]]:
+    found = []
+    for number, (url, query) in enumerate(requests):
+        if number % ANSWERS_A_MINUTE == 0:
+            forget()
+        response = client.get(url, query)
+        found.append((response.status_code, VOLATILE.sub("", body_of(response))))
+    return found
+
+
+def test_no_parameter_of_any_board_is_compared_with_a_hidden_number(scored: PermissionSite) -> None:
+    client, entry = scored.people["M"], Entry.objects.get(pk=scored.arguments["entry"])
+    client.raise_request_exception = False
+    requests = [
+        (url, {name: probe} | ({"sort": order} if order else {}))
+        for pattern, url in addresses(scored, client)
+        for name in sorted({*names_read_by(pattern), *ALWAYS_TRIED} - {"board", "phase"})
+        for probe in probes(entry)
+        for order in (("", "shown") if name in ("cursor", "before") else ("",))
+    ]
+    before = answers(client, requests)
+    enter_world(scored.site, 1)
+    after = answers(client, requests)
+    told = [request for request, one, other in zip(requests, before, after, strict=True) if one != other]
+    assert not told, f"{len(told)} of {len(requests)} answers tell hidden numbers"
+    assert not [request for request, (status, _) in zip(requests, before, strict=True) if status >= 500]
+    assert sum(status == 200 for status, _ in before) > 100, "the walk reads boards"
