@@ -138,6 +138,10 @@ class Invitation(models.Model):
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
+    named_as = models.CharField(
+        max_length=254, blank=True, default="", db_default="",
+        help_text="The user name or address that the captain knew; whose account it is stays unsaid until it is accepted.",
+    )  # fmt: skip
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     state = models.CharField(max_length=10, choices=OfferState, default=OfferState.OPEN)
     created_at = models.DateTimeField()
@@ -153,6 +157,11 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} to {self.team}"
+
+    @property
+    def person(self) -> str:
+        """The invited person in the words of who invited."""
+        return self.named_as or str(self.user)
 
     def is_live(self, now: datetime) -> bool:
         return self.state == self.State.OPEN and now < self.expires_at

@@ -86,6 +86,13 @@ class AlreadyInTeam(Conflict):
         super().__init__(f"{who} already belongs to the team “{team}” of this competition; one person has one team.")
 
 
+class InAnotherTeam(Conflict):
+    code = "already_in_a_team"
+
+    def __init__(self, who: str) -> None:
+        super().__init__(f"{who} belongs to a team of this competition already; one person has one team.")
+
+
 class OwnTeamStays(Conflict):
     code = "own_team_has_submissions"
 

@@ -252,20 +252,20 @@ def require_in_contest(team: Team) -> None:
 
 @transaction.atomic
 def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
-    """Invite a registered person by user name or e-mail address.
+    """Invite a registered person by user name or e-mail address; neither tells the other, nor the team behind an address.
 
-    Raises `NotCaptain`, `UnknownPerson`, `AlreadyInTeam`, `AlreadyInvited` or `TeamFull`.
+    Raises `NotCaptain`, `UnknownPerson`, `InAnotherTeam`, `AlreadyInvited` or `TeamFull`.
     """
-    team = locked_team(team)
+    team, person = locked_team(team), person.strip()
     require_captain(team, by)
     user = User.objects.filter(named_by(person), registrations__competition=team.competition, is_active=True).first()
     if user is None:
         raise refusals.UnknownPerson(person)
     if (existing := team_of(user, team.competition)) is not None and not existing.is_personal:
-        raise refusals.AlreadyInTeam(str(user), existing.name)
+        raise refusals.InAnotherTeam(person)
     _retire_expired(team, now)
     if team.invitations.filter(user=user, state=Invitation.State.OPEN).exists():
-        raise refusals.AlreadyInvited(str(user))
+        raise refusals.AlreadyInvited(person)
     taken = team.memberships.count() + team.invitations.filter(state=Invitation.State.OPEN).count()
     if taken >= team.competition.max_team_size:
         raise refusals.TeamFull(team.competition.max_team_size)
@@ -277,8 +277,9 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
         text=f"{by} invites you to the team “{team}” of “{team.competition}”. You join when you accept, within {INVITATION_DAYS} days.",
         path=f"/competitions/{team.competition.slug}/team/",
     )
+    expires_at = now + timedelta(days=INVITATION_DAYS)
     return Invitation.objects.create(
-        team=team, user=user, invited_by=by, created_at=now, expires_at=now + timedelta(days=INVITATION_DAYS)
+        team=team, user=user, named_as=person, invited_by=by, created_at=now, expires_at=expires_at
     )
 
 

@@ -64,7 +64,7 @@ class MergeOut(serializers.ModelSerializer[MergeProposal]):
 class InvitationOut(serializers.ModelSerializer[Invitation]):
     team = serializers.CharField(source="team.name")
     competition = serializers.SlugField(source="team.competition.slug")
-    person = serializers.CharField(source="user.username")
+    person = serializers.CharField()
 
     class Meta:
         model = Invitation

@@ -105,7 +105,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     asked = cleaned(InvitationForm(request.POST))
     invitation = services.invite(team=mine, by=person(request), now=visited.now, **asked)
     messages.success(
-        request, f"{invitation.user} was invited and can accept until {invitation.expires_at:%Y-%m-%d %H:%M} UTC."
+        request, f"{invitation.person} was invited and can accept until {invitation.expires_at:%Y-%m-%d %H:%M} UTC."
     )
     return _back(slug)
 

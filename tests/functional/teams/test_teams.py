@@ -127,11 +127,26 @@ def test_who_is_invited_must_be_registered_and_free(site: Scenario) -> None:
     with pytest.raises(refusals.UnknownPerson, match="register first"):
         services.invite(team=site.team, by=site.team.captain, person=person().username, now=site.now)
     taken = site.member(site.join())
-    with pytest.raises(refusals.AlreadyInTeam):
+    with pytest.raises(refusals.InAnotherTeam):
         services.invite(team=site.team, by=site.team.captain, person=taken.username, now=site.now)
     _, user = invited(site)
     with pytest.raises(refusals.AlreadyInvited):
         services.invite(team=site.team, by=site.team.captain, person=user.username, now=site.now)
+
+
+def test_an_address_tells_neither_whose_it_is_nor_their_team(site: Scenario) -> None:
+    member = site.member(site.join("Known to few"))
+    free, client = registered(site), client_of(site.team.captain)
+    team = reverse("web:team", args=[site.competition.slug])
+
+    def said(address: str) -> str:
+        page = client.post(reverse("web:team-invite", args=[site.competition.slug]), {"person": address}, follow=True)
+        return page.content.decode() + client.get(team).content.decode()
+
+    for user in (member, free, free):  # of another team, free, and invited already
+        told = said(user.email).replace(user.email, "")
+        assert user.username not in told
+        assert "Known to few" not in told
 
 
 def test_only_the_captain_invites_renames_and_hands_over(site: Scenario) -> None:
