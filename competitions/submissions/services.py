@@ -16,7 +16,7 @@ from competitions.catalog.questions import Answers
 from competitions.compute.images import is_image
 from competitions.environments.choice import NO_ENVIRONMENT, NO_WISH, Environment, Wish, environment_choose
 from competitions.factsheets.answers import questions_of, read_fact_sheet
-from competitions.resources.models import Upload
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
@@ -35,6 +35,7 @@ from competitions.submissions.signals import standing_changed, submission_accept
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import require_in_contest, require_registration, require_team
+from core.refusals import Refusal
 from core.text import printable
 
 RELATIONS: Final = frozenset(field.name for field in Submission._meta.get_fields() if field.is_relation)
@@ -70,13 +71,7 @@ def submission_create(
     team = require_team(user=user, competition=phase.competition)
     if (earlier_submission := _made_before(team, phase, upload, idempotency_key)) is not None:
         return earlier_submission
-    if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
-        raise UploadExpired
-    if upload.is_environment:
-        raise refusals.UploadedForEnvironment
-    stored = upload_finish(upload).file
-    if stored is None:
-        raise UploadIncomplete(upload)
+    stored = _file_of(upload, now)
     received_at = counts_from(user=user, team=team, phase=phase, upload=upload, now=now)
     _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
@@ -87,13 +82,30 @@ def submission_create(
         idempotency_key=idempotency_key, tasks=tasks, is_smoke=is_smoke, wish=wish,
         answers=read_fact_sheet(questions, fact_sheet if questions and fact_sheet is not None else {}),
     )  # fmt: skip
-    _require_image(phase, now)
-    _require_runs_left(asked)  # before the file is read: the cheap answer first
-    require_checks_left(team=team, now=now)
-    require_scoring_errors_left(team=team, now=now)
-    with local_copy(stored) as path:
-        look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
-    return _accept(asked)
+    try:
+        _require_image(phase, now)
+        _require_runs_left(asked)  # before the file is read: the cheap answer first
+        require_checks_left(team=team, now=now)
+        require_scoring_errors_left(team=team, now=now)
+        with local_copy(stored) as path:
+            look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
+        return _accept(asked)
+    except Refusal:  # where the same was sent several times at once, one of them may have taken the last place
+        if (earlier_submission := _made_before(team, phase, upload, idempotency_key)) is not None:
+            return earlier_submission
+        raise
+
+
+def _file_of(upload: Upload, now: datetime) -> StoredFile:
+    """The file that was uploaded to be submitted, stored."""
+    if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
+        raise UploadExpired
+    if upload.is_environment:
+        raise refusals.UploadedForEnvironment
+    stored = upload_finish(upload).file
+    if stored is None:
+        raise UploadIncomplete(upload)
+    return stored
 
 
 @dataclass(frozen=True)
