@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import ApiToken, Scope, User
+from accounts.sign_in import is_robot
 from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
@@ -93,6 +94,8 @@ def repeated(submissions: Iterable[Submission], by: User) -> list[int]:
 class RerunPhase(ActsOnGet):
     """Run everything of a phase again that was sent in by its teams and has ended; for its organizers."""
 
+    write_scope = Scope.ORGANIZE
+
     def post(self, request: Request, pk: int) -> Response:
         user = self.person()
         phase = get_object_or_404(Phase.objects.visible_to(user).select_related("competition"), pk=pk)
@@ -134,6 +137,11 @@ def _is_pk(value: object) -> bool:
 
 class RerunMany(NamedSubmissions):
     """Run the named submissions again, each as a new one, or none of them; for organizers and service accounts."""
+
+    @property
+    def write_scope(self) -> Scope:  # type: ignore[override]  # a token of an organizer's own submissions is not enough
+        """Service accounts have no more than `submit`; who organizes needs a token that may."""
+        return Scope.SUBMIT if is_robot(self.request.user) else Scope.ORGANIZE
 
     def post(self, request: Request) -> Response:
         user, named = self.person(), self.named()

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import Scope, User, token_create
 from competitions.bundles.importing.tasks import task_import
@@ -258,6 +259,24 @@ def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenar
     assert not Submission.objects.filter(rerun_of=running).exists()
     assert script.post(path).json()["count"] == 1, "the copy is not copied"
     assert robot(site, site.member()).get(path).status_code == 403
+
+
+def test_a_token_of_an_organizer_that_may_submit_runs_nothing_of_a_phase_again(site: Scenario) -> None:
+    ended = site.score(site.submit(), 0.5)
+    of_phase, named = f"/api/phases/{site.phase.pk}/rerun_submissions/", "/api/submissions/re_run_many_submissions/"
+    submits, organizes = (with_scope(site.organizer, scope) for scope in (Scope.SUBMIT, Scope.ORGANIZE))
+    for path, form in ((of_phase, {}), (named, {"pks": ended.pk})):
+        refused = submits.post(path, form)
+        assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
+        assert organizes.post(path, form).status_code == 200
+    assert submits.get(of_phase).status_code == 403
+
+
+def with_scope(user: User, scope: Scope) -> Client:
+    _, secret = token_create(
+        user=user, name=scope, scopes=[scope, Scope.READ], expires_at=timezone.now() + timedelta(days=1)
+    )
+    return Client(headers={"Authorization": f"Token {secret}"})
 
 
 @pytest.mark.parametrize(
