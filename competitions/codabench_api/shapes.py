@@ -61,7 +61,9 @@ def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
     phases = competition.phases.select_related("competition", "public_data__file", "starting_kit__file")
     phases = phases.prefetch_related("tasks", "leaderboards__columns")
     pages = [{"title": page.title, "content": page.body, "index": page.index} for page in competition.pages.all()]
-    boards = [board_shape(board) for phase in phases for board in phase.leaderboards.all() if not board.is_hidden]
+    manages = isinstance(user, User) and Competition.objects.managed_by(user).filter(pk=competition.pk).exists()
+    known = [board for phase in phases for board in phase.leaderboards.all() if manages or not board.is_hidden]
+    boards = [board_shape(board, with_hidden=manages) for board in known]
     return competition_row(competition) | {
         "docker_image": competition.image_name,
         "registration_auto_approve": competition.registration_policy == Competition.RegistrationPolicy.OPEN,
@@ -72,7 +74,7 @@ def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
         "leaderboards": boards,
         "fact_sheet": fact_sheet_yaml(competition) or None,
         "participant_status": _participant(competition, user),
-        "admin": isinstance(user, User) and Competition.objects.managed_by(user).filter(pk=competition.pk).exists(),
+        "admin": manages,
     }
 
 
@@ -154,9 +156,9 @@ def dataset_row(resource: Resource) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def board_shape(board: Leaderboard) -> dict[str, Any]:
-    """A board and its columns, without rows."""
-    columns = list(board.columns.all())
+def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, Any]:
+    """A board and its columns, without rows; `with_hidden`: also those that its organizers alone know of."""
+    columns = list(board.columns.all()) if with_hidden else board.visible_columns
     primary = next((column.index for column in columns if column.is_primary), 0)
     return {
         "id": board.pk,

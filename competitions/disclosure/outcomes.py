@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from competitions.catalog.models import Phase
+from competitions.disclosure.scores import hidden_keys
 from scoring.errors import CODES
 
 # As in `competitions.submissions.states.Reason`, which stands above.
@@ -15,6 +16,7 @@ OUTPUT_INVALID: Final = "output_invalid"
 PROGRAM_ERROR: Final = "program_error"
 SCORING_ERROR: Final = "scoring_error"
 
+QUOTES_COLUMNS: Final = ("column_missing", "score_not_finite")  # codes of the worker's, whose sentences name keys
 PROGRAM_STAGES: Final = frozenset(("ingestion", "submission"))  # of the participant, or around what they sent in
 SCORING_STAGE: Final = "scoring"
 REFUSED: Final = "refused"  # the code of words that have none
@@ -51,9 +53,12 @@ def disclosed_outcome(phase: Phase, outcome: Outcome) -> Outcome:
     """The outcome as everybody may read it: where the phase holds sealed scores, without what a scoring program said or used.
 
     Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
+    A sentence that lists the columns of boards is for its organizers where some of them are hidden.
     """
-    if outcome.is_smoke or not phase.holds_sealed_scores:
+    if outcome.is_smoke:
         return outcome
+    if not phase.holds_sealed_scores:
+        return _in_fixed_words(outcome) if outcome.code in QUOTES_COLUMNS and hidden_keys(phase) else outcome
     if outcome.is_of_scoring:
         outcome = replace(outcome, meters={})
     return _in_fixed_words(outcome) if outcome.quotes_scoring else outcome

@@ -7,6 +7,7 @@ from competitions.catalog.models import Phase
 from competitions.disclosure.outcomes import SCORING_STAGE
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import hidden_keys
 from competitions.disclosure.streams import LogStream
 
 # What a receipt says of a file by its digest, and what lets teams have the file itself; None: they never get it.
@@ -33,6 +34,8 @@ def disclosed_receipt(
     if "ingestion" in shown:
         shown["ingestion"] = _disclosed_part(phase, shown["ingestion"], streams)
     if not reader.organizes(phase):
+        if "columns" in shown:
+            shown["columns"] = [key for key in shown["columns"] if key not in hidden_keys(phase)]
         shown["inputs"] = _available(phase, shown.get("inputs", {}))
     return _disclosed_part(phase, shown, streams)
 

@@ -72,6 +72,13 @@ def visible_columns(reader: Reader, board: Leaderboard | None) -> list[Column]:
     return board.visible_columns if board is not None and may_see_board(reader, board) else []
 
 
+def hidden_keys(phase: Phase) -> set[str]:
+    """Keys of the phase's columns that stand on no board which everybody knows of: their names are the organizers' alone."""
+    boards = list(phase.leaderboards.all())
+    known = {column.key for board in boards if not board.is_hidden for column in board.visible_columns}
+    return {column.key for board in boards for column in board.columns.all()} - known
+
+
 def details_are_public(board: Leaderboard) -> bool:
     """Whether whoever sees the board may see the detailed results of what counts on it; it depends on no person.
 

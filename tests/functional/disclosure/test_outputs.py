@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from competitions.catalog.models import Phase
+from competitions.catalog.models import Column, Phase
 from competitions.resources.storage import store_bytes
+from competitions.runs.leases import reports
 from competitions.runs.models import RunLog, RunOutput
 from competitions.submissions.models import Submission
+from tests.answers import read_result
 from tests.permissions import body_of, client_of
-from tests.scenario import Scenario
+from tests.scenario import Scenario, lease
 
 SCRIPT = b"<script>document.title = 'ran'</script><p>details</p>"
 
@@ -89,3 +91,37 @@ def test_programs_and_input_data_are_downloads_where_the_organizers_say_so(site:
         response = member.get(f"{base}/files/{site.phase.slug}/{name}-{task.pk}/")
         body_of(response)
         assert (response.status_code, f"{name}-{task.pk}/" in page) == (expected, expected == 200)
+
+
+def test_the_names_of_hidden_columns_are_for_organizers(site: Scenario) -> None:
+    Column.objects.create(
+        leaderboard=site.phase.leaderboard, key="secretkey", title="Secret title", is_hidden=True, index=1
+    )
+    submission = site.submit()
+    run = site.claim()
+    answer = {
+        "outcome": "failed",
+        "reason": "scoring_error",
+        "code": "column_missing",
+        "detail": "No value for 'secretkey'.",
+    }
+    reports.run_complete(**lease(run), result=read_result(answer, columns=["mae", "secretkey"]), now=site.now)
+    member, organizer = client_of(site.member()), client_of(site.organizer)
+
+    def told(reader: Client) -> str:
+        api, codabench = f"/api/v1/submissions/{submission.pk}/", f"/api/submissions/{submission.pk}/"
+        competition = f"/api/competitions/{site.competition.pk}/"
+        urls = (
+            f"{api}receipt/",
+            api,
+            codabench,
+            f"{codabench}get_details/",
+            competition,
+            f"/submissions/{submission.pk}/",
+        )
+        return "".join(reader.get(url).content.decode() for url in urls)
+
+    assert "secretkey" not in told(member)
+    assert "Secret title" not in told(member)
+    assert "mae" in told(member)
+    assert "secretkey" in told(organizer)
