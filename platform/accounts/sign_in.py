@@ -5,6 +5,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.auth_backends import AuthenticationBackend
+from allauth.account.models import EmailAddress
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialApp
@@ -82,8 +83,8 @@ class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc
         if is_robot(sociallogin.user):
             self._led_back(request, str(ROBOT_SIGNS_IN.message))
         connects = sociallogin.is_existing or sociallogin.state.get("process") == AuthProcess.CONNECT
-        confirmed = [address.email for address in sociallogin.email_addresses if address.verified]
-        if not connects and any(User.objects.filter(email__iexact=email).exists() for email in confirmed):
+        named = {sociallogin.user.email, *(address.email for address in sociallogin.email_addresses)} - {"", None}
+        if not connects and any(map(_has_account, named)):  # confirmed there or not: it is here that an account has it
             self._led_back(request, EXISTS)
 
     def get_app(self, request: HttpRequest, provider: Any, client_id: Any = None) -> Any:
@@ -96,6 +97,12 @@ class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc
     def _led_back(self, request: HttpRequest, why: str) -> NoReturn:
         messages.error(request, why)
         raise ImmediateHttpResponse(redirect("account_login"))
+
+
+def _has_account(email: str) -> bool:
+    """True where the address is some account's, its first one or another."""
+    is_first = User.objects.filter(email__iexact=email).exists()
+    return is_first or EmailAddress.objects.filter(email__iexact=email).exists()
 
 
 def _at_site(value: Any) -> Any:

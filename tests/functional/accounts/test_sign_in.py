@@ -13,19 +13,24 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.conf import settings as site_settings
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.messages.storage.fallback import FallbackStorage
+from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
 from django.core.management import call_command
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 from rest_framework.settings import api_settings
 from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import User
+from accounts.sign_in import ConnectedAccountAdapter
 from tests.scenario import Scenario, person
 
 PRINT_SETTINGS = """
@@ -202,3 +207,23 @@ def test_behind_a_proxy_one_visitor_does_not_use_up_the_sign_ins_of_all(site: Sc
     settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
     codes = [sign_in(User(username=f"nobody{number}"), address=f"10.0.0.{number}").status_code for number in range(40)]
     assert set(codes) == {200}
+
+
+@pytest.mark.parametrize("is_confirmed_there", [True, False])
+@pytest.mark.parametrize("which", ["first address", "another address"])
+def test_an_account_elsewhere_with_a_known_address_opens_none_here(
+    rf: RequestFactory, is_confirmed_there: bool, which: str
+) -> None:
+    known = verified()
+    EmailAddress.objects.create(user=known, email="second@example.org", verified=True)
+    email = known.email.upper() if which == "first address" else "second@example.org"
+    request = rf.get("/")
+    request.session = SessionStore()
+    request._messages = FallbackStorage(request)  # type: ignore[attr-defined]  # as its middleware does
+    login = SocialLogin(
+        user=User(email=email), account=SocialAccount(provider="openid_connect", uid="1"),
+        email_addresses=[EmailAddress(email=email, verified=is_confirmed_there)],
+    )  # fmt: skip
+    with pytest.raises(ImmediateHttpResponse) as led_back:
+        ConnectedAccountAdapter().pre_social_login(request, login)
+    assert led_back.value.response["Location"] == reverse("account_login")

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import Column, Leaderboard
@@ -216,3 +217,21 @@ def test_a_score_that_was_received_earlier_but_scored_later_stands_at_its_own_ti
     best = [milestone.score.submission_id for milestone in reading.best_over_time(site.phase.leaderboard)]
     assert best[0] == early.pk
     assert len(best) == 2
+
+
+def test_a_cursor_whose_row_has_moved_says_so_and_the_page_begins_anew(site: Scenario, client: Client) -> None:
+    later = site.join("Later")
+    for team, value in ((site.team, 0.2), (later, 0.4)):
+        site.score(site.submit(team=team), value)
+    board = site.phase.leaderboard
+    cursor = str(reading.Cursor.of(Entry.objects.get(leaderboard=board, team=later)))
+    assert not reading.board_page(board, cursor=cursor).rows
+    site.now += timedelta(minutes=1)
+    site.score(site.submit(team=later), 0.1)
+    api = f"/api/v1/competitions/{site.competition.slug}/phases/{site.phase.slug}/leaderboard/"
+    refused = client.get(api, {"cursor": cursor})
+    assert (refused.status_code, refused.json()["code"]) == (409, "board_changed")
+    page = client.get(
+        f"/competitions/{site.competition.slug}/leaderboard/", {"cursor": cursor, "phase": site.phase.slug}
+    )
+    assert (page.status_code, page["Location"].partition("?")[2]) == (302, f"phase={site.phase.slug}")
