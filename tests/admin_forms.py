@@ -74,6 +74,13 @@ def save_form(client: Client, url: str, **changed: Any) -> Any:
     return client.post(url, fields)
 
 
+def save_confirmed(client: Client, url: str, **changed: Any) -> Any:
+    """Save with these changes, and once more as the page comes back that says what the change does."""
+    asked = save_form(client, url, **changed)
+    assert "Save again to confirm it" in asked.content.decode()
+    return client.post(url, fields_of(asked))
+
+
 def errors_of(response: Any) -> dict[str, list[str]]:
     """What the form that came back says against its fields."""
     form = response.context["adminform"].form

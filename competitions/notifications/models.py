@@ -13,7 +13,7 @@ class Kind(models.TextChoices):
     RUN = "run", "A submission of mine finished or failed"
     RESCORING = "rescoring", "Submissions of my team are scored again"
     ANNOUNCEMENT = "announcement", "Announcements"
-    DEADLINE = "deadline", "A phase ends in three days or in 24 hours"
+    DEADLINE = "deadline", "A phase ends in three days or in 24 hours, or its end moves"
     INVITATION = "invitation", "Invitations to teams"
     MERGE = "merge", "Merges of teams"
     REGISTRATION = "registration", "Decisions on my registration"

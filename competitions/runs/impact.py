@@ -5,8 +5,8 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
-from competitions.catalog.impact import impact_check
 from competitions.catalog.models import Budget, Phase
+from competitions.catalog.phases.impact import impact_check
 from competitions.runs.models import Run
 from competitions.submissions.states import LIVE, Kind, State
 

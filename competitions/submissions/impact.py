@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from django.db.models import Count
 
-from competitions.catalog.impact import impact_check
 from competitions.catalog.models import Phase
+from competitions.catalog.phases.impact import impact_check
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import day_began_at, week_began_at
 from competitions.submissions.states import Kind

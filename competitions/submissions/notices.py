@@ -7,6 +7,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from accounts.models import User
 from competitions.catalog.models import Phase
+from competitions.catalog.phases.changes import PhaseChange
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify, was_told
 from competitions.submissions.models import Submission
@@ -87,6 +88,44 @@ def submission_standing_notify(*, submission: Submission, reason: str = "") -> N
         text=text,
         path=f"/submissions/{submission.pk}/",
     )
+
+
+def phase_end_notify(sender: type[Phase], change: PhaseChange, now: datetime, **kwargs: Any) -> None:
+    """Receiver of `phase_changed`: tell everybody who still may submit that the end of a phase has moved."""
+    phase, before = change.phase, change.before
+    if before is None or "closes_at" not in change.fields or not phase.competition.is_published:
+        return
+    if not (_is_open(before, now) or _is_open(phase, now)):
+        return  # an end of the past was corrected
+    what, text = _moved_end(phase, before, now)
+    notify(
+        people=_who_may_submit(phase),
+        kind=Kind.DEADLINE,
+        competition=phase.competition,
+        subject=f"{phase.name} of {phase.competition} {what}",
+        text=f"The organizers have moved the end of “{phase.name}” of “{phase.competition}”. {text}",
+        path=f"/competitions/{phase.competition.slug}/submissions/?phase={phase.slug}",
+    )
+
+
+def _is_open(phase: Phase, now: datetime) -> bool:
+    return phase.closes_at is None or phase.closes_at > now
+
+
+def _moved_end(phase: Phase, before: Phase, now: datetime) -> tuple[str, str]:
+    """The end of a sentence that begins with the phase's name, and what it means."""
+    former = f"The end was {_utc(before.closes_at)}." if before.closes_at else "So far it had no end."
+    if not _is_open(phase, now):
+        return "has closed", f"It is closed and takes no more submissions. {former}"
+    if not _is_open(before, now):
+        return "is open again", f"It takes submissions again, until {_utc(phase.closes_at)}. {former}"
+    is_later = phase.closes_at is None or (before.closes_at is not None and phase.closes_at > before.closes_at)
+    what = "was extended" if is_later else "ends earlier"
+    return what, f"It takes submissions until {_utc(phase.closes_at)}. {former}"
+
+
+def _utc(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "further notice"
 
 
 def deadlines_notify(*, now: datetime) -> int:

@@ -39,7 +39,8 @@ from competitions.catalog.models import (
     Task,
 )
 from competitions.catalog.models.sections.intake import TEXT_FILES
-from competitions.catalog.presets import PRESETS
+from competitions.catalog.phases.changes import store_phase
+from competitions.catalog.phases.presets import PRESETS
 from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.tags import tags_set
@@ -96,7 +97,7 @@ class Maker:
         self._images(competition, now)
         self._questions(competition)
         self._fact_sheet(competition)
-        self._phases(competition, self._tasks(competition))
+        self._phases(competition, self._tasks(competition), now)
         self._say(competition)
         if live is None:
             self.report.warnings += [
@@ -117,10 +118,10 @@ class Maker:
                 self._task(competition, spec, before, checks=tasks[spec.podium.checks])
         return tasks
 
-    def _phases(self, competition: Competition, tasks: dict[Index, Task]) -> None:
+    def _phases(self, competition: Competition, tasks: dict[Index, Task], now: datetime) -> None:
         before = Existing(competition.phases.all(), "slug")
         for number, (slug, spec) in enumerate(phase_slugs(ordered(self.spec.phases))):
-            self._phase(before.take(slug, Phase(competition=competition, slug=slug)), spec, number, tasks)
+            self._phase(before.take(slug, Phase(competition=competition, slug=slug)), spec, number, tasks, now)
         before.remove_others()
 
     def _say(self, competition: Competition) -> None:
@@ -276,7 +277,7 @@ class Maker:
             **self._resources(task, spec, TASK_FILES),
         )  # fmt: skip
 
-    def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task]) -> None:
+    def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task], now: datetime) -> None:
         extra, kinds = spec.extra, spec.extra.accepts
         settings = {
             "index": index, "opens_at": spec.start, "closes_at": spec.end, "time_limit_s": spec.execution_time_limit,
@@ -295,19 +296,10 @@ class Maker:
         }  # fmt: skip
         same = {name: getattr(spec, name) for name in SAME_PHASE_FIELDS}
         files = self._resources(phase, spec, PHASE_FILES)
-        written(
-            phase,
-            **(
-                _defaults()
-                | settings
-                | same
-                | files
-                | _growth(spec, tasks)
-                | _smoke(spec, tasks)
-                | _preset_and_budget(extra)
-            ),
-        )
-        phase.tasks.set([tasks[number] for number in spec.tasks])
+        values = _defaults() | settings | same | files | _growth(spec, tasks) | _smoke(spec, tasks)
+        for name, value in (values | _preset_and_budget(extra)).items():
+            setattr(phase, name, value)
+        store_phase(phase, tasks=[tasks[number] for number in spec.tasks], now=now)
         before = Existing(Question.objects.filter(phase=phase), "key")
         _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)
         boards_write(phase, spec, self.spec.leaderboards[0])

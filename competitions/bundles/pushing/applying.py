@@ -24,8 +24,8 @@ from competitions.bundles.reading.archive import BundleFiles
 from competitions.bundles.reading.faults import Report, invalid
 from competitions.bundles.reading.reader import BundleReader
 from competitions.bundles.refusals import OrganizersOnly
-from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
+from competitions.catalog.phases.impact import phase_impact
 from competitions.catalog.rights import may_host
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question, questions_changed

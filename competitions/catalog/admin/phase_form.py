@@ -1,18 +1,20 @@
 """The form of a phase: presets, tasks that it can have, and what a change to one that has begun does to teams."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from competitions.catalog.form_fields.prediction_format import PredictionFormatField
 from competitions.catalog.form_fields.sizes import SizeField
-from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Phase, Task
-from competitions.catalog.phase_rules import faults_of_change
-from competitions.catalog.presets import PRESETS
+from competitions.catalog.phases.changes import require_impact_confirmed
+from competitions.catalog.phases.presets import PRESETS
+from competitions.catalog.phases.rules import faults_of_change
+from core.confirmations import NeedsConfirmation
 from core.text import is_number
 
 
@@ -23,11 +25,7 @@ class PhaseForm(forms.ModelForm[Phase]):
         help_text="Overwrites budget, quotas, visibility and prediction format with the rules of a known challenge.",
     )
 
-    impact_read = forms.BooleanField(
-        required=False,
-        label="I have read what this changes",
-        help_text="A phase that has begun is saved only when you have; what would change is listed when you save.",
-    )
+    confirmed = forms.CharField(required=False, widget=forms.HiddenInput)
 
     class Meta:
         model = Phase
@@ -96,8 +94,8 @@ class PhaseForm(forms.ModelForm[Phase]):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        if self.instance.pk and not cleaned.get("impact_read"):
-            self._show_impact(cleaned)
+        if self.instance.pk:
+            self._ask_for_confirmation(cleaned)
         check = cleaned.get("dataset_check")
         for field, sentence in faults_of_change(self.instance, cleaned.get("competition"), cleaned):
             self.add_error(field, sentence)
@@ -109,24 +107,20 @@ class PhaseForm(forms.ModelForm[Phase]):
             self._keep_what_submissions_rest_on(cleaned)
         return cleaned
 
-    def _show_impact(self, cleaned: dict[str, Any]) -> None:
-        """Before anything is saved: what it would do to teams and their submissions."""
-        stored = Phase.objects.get(pk=self.instance.pk)
-        changes = {name: cleaned.get(name) for name in self.changed_data if name in cleaned and hasattr(stored, name)}
-        if preset := PRESETS.get(cleaned.get("preset") or ""):  # it overwrites what the form says
-            changes |= preset.fields()
-            changes = {name: value for name, value in changes.items() if getattr(stored, name) != value}
-        sentences = phase_impact(stored, changes, timezone.now())
-        if sentences:
-            told = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences))
-            self.add_error(
-                None,
-                format_html(
-                    "Nothing is saved yet. This phase has begun, and this is what the change does:<ul>{}</ul>"
-                    'Tick “<a href="#id_impact_read">I have read what this changes</a>” and save again.',
-                    told,
-                ),
-            )
+    def _ask_for_confirmation(self, cleaned: dict[str, Any]) -> None:
+        """Say what saving would do to teams; the same form sent once more agrees to it."""
+        stored, now = Phase.objects.get(pk=self.instance.pk), timezone.now()
+        preset = PRESETS.get(cleaned.get("preset") or "")
+        values = cleaned | (preset.fields() if preset else {})  # it overwrites what the form says
+        try:
+            require_impact_confirmed(stored, values, confirmed=cleaned.get("confirmed"), now=now)
+        except NeedsConfirmation as asked:
+            data = cast("QueryDict", self.data).copy()
+            data["confirmed"] = asked.confirmation
+            self.data = data
+            told = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in asked.impact))
+            text = "Nothing is saved yet. This phase has begun, and this is what the change does:<ul>{}</ul>Save again to confirm it."
+            self.add_error(None, format_html(text, told))
 
     def _keep_what_submissions_rest_on(self, cleaned: dict[str, Any]) -> None:
         """Teams submitted under these: a preset must not unseal their scores, nor a form hand them to another competition."""

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from competitions.catalog.admin.phase_form import PhaseForm
 from competitions.catalog.admin.tasks import rerun_outdated
-from competitions.catalog.impact import phase_costs
 from competitions.catalog.models import SECTIONS, Competition, Phase, SealedUse
 from competitions.catalog.organizer_admin import (
     OrganizerAdmin,
@@ -19,11 +18,13 @@ from competitions.catalog.organizer_admin import (
     managed_competitions,
     named_competition,
 )
-from competitions.catalog.presets import PRESETS
+from competitions.catalog.phases.changes import change_phase
+from competitions.catalog.phases.impact import phase_costs
+from competitions.catalog.phases.presets import PRESETS
 from competitions.catalog.readiness import competition_warnings
 
 EXPLAINED: Final = {
-    "Dates": "In UTC. A change of a phase that has begun is listed first, and saved once you have read it.",
+    "Dates": "In UTC. What a change of a phase that has begun does is listed first, and saved once you save again.",
     "What is submitted": "Which kinds of files teams send, what they are checked against, and on which tasks they are run.",
     "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
     "Smoke run": "Code runs on it before anything hidden is touched; teams may download all of its files, labels included.",
@@ -48,7 +49,7 @@ class PhaseAdmin(OrganizerAdmin):
     actions = ["reveal", rerun_outdated]
     readonly_fields = ["revealed_at", "cost"]
     fieldsets: ClassVar[Any] = [
-        (None, {"fields": ["competition", "name", "slug", "description", "index", "preset"]}),
+        (None, {"fields": ["competition", "name", "slug", "description", "index", "preset", "confirmed"]}),
         ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
         *(
             (heading, {"fields": list(names), "description": EXPLAINED[heading]})
@@ -78,10 +79,8 @@ class PhaseAdmin(OrganizerAdmin):
         return f"{request.path}?{query.urlencode()}"
 
     def get_fieldsets(self, request: HttpRequest, obj: Phase | None = None) -> Any:
-        """A new phase has no reveal and no costs to show, and before it opens a change has nothing to be confirmed."""
-        has_begun = obj is not None and obj.opens_at <= timezone.now()
-        left_out = set() if has_begun else {"impact_read"}
-        left_out |= {"revealed_at"} if obj is None else set()
+        """A new phase has no reveal and no costs to show."""
+        left_out = {"revealed_at"} if obj is None else set()
         left_out |= set() if obj is not None and obj.grows else {"cost"}
         return [
             (heading, options | {"fields": [name for name in options["fields"] if name not in left_out]})
@@ -108,7 +107,8 @@ class PhaseAdmin(OrganizerAdmin):
     def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
         if preset := form.cleaned_data.get("preset"):
             PRESETS[preset].apply(obj)
-        super().save_model(request, obj, form, change)
+        entered = form.cleaned_data
+        change_phase(obj, tasks=entered["tasks"], now=timezone.now(), confirmed=entered["confirmed"])
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from competitions.catalog.impact import impact_check, phase_cost
 from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.phases.impact import impact_check, phase_cost
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.submissions.models import Dataset, Submission

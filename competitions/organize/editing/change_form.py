@@ -10,7 +10,8 @@ from django.forms.models import model_to_dict
 from django.http import QueryDict
 
 from competitions.catalog.models import Competition
-from competitions.organize.workspace.editing import EditForm, digest_of
+from competitions.organize.workspace.editing import EditForm
+from core.confirmations import NeedsConfirmation, require_confirmation
 
 CONFIRMED: Final = "confirmed"
 
@@ -18,7 +19,7 @@ CONFIRMED: Final = "confirmed"
 class ChangeForm(EditForm[Any]):
     """What saving does to teams (`consequences`) is shown first, and saved once exactly that was confirmed.
 
-    Call `submit` in a transaction, with an instance that is locked.
+    Call `submit` in a transaction, with an instance that is locked. `impact` and `confirmation` are what it asks for.
     """
 
     groups: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
@@ -26,7 +27,7 @@ class ChangeForm(EditForm[Any]):
     def __init__(
         self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None, **options: Any
     ) -> None:
-        self.competition, self.impact = competition, list[str]()
+        self.competition, self.impact, self.confirmation = competition, list[str](), ""
         self.row = model_to_dict(instance, fields=self._meta.fields) if instance is not None and instance.pk else {}
         super().__init__(data, instance=instance, **options)
 
@@ -39,7 +40,7 @@ class ChangeForm(EditForm[Any]):
         return []
 
     def write(self, now: datetime) -> Model:
-        """Save what was entered."""
+        """Save what was entered. May raise `NeedsConfirmation` of its own."""
         saved: Model = self.save()
         return saved
 
@@ -47,11 +48,12 @@ class ChangeForm(EditForm[Any]):
         """Save, or None: then errors or `impact` say why, and the form asks again."""
         if not self.is_valid():
             return None
-        if sentences := self.consequences(now):
-            self.impact = sentences
-            if self.data.get(CONFIRMED) != self.confirmation:
-                return None
-        return self.write(now)
+        try:
+            require_confirmation(self.consequences(now), self.stored, self.confirmed)
+            return self.write(now)
+        except NeedsConfirmation as asked:
+            self.impact, self.confirmation = asked.impact, asked.confirmation
+            return None
 
     @property
     def is_refused(self) -> bool:
@@ -64,9 +66,9 @@ class ChangeForm(EditForm[Any]):
         return self.has_error(NON_FIELD_ERRORS, "changed_meanwhile")
 
     @property
-    def confirmation(self) -> str:
-        """What the button to confirm sends: these consequences, for the row as it is now."""
-        return digest_of([*self.impact, *map(str, sorted(self.stored.items()))])
+    def confirmed(self) -> str:
+        """What the button to confirm has sent."""
+        return str(self.data.get(CONFIRMED, ""))
 
     @property
     def grouped(self) -> list[tuple[str, list[forms.BoundField]]]:

@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.forms import ColumnForm, ColumnFormSet
-from competitions.organize.workspace.editing import digest_of
+from core.confirmations import digest_of
 
 COLUMNS: Final = "columns"
 FORM_SET: Final = forms.inlineformset_factory(Leaderboard, Column, form=ColumnForm, formset=ColumnFormSet, extra=1)

@@ -10,7 +10,6 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.organize.refusals import FileChangedElsewhere, WrongKindOfFile
 from competitions.organize.steps.step import TABLES
-from competitions.organize.workspace.editing import digest_of
 from competitions.resources.archives import check_directory
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
@@ -18,6 +17,7 @@ from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace
 from competitions.runs.models import Run
 from competitions.submissions.states import FINAL, State
+from core.confirmations import digest_of
 
 OF_TASKS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
 OF_PHASES: Final = ("public_data", "starting_kit", "sample_submission")

@@ -9,8 +9,8 @@ from django.db.models import ProtectedError
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Commitment, Pick, RankChange
 from competitions.organize.refusals import DeletionChanged, NotDeleted
-from competitions.organize.workspace.editing import digest_of
 from competitions.winners.models import Place
+from core.confirmations import digest_of
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from django.utils.text import slugify
 
 from competitions.catalog.form_fields.prediction_format import PredictionFormatField, PredictionFormatWidget
 from competitions.catalog.form_fields.sizes import SizeField
-from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.catalog.models.sections.schedule import later
-from competitions.catalog.phase_rules import faults_of_change
+from competitions.catalog.phases.changes import change_phase
+from competitions.catalog.phases.rules import faults_of_change
 from competitions.catalog.sealed_keys import published_by
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.refusals import PhaseHasSubmissions
@@ -111,14 +111,6 @@ class PhaseForm(ChangeForm):
             for key, texts in widget.data_of(FORMAT, self.row[FORMAT]).items():
                 self.data.setlist(key, texts)
 
-    def consequences(self, now: datetime) -> list[str]:
-        if not self.instance.pk:
-            return []
-        stored = Phase.objects.get(pk=self.instance.pk)
-        return phase_impact(
-            stored, {name: self.cleaned_data[name] for name in self.changed_data if name in self.cleaned_data}, now
-        )
-
     def submit(self, now: datetime) -> Model | None:
         saved = super().submit(now)
         if isinstance(saved, Phase) and (keys := published_by(saved, saved.tasks.all())):
@@ -130,14 +122,18 @@ class PhaseForm(ChangeForm):
         return saved
 
     def write(self, now: datetime) -> Model:
-        return self.save() if self.instance.pk else self._add()
+        return self._store(now) if self.instance.pk else self._add(now)
 
-    def _add(self) -> Phase:
+    def _store(self, now: datetime) -> Phase:
+        tasks = self.cleaned_data["tasks"]
+        return change_phase(self.instance, tasks=tasks, now=now, confirmed=self.confirmed).phase
+
+    def _add(self, now: datetime) -> Phase:
         """A new phase is the last one, with a board like that of the phase before."""
         before = self.competition.phases.order_by("index", "pk").last()
         highest = self.competition.phases.aggregate(highest=Max("index"))["highest"]
         self.instance.index = 0 if highest is None else highest + 1
-        phase: Phase = self.save()
+        phase = self._store(now)
         if before is not None and before.main_board is not None:
             board_copy(before.main_board, phase)
         return phase

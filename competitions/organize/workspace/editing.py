@@ -1,8 +1,7 @@
 """Forms over what several organizers may edit at once: who saves second is told what changed, and nothing of either is lost."""
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -10,28 +9,9 @@ from django import forms
 from django.db.models import Model
 from django.http import QueryDict
 
+from core.confirmations import digest_of
+
 Row = TypeVar("Row", bound=Model)
-
-
-def digest_of(value: Any) -> str:
-    """A short digest that tells values apart, and not the ways in which a row and its form hold one."""
-    return hashlib.sha256(repr(_plain(value)).encode()).hexdigest()[:16]
-
-
-def _plain(value: Any) -> Any:
-    if value in (None, "", False) or value == []:
-        return ""
-    if isinstance(value, datetime):
-        return value.replace(second=0, microsecond=0).isoformat()
-    if isinstance(value, Model):
-        return str(value.pk)
-    if isinstance(value, str):
-        return value.replace("\r\n", "\n").strip()
-    if isinstance(value, Mapping):
-        return sorted((key, repr(item)) for key, item in value.items())
-    if isinstance(value, Iterable):
-        return sorted(str(_plain(item)) for item in value)  # a choice of rows has no order
-    return str(value)
 
 
 class EditForm(forms.ModelForm[Row]):

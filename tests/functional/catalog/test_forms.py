@@ -18,7 +18,7 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.submissions.models import Submission
 from competitions.winners.models import Lane, Place
-from tests.admin_forms import errors_of, save_form
+from tests.admin_forms import errors_of, save_confirmed, save_form
 from tests.scenario import Scenario, person, resource, scenario, zip_of
 
 
@@ -61,12 +61,8 @@ def test_a_preset_does_not_unseal_scores(site: Scenario, scored: Submission) -> 
 def test_a_preset_of_the_same_visibility_is_applied_to_a_phase_with_submissions(
     site: Scenario, scored: Submission
 ) -> None:
-    assert (
-        save_form(
-            login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-challenge"], impact_read=["on"]
-        ).status_code
-        == 302
-    )
+    saved = save_confirmed(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-challenge"])
+    assert saved.status_code == 302
     assert Phase.objects.get(pk=site.sealed.pk).time_limit_s == 4 * 3600
 
 

@@ -56,7 +56,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 def test_the_budget_of_a_phase_is_written_with_units(site: Scenario) -> None:
     organizer, url = client_of(site.organizer), reverse("admin:catalog_phase_change", args=[site.phase.pk])
-    assert save_form(organizer, url, memory_bytes=["2 GiB"], impact_read=["on"]).status_code == 302
+    assert save_form(organizer, url, memory_bytes=["2 GiB"]).status_code == 302
     assert Phase.objects.get(pk=site.phase.pk).memory_bytes == 2 * GIB
     assert 'value="2 GiB"' in organizer.get(url).content.decode()
     assert (

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedUse
 from competitions.submissions.services import submission_disqualify
@@ -78,18 +76,9 @@ def test_a_format_is_fields_and_none_is_any_zip(site: Scenario) -> None:
         assert "null" not in page.content.decode()
 
 
-@pytest.mark.parametrize(("begins_in", "asks"), [(timedelta(days=1), False), (timedelta(days=-1), True)])
-def test_only_a_phase_that_has_begun_asks_whether_a_change_was_read(
-    site: Scenario, begins_in: timedelta, asks: bool
-) -> None:
-    Phase.objects.filter(pk=site.phase.pk).update(opens_at=timezone.now() + begins_in)
-    page = html_of(client_of(site.organizer), reverse("admin:catalog_phase_change", args=[site.phase.pk]))
-    assert ("I have read what this changes" in page) is asks
-
-
 def test_a_new_phase_is_not_asked_to_confirm_and_shows_nothing_of_later(site: Scenario) -> None:
     page = html_of(client_of(site.organizer), ADD, competition=site.competition.pk)
-    for text in ("I have read what this changes", "Revealed at", "What filling it costs"):
+    for text in ("Save again to confirm it", "Revealed at", "What filling it costs"):
         assert text not in page
 
 

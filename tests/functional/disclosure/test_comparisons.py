@@ -103,13 +103,13 @@ def probes(entry: Entry) -> list[str]:
 
 
 def answers(client: Client, requests: list[tuple[str, dict[str, str]]]) -> list[tuple[int, str]]:
-    found = []
+    seen = []
     for number, (url, query) in enumerate(requests):
         if number % ANSWERS_A_MINUTE == 0:
             forget()
         response = client.get(url, query)
-        found.append((response.status_code, VOLATILE.sub("", body_of(response))))
-    return found
+        seen.append((response.status_code, VOLATILE.sub("", body_of(response))))
+    return seen
 
 
 def test_no_parameter_of_any_board_is_compared_with_a_hidden_number(scored: PermissionSite) -> None:
@@ -125,7 +125,7 @@ def test_no_parameter_of_any_board_is_compared_with_a_hidden_number(scored: Perm
     before = answers(client, requests)
     enter_world(scored.site, 1)
     after = answers(client, requests)
-    told = [request for request, one, other in zip(requests, before, after, strict=True) if one != other]
+    told = [request for request, first, second in zip(requests, before, after, strict=True) if first != second]
     assert not told, f"{len(told)} of {len(requests)} answers tell hidden numbers"
     assert not [request for request, (status, _) in zip(requests, before, strict=True) if status >= 500]
     assert sum(status == 200 for status, _ in before) > 100, "the walk reads boards"

@@ -228,7 +228,7 @@ def test_the_form_of_a_phase_refuses_a_task_whose_scores_another_keeps_sealed(si
     url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
     client = client_of(site.organizer)
     tasks = [str(site.phase.tasks.get().pk), str(site.sealed.tasks.get().pk)]
-    answer = client.post(url, fields_of(client.get(url)) | {"tasks": tasks, "impact_read": ["on"]})
+    answer = client.post(url, fields_of(client.get(url)) | {"tasks": tasks})
     assert "keeps the score &#x27;mae&#x27; sealed on one of these tasks" in body_of(answer)
 
 

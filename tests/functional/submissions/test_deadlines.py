@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import time_machine
@@ -12,7 +13,7 @@ from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboar
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import PhaseClosed
 from competitions.submissions.states import State
-from tests.admin_forms import save_form
+from tests.admin_forms import save_confirmed, save_form
 from tests.permissions import client_of
 from tests.scenario import Scenario
 
@@ -59,6 +60,11 @@ def change(site: Scenario, **fields: list[str] | None) -> str:
     return answer.content.decode() if answer.status_code == 200 else ""
 
 
+def confirm(site: Scenario, **fields: list[str] | None) -> Any:
+    url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
+    return save_confirmed(client_of(site.organizer), url, **fields)
+
+
 def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved(site: Scenario) -> None:
     site.score(site.submit(at=site.now + timedelta(days=3)), 0.5)
     site.submit()
@@ -79,7 +85,7 @@ def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved
         assert sentence in page
     site.phase.refresh_from_db()
     assert (site.phase.time_limit_s, site.phase.max_submissions) == (600, 100)
-    assert change(site, **changed, impact_read=["on"]) == ""
+    assert confirm(site, **changed).status_code == 302
     site.phase.refresh_from_db()
     assert (site.phase.time_limit_s, site.phase.max_submissions) == (60, 1)
 
@@ -91,7 +97,7 @@ def test_what_a_preset_changes_is_said_before_it_is_saved(site: Scenario) -> Non
     assert "1 run not finished yet would start under the new budget" in page
     site.phase.refresh_from_db()
     assert site.phase.time_limit_s == 600
-    assert change(site, preset=["pcqm4mv2-test-dev"], impact_read=["on"]) == ""
+    assert confirm(site, preset=["pcqm4mv2-test-dev"]).status_code == 302
     site.phase.refresh_from_db()
     assert site.phase.time_limit_s == 4 * 3600
 

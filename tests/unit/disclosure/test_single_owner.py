@@ -23,7 +23,7 @@ MAY_READ_STATES = {
     "competitions/catalog/services.py": "reveals",
     "competitions/catalog/admin/competitions.py": "lets administrators alone give the right",
     "competitions/catalog/organizers.py": "lets administrators alone give the right",
-    "competitions/catalog/phase_rules.py": "refuses what would open a seal",
+    "competitions/catalog/phases/rules.py": "refuses what would open a seal",
     "competitions/catalog/queue_rights.py": "keeps sealed scores from queues whose owner may not see them",
     "competitions/leaderboards/forms.py": "refuses what would open a seal",
     "competitions/leaderboards/admin.py": "keeps a board with sealed scores in its phase",

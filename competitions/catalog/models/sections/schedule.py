@@ -35,7 +35,7 @@ class ScheduleSection(Section):
     )  # fmt: skip
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Dates": ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late", "impact_read")
+        "Dates": ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late")
     }
     api: ClassVar[tuple[str, ...]] = ("opens_at", "closes_at", "upload_grace_minutes")
 

@@ -10,8 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from competitions.catalog.impact import phase_impact
 from competitions.catalog.models import Phase, Task
+from competitions.catalog.phases.impact import phase_impact
 from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.reading.columns import DATASETS_PER_PAGE

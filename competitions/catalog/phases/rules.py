@@ -62,6 +62,9 @@ def _sealed_tasks(phase: Phase, visibility: str | None, tasks: Iterable[Task]) -
 
 
 def _is_foreign(task: Task, phase: Phase, competition: Competition) -> bool:
-    """Of another competition, and neither for everybody nor in this phase already, as a bundle may have put it there."""
+    """Of another competition, and neither for everybody, nor shared with an organizer, nor in this phase already."""
     elsewhere = task.competition_id is not None and task.competition_id != competition.pk
-    return elsewhere and not task.is_public and not (phase.pk and task.phases.contains(phase))
+    if not elsewhere or task.is_public or (phase.pk and task.phases.contains(phase)):
+        return False
+    organizers = list(competition.organizers.all())
+    return not any(Task.objects.usable_by(user).filter(pk=task.pk).exists() for user in organizers)

@@ -52,7 +52,7 @@ def dates_move(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Itera
     if "closes_at" not in changes:
         return
     closes_at = changes["closes_at"]
-    yield f"Its end moves from {_utc(phase.closes_at)} to {_utc(closes_at)}. Announce it: teams planned with the former one."
+    yield f"Its end moves from {_utc(phase.closes_at)} to {_utc(closes_at)}. Everybody who still may submit is told."
     if closes_at is not None and closes_at <= now:
         yield "The new end has passed, so the phase closes at once."
     elif phase.closes_at is not None and phase.closes_at <= now:

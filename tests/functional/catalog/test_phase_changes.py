@@ -1,0 +1,117 @@
+"""A phase is written in one place: whoever changes it, consequences are confirmed once, and teams hear of a moved end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+import time_machine
+from django.core.exceptions import ValidationError
+from django.urls import reverse
+
+from competitions.catalog.models import Competition, Phase
+from competitions.catalog.phases.changes import change_phase, store_phase
+from competitions.notifications.models import Notification
+from core.confirmations import NeedsConfirmation
+from tests.admin_forms import fields_of, save_confirmed
+from tests.permissions import client_of
+from tests.scenario import NOON, Scenario
+from tests.services import REPOSITORY
+
+Move = Callable[[Scenario, datetime], None]
+
+
+def told(site: Scenario) -> list[str]:
+    return list(Notification.objects.filter(kind="deadline", user=site.member()).values_list("subject", flat=True))
+
+
+def through_the_service(site: Scenario, closes_at: datetime) -> None:
+    site.phase.closes_at = closes_at
+    store_phase(site.phase, tasks=site.phase.tasks.all(), now=site.now)
+
+
+def through_the_admin(site: Scenario, closes_at: datetime) -> None:
+    url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
+    parts = {"closes_at_0": [f"{closes_at:%Y-%m-%d}"], "closes_at_1": [f"{closes_at:%H:%M:%S}"]}
+    assert save_confirmed(client_of(site.organizer), url, **parts).status_code == 302
+
+
+def through_the_workspace(site: Scenario, closes_at: datetime) -> None:
+    client = client_of(site.organizer)
+    url = reverse("organize:phase", args=[site.competition.slug, site.phase.pk])
+    form = fields_of(client.get(url)) | {"closes_at": [f"{closes_at:%Y-%m-%dT%H:%M}"]}
+    confirmation = client.post(url, form).context["form"].confirmation
+    assert client.post(url, form | {"confirmed": confirmation}).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "move", [through_the_service, through_the_admin, through_the_workspace], ids=["service", "admin", "workspace"]
+)
+def test_teams_hear_of_a_moved_end_whoever_moves_it(site: Scenario, move: Move) -> None:
+    with time_machine.travel(site.now, tick=False):
+        move(site, NOON + timedelta(days=40))
+        move(site, NOON + timedelta(days=20))
+        move(site, NOON - timedelta(hours=1))
+        move(site, NOON + timedelta(days=2))
+    name = f"{site.phase.name} of {site.competition}"
+    news = ("was extended", "ends earlier", "has closed", "is open again")
+    assert list(reversed(told(site))) == [f"{name} {each}" for each in news]
+
+
+@pytest.mark.parametrize("why_not", ["a draft", "an end of the past", "the same end"])
+def test_nobody_is_told_what_is_no_news(site: Scenario, why_not: str) -> None:
+    closes_at = site.phase.closes_at
+    assert closes_at is not None
+    if why_not == "a draft":
+        Competition.objects.filter(pk=site.competition.pk).update(is_published=False)
+        site.phase.competition.refresh_from_db()
+        closes_at += timedelta(days=1)
+    elif why_not == "an end of the past":
+        Phase.objects.filter(pk=site.phase.pk).update(closes_at=NOON - timedelta(days=2))
+        closes_at = NOON - timedelta(days=1)
+    site.phase.description = "New words."
+    through_the_service(site, closes_at)
+    assert Phase.objects.get(pk=site.phase.pk).description == "New words."
+    assert told(site) == []
+
+
+def test_a_confirmation_is_of_exactly_one_change_of_one_state(site: Scenario) -> None:
+    tasks = list(site.phase.tasks.all())
+    site.submit()
+    site.phase.max_submissions = 1
+    with pytest.raises(NeedsConfirmation, match="The quota of a team shrinks") as asked:
+        change_phase(site.phase, tasks=tasks, now=site.now)
+    Phase.objects.filter(pk=site.phase.pk).update(description="Somebody else's.")
+    site.phase.description = "Somebody else's."
+    with pytest.raises(NeedsConfirmation) as again:
+        change_phase(site.phase, tasks=tasks, now=site.now, confirmed=asked.value.confirmation)
+    assert Phase.objects.get(pk=site.phase.pk).max_submissions != 1
+    change_phase(site.phase, tasks=tasks, now=site.now, confirmed=again.value.confirmation)
+    assert Phase.objects.get(pk=site.phase.pk).max_submissions == 1
+
+
+def test_what_is_wrong_is_refused_with_the_field_and_nothing_is_written(site: Scenario) -> None:
+    site.phase.docker_image = "not an image!"
+    site.phase.description = "Not stored."
+    with pytest.raises(ValidationError, match="docker_image"):
+        store_phase(site.phase, tasks=site.phase.tasks.all(), now=site.now)
+    assert Phase.objects.get(pk=site.phase.pk).description != "Not stored."
+
+
+def test_what_fields_may_not_be_together_is_refused_by_field(site: Scenario) -> None:
+    task = site.phase.tasks.get()
+    site.phase.smoke_task = task
+    with pytest.raises(ValidationError, match="take its task out of the phase's tasks") as refused:
+        change_phase(site.phase, tasks=[task], now=site.now)
+    assert list(refused.value.message_dict) == ["smoke_task"]
+
+
+def test_no_other_module_writes_a_phase() -> None:
+    """Columns that services keep by themselves, such as the instant of the reveal, are written by `update_fields`."""
+    writes = re.compile(r"Phase\.objects\.create\(|Phase\(\)\.save|phase\.save\(\)|phase\.tasks\.(set|add|remove)\(")
+    for folder in ("competitions", "platform"):
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            if not str(path).endswith("phases/changes.py"):
+                assert not writes.search(path.read_text()), path
