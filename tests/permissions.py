@@ -163,6 +163,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:merge-accept": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
     "api:merge-decline": ("post", "T", {"A": 401, "SOXR": 404, "M": 403}),
     "api:merge-withdraw": ("post", "M", {"A": 401, "SOXR": 404, "T": 403}),
+    "api:phase": ("get", "OR", {"A": 401, "SMTX": 404}),
     "api:fact-sheet": ("get", EVERYBODY, {}),
     "api:smoke": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:limits": ("get", "MT", {"A": 401, "SOXR": 403}),

@@ -9,6 +9,7 @@ from competitions.api.views import (
     environments,
     leaderboards,
     notifications,
+    phases,
     pushes,
     submissions,
     uploads,
@@ -35,6 +36,7 @@ urlpatterns = [
     path(
         "merges/<uuid:key>/withdraw/", competitions.MergeAnswer.as_view(), {"answer": "withdraw"}, name="merge-withdraw"
     ),
+    path("competitions/<slug:slug>/phases/<slug:phase_slug>/", phases.PhaseDetail.as_view(), name="phase"),
     path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/fact-sheet/",
         submissions.FactSheet.as_view(),

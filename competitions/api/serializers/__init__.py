@@ -19,6 +19,7 @@ from competitions.api.serializers.leaderboards import (
     row_out,
 )
 from competitions.api.serializers.notifications import NotificationFilter, NotificationOut, NotificationsReadIn
+from competitions.api.serializers.phases import PhaseSettings
 from competitions.api.serializers.submissions import (
     AllowanceOut,
     FactQuestionOut,
@@ -67,6 +68,7 @@ __all__ = [
     "NotificationOut",
     "NotificationsReadIn",
     "PhaseOut",
+    "PhaseSettings",
     "QuestionOut",
     "RegisterIn",
     "RegistrationOut",

@@ -64,15 +64,15 @@ def change_phase(phase: Phase, *, tasks: Collection[Task], now: datetime, confir
 
     Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of `phase_changed` refuses; then nothing is written.
     """
-    stored = _locked(phase)
-    values = _values_of(phase) | {TASKS: tasks}
-    before = stored or Phase(competition=phase.competition)
+    change = _change_to(phase, tasks)
+    before = change.before or Phase(competition=phase.competition)
     entered = {name: getattr(phase, name) for name in ("visibility", "dataset_check", "smoke_task")} | {TASKS: tasks}
     if faults := list(faults_of_change(before, phase.competition, entered)):
         raise ValidationError({field: [text for name, text in faults if name == field] for field, _ in faults})
-    if stored is not None:
-        require_impact_confirmed(stored, values, confirmed=confirmed, now=now)
-    return store_phase(phase, tasks=tasks, now=now)
+    if change.before is not None:
+        values = _values_of(phase) | {TASKS: tasks}
+        require_impact_confirmed(change.before, values, confirmed=confirmed, now=now)
+    return _store(change, tasks, now)
 
 
 @transaction.atomic
@@ -81,21 +81,33 @@ def store_phase(phase: Phase, *, tasks: Collection[Task], now: datetime) -> Phas
 
     Raises `ValidationError`, or what a receiver of `phase_changed` refuses; then nothing is written.
     """
-    stored, values = _locked(phase), _values_of(phase) | {TASKS: tasks}
+    return _store(_change_to(phase, tasks), tasks, now)
+
+
+def _change_to(phase: Phase, tasks: Collection[Task]) -> PhaseChange:
+    """What storing it would change, read under the phase's lock. Raises `ValidationError` for values that it may not have."""
+    stored = Phase.objects.select_for_update(of=("self",), no_key=True).filter(pk=phase.pk).first()
+    values = _values_of(phase) | {TASKS: tasks}
     changes = frozenset(values if stored is None else changes_of(stored, values))
-    change = PhaseChange(phase, stored, changes)
-    if not changes:
-        return change
-    phase.full_clean(exclude=set(values) - changes)
-    phase.save()
-    phase.tasks.set(tasks)
-    phase_changed.send(sender=Phase, change=change, now=now)
+    if changes:
+        _validate(phase, unchanged=set(values) - changes)
+    return PhaseChange(phase, stored, changes)
+
+
+def _validate(phase: Phase, *, unchanged: set[str]) -> None:
+    """As `full_clean`, without asking again of each field that stays; fields together are asked about always."""
+    phase.clean_fields(exclude=unchanged)
+    phase.clean()
+    phase.validate_unique()
+    phase.validate_constraints()
+
+
+def _store(change: PhaseChange, tasks: Collection[Task], now: datetime) -> PhaseChange:
+    if change.fields:
+        change.phase.save()
+        change.phase.tasks.set(tasks)
+        phase_changed.send(sender=Phase, change=change, now=now)
     return change
-
-
-def _locked(phase: Phase) -> Phase | None:
-    """The phase as it is stored, for this transaction alone to change; None for a new one."""
-    return Phase.objects.select_for_update(of=("self",), no_key=True).filter(pk=phase.pk).first()
 
 
 def _values_of(phase: Phase) -> dict[str, Any]:

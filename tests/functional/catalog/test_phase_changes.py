@@ -11,7 +11,7 @@ import time_machine
 from django.core.exceptions import ValidationError
 from django.urls import reverse
 
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.phases.changes import change_phase, store_phase
 from competitions.notifications.models import Notification
 from core.confirmations import NeedsConfirmation
@@ -101,8 +101,8 @@ def test_what_is_wrong_is_refused_with_the_field_and_nothing_is_written(site: Sc
 
 
 def test_what_fields_may_not_be_together_is_refused_by_field(site: Scenario) -> None:
-    task = site.phase.tasks.get()
-    site.phase.smoke_task = task
+    Task.objects.update(is_public_split=True)
+    site.phase.smoke_task = task = site.phase.tasks.get()
     with pytest.raises(ValidationError, match="take its task out of the phase's tasks") as refused:
         change_phase(site.phase, tasks=[task], now=site.now)
     assert list(refused.value.message_dict) == ["smoke_task"]
