@@ -48,7 +48,9 @@ class Client:
         if not site:
             chosen = profile_chosen(profile)
             site, token = chosen.site, token or chosen.token
-        self.site = Site(site, token or os.environ.get("PODIUM_TOKEN", ""), patience_s=patience_s)
+        else:
+            token = token or os.environ.get("PODIUM_TOKEN", "")
+        self.site = Site(site, token, patience_s=patience_s)
 
     # --- competitions and teams
 

@@ -61,10 +61,20 @@ def profile_remove(name: str) -> None:
 
 
 def profile_chosen(name: str = "") -> Profile:
-    """The profile of that name, of the environment, or the one signed in with last. Raises `NotAllowed` or `InvalidInput`."""
+    """The profile of that name, of the environment, or the one signed in with last.
+
+    Raises `NotAllowed` or `InvalidInput`: also for a `PODIUM_TOKEN` without a site, because the last sign-in may be another
+    person's, and its site not the one that may read the token.
+    """
     name = name or os.environ.get("PODIUM_PROFILE", "")
+    token = os.environ.get("PODIUM_TOKEN", "")
     if not name and (site := os.environ.get("PODIUM_SITE")):
-        return Profile("environment", site, os.environ.get("PODIUM_TOKEN", ""))
+        return Profile("environment", site, token)
+    if not name and token:
+        raise InvalidInput(
+            "PODIUM_TOKEN is set, and PODIUM_SITE does not say for which site. Set it, too; or name a profile "
+            "(`--profile`, PODIUM_PROFILE), or unset PODIUM_TOKEN to go on as who signed in last."
+        )
     stored = profiles()
     if not stored:
         raise NotAllowed(
