@@ -1,6 +1,6 @@
 """The form of a phase: presets, tasks that it can have, and what a change to one that has begun does to teams."""
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django import forms
 from django.db.models import Q, QuerySet
@@ -16,6 +16,8 @@ from competitions.catalog.phases.presets import PRESETS
 from competitions.catalog.phases.rules import faults_of_change
 from core.confirmations import NeedsConfirmation
 from core.text import is_number
+
+INSTANTS: Final = ("opens_at", "closes_at", "reveal_at")
 
 
 class PhaseForm(forms.ModelForm[Phase]):
@@ -95,6 +97,8 @@ class PhaseForm(forms.ModelForm[Phase]):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if self.instance.pk:
+            untouched = [name for name in INSTANTS if name in cleaned and name not in self.changed_data]
+            cleaned |= {name: getattr(self.instance, name) for name in untouched}  # a form shows whole seconds
             self._ask_for_confirmation(cleaned)
         check = cleaned.get("dataset_check")
         for field, sentence in faults_of_change(self.instance, cleaned.get("competition"), cleaned):

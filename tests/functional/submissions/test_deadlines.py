@@ -103,7 +103,10 @@ def test_what_a_preset_changes_is_said_before_it_is_saved(site: Scenario) -> Non
 
 
 def test_what_changes_nothing_for_anybody_is_saved_at_once(site: Scenario) -> None:
+    opens_at = site.phase.opens_at.replace(microsecond=123456)
+    Phase.objects.filter(pk=site.phase.pk).update(opens_at=opens_at)
     assert change(site, description=["New words."]) == ""
+    assert Phase.objects.get(pk=site.phase.pk).opens_at == opens_at
     Phase.objects.filter(pk=site.phase.pk).update(opens_at=site.now + timedelta(days=1))
     assert change(site, time_limit_s=["60"]) == ""
 
