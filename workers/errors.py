@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
 
+import structlog
+
+log = structlog.get_logger(__name__)
+# What no data can bring about: this host is out of something, or its disk is broken.
+OF_THE_HOST: Final = (
+    errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS,
+)  # fmt: skip
 STOPPED = "staging_stopped"  # the code of what nobody waits for any more
+MAX_WORDS: Final = 200  # characters of what was raised, in a refusal
 NOT_KILLABLE = "not_killable"  # of a container that is still there long after it was killed
 
 
-class SandboxError(Exception):
+class Judged(Exception):
+    """An error that says by itself whose fault it is."""
+
+
+class SandboxError(Judged):
     """The platform's fault (engine, image, disk): the run is retried elsewhere. `code` is a stable word."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -17,7 +32,7 @@ class SandboxError(Exception):
         self.detail = detail
 
 
-class OutputRefused(Exception):
+class OutputRefused(Judged):
     """What the container left breaks a rule. `reason` is `output_invalid` or `disk_limit`; `code` names the rule."""
 
     def __init__(self, reason: str, code: str, detail: str) -> None:
@@ -25,6 +40,37 @@ class OutputRefused(Exception):
         self.reason = reason
         self.code = code
         self.detail = detail
+
+
+def is_fault_of_host(error: Exception) -> bool:
+    """Whether an error tells of this host, and so of no data that was read on it."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in OF_THE_HOST)
+
+
+@contextmanager
+def reading(refused: Callable[[str], Judged]) -> Iterator[None]:
+    """Guard a reader of what a team or its program sent: whatever is raised over it is a refusal of that data.
+
+    `refused` makes the refusal of a few words on what was raised. What is judged already goes through as it is, as does what
+    tells of this host. Usable as a decorator.
+    """
+    try:
+        yield
+    except Judged:
+        raise
+    except Exception as error:
+        if is_fault_of_host(error):
+            raise
+        words = _words(error)
+        log.warning("data_refused", detail=words, exc_info=error)
+        raise refused(words) from error
+
+
+def _words(error: Exception) -> str:
+    """What was raised, in one line without a path of this host."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(f"{type(error).__name__}: {error}"[:MAX_WORDS].split())
 
 
 def unless_stopped(chunks: Iterable[bytes], stop: Callable[[], bool], what: str) -> Iterator[bytes]:

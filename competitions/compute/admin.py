@@ -226,7 +226,9 @@ class ComputeWorkerAdmin(OwnQueues, LastSeen, GuardedAdmin):
 
     @admin.action(description="Release from quarantine", permissions=["change"])
     def release(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
-        released = queryset.exclude(quarantined_at=None).update(quarantined_at=None, infrastructure_failures=0)
+        released = queryset.exclude(quarantined_at=None).update(
+            quarantined_at=None, infrastructure_failures=0, failed_teams=[]
+        )
         self.message_user(request, f"{released} of {queryset.count()} released; the others were not in quarantine.")
 
     @admin.action(description="Drain: no more runs, what it has goes on to its end", permissions=["change"])

@@ -210,7 +210,10 @@ class ComputeWorker(models.Model):
         default=list, editable=False, help_text="Ids of its last claims: a repeated one is known."
     )
     drained_at = models.DateTimeField(null=True, blank=True, help_text="Gets no more runs since then.")
-    infrastructure_failures = models.PositiveSmallIntegerField(default=0, help_text="In a row.")
+    infrastructure_failures = models.PositiveSmallIntegerField(
+        default=0, help_text="Teams whose runs failed on it in a row, by the platform's fault."
+    )
+    failed_teams = models.JSONField(default=list, blank=True, editable=False, help_text="Ids of these teams.")
     quarantined_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

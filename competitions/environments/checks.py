@@ -22,6 +22,7 @@ from core.background import jobs
 from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
 from core.background.rows import RENEWALS, claim, claim_kept, renew
 from workers.protocol.files.image_archive import ArchiveLimits, ImageArchiveInvalid, check_archive
+from workers.protocol.files.image_layers import SAVE_AGAIN
 
 log = structlog.get_logger(__name__)
 State = EnvironmentFile.State
@@ -102,6 +103,11 @@ def _inspected(path: Path, limits: ArchiveLimits) -> dict[str, Any]:
         image = check_archive(path, limits)
     except ImageArchiveInvalid as refusal:
         return {"refused": [refusal.code, str(refusal)]}
+    except (OSError, MemoryError):  # ours
+        raise
+    except Exception as error:
+        log.exception("image_unreadable")  # whatever it made a reader raise, it is the archive's
+        return {"refused": ["damaged", f"The archive cannot be read ({type(error).__name__}). {SAVE_AGAIN}"]}
     return {
         "image_id": image.image_id,
         "facts": {

@@ -44,8 +44,10 @@ def read_plain_yaml(text: str) -> Any:
     try:
         loader = _Loader(text)
         return loader.get_single_data()
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise NotPlainYaml(" ".join(str(error).split())[:300]) from error
+    except MemoryError:
+        raise
+    except Exception as error:  # a value of the wrong kind, such as `!!bool x`, is no error of the library's own
+        raise NotPlainYaml(" ".join(str(error).split())[:300] or type(error).__name__) from error
     finally:
         if loader is not None:
             loader.dispose()

@@ -116,6 +116,9 @@ class Submission(models.Model):
             models.Index(
                 fields=["finished_at"], condition=Q(reason__in=ORGANIZERS_OWN), name="submission_organizers_own"
             ),
+            models.Index(
+                fields=["finished_at"], condition=Q(reason=Reason.INFRASTRUCTURE), name="submission_platforms_own"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -264,7 +264,7 @@ class Cluster:
                 host.start()
         if not self.reconciler.is_alive():
             self.reconciler.start()
-        ComputeWorker.objects.update(quarantined_at=None, infrastructure_failures=0)
+        ComputeWorker.objects.update(quarantined_at=None, infrastructure_failures=0, failed_teams=[])
 
     def stop(self) -> None:
         """End everything, whatever state it is in."""

@@ -6,18 +6,19 @@ checked for the whole tree before the first byte is read.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
 import unicodedata
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from workers.errors import OutputRefused, SandboxError
+from workers.errors import OutputRefused, SandboxError, reading
 from workers.protocol.texts import fault_text, first_fault, is_text_name
 
 MAX_DEPTH = 32
@@ -27,8 +28,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the same files give the same archive
 STORED_SUFFIXES = (".npz", ".zip", ".gz", ".bz2", ".xz", ".zst", ".png", ".jpg", ".parquet")
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# What no program can bring about in its output: this host is out of something, or its disk is broken.
-OF_THE_HOST = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS)
+BLOCK_BYTES = 4096  # of a file system: each entry takes one at least
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,20 @@ class OutputFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """The checked output: all its files, sorted by path."""
+    """The checked output: all its files, sorted by path, and the number of files and folders."""
 
     files: tuple[OutputFile, ...]
+    entries: int = 0
 
     @property
     def total_bytes(self) -> int:
         """Sum of the sizes, holes counted in full."""
         return sum(file.size_bytes for file in self.files)
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes that a copy takes on a disk, where each entry takes a block."""
+        return max(self.total_bytes, self.entries * BLOCK_BYTES)
 
 
 def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
@@ -62,17 +68,18 @@ def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
     SandboxError
         `output_unreadable`: this host failed to read it.
     """
-    try:
+    with _reading("unreadable_output", "The output cannot be read"):
         return _list_output(root, max_files, max_bytes)
+
+
+@contextmanager
+def _reading(code: str, what: str) -> Iterator[None]:
+    """Guard what reads an output. Its program answers for whatever is raised, unless that tells of this host."""
+    try:
+        with reading(lambda words: OutputRefused("output_invalid", code, f"{what}: {words}.")):
+            yield
     except OSError as error:
-        raise _unreadable(error, "unreadable_output", "The output cannot be read") from error
-
-
-def _unreadable(error: OSError, code: str, what: str) -> OutputRefused | SandboxError:
-    """Whose failure it is that something of an output could not be opened."""
-    if error.errno in OF_THE_HOST:
-        return SandboxError("output_unreadable", f"{what}: {error.strerror}")
-    return OutputRefused("output_invalid", code, f"{what}: {error.strerror}.")
+        raise SandboxError("output_unreadable", f"{what}: {error.strerror}") from error
 
 
 def _list_output(root: Path, max_files: int, max_bytes: int) -> Listing:
@@ -92,7 +99,7 @@ def _list_output(root: Path, max_files: int, max_bytes: int) -> Listing:
             raise OutputRefused("disk_limit", "output_too_large",
                                 f"The output is larger than {max_bytes} bytes (at {shown(path)}).")  # fmt: skip
         files.append(OutputFile(path, facts.st_size))
-    return Listing(tuple(sorted(files, key=lambda file: file.path)))
+    return Listing(tuple(sorted(files, key=lambda file: file.path)), entries)
 
 
 def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -166,7 +173,10 @@ def require_text(root: Path, listing: Listing, patterns: Sequence[str]) -> None:
     """Raise `OutputRefused` for a file that its name calls text and that is none: it would end the scoring program."""
     for file in listing.files:
         if is_text_name(file.path, patterns):
-            with open_regular(root, file.path) as stream:
+            with (
+                _reading("unreadable_file", f"{shown(file.path)} cannot be read"),
+                open_regular(root, file.path) as stream,
+            ):
                 if (position := first_fault(stream)) is not None:
                     raise OutputRefused("output_invalid", "not_utf8", fault_text(shown(file.path), position))
 
@@ -182,10 +192,8 @@ def open_regular(root: Path, path: str) -> IO[bytes]:
 
     Raises `SandboxError` where this host fails to open it.
     """
-    try:
+    with _reading("unreadable_file", f"{shown(path)} cannot be opened"):
         descriptor = _open_below(root, path, FILE_FLAGS)
-    except OSError as error:
-        raise _unreadable(error, "unreadable_file", f"{shown(path)} cannot be opened") from error
     try:
         _check_file(path, os.fstat(descriptor))
     except OutputRefused:
@@ -202,20 +210,23 @@ def read_bounded(root: Path, path: str, max_bytes: int) -> bytes | None:
     OutputRefused
         It is a link, no regular file, or larger than `max_bytes`.
     """
-    try:
-        facts = os.stat(path, dir_fd=(folder := os.open(root, FOLDER_FLAGS)), follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    finally:
-        os.close(folder)
-    _check_file(path, facts)
-    with open_regular(root, path) as stream:
-        content = stream.read(max_bytes + 1)
+    with _reading("unreadable_file", f"{shown(path)} cannot be read"):
+        folder = os.open(root, FOLDER_FLAGS)
+        try:
+            facts = os.stat(path, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        finally:
+            os.close(folder)
+        _check_file(path, facts)
+        with open_regular(root, path) as stream:
+            content = stream.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise OutputRefused("output_invalid", "file_too_large", f"{shown(path)} is larger than {max_bytes} bytes.")
     return content
 
 
+@reading(partial(OutputRefused, "output_invalid", "unreadable_output"))
 def zip_output(root: Path, listing: Listing, target: Path) -> None:
     """Write the listed files into the zip archive `target`, streaming; at most the checked size of each."""
     with zipfile.ZipFile(target, "w", compresslevel=1, strict_timestamps=False) as archive:

@@ -8,12 +8,13 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from workers.errors import OutputRefused, SandboxError
+from workers.errors import Judged, OutputRefused, SandboxError, reading
 from workers.sandbox.collect import read_bounded
 from workers.sandbox.plain_yaml import NoAliases
 
@@ -27,7 +28,7 @@ NUMBER = re.compile(r"(?i)\A[-+]?(\d+\.?\d*(e[-+]?\d+)?|\.\d+(e[-+]?\d+)?|\.?nan
 CODE = re.compile(r"\A[a-z][a-z0-9_]{0,63}\Z")
 
 
-class ScoresInvalid(Exception):
+class ScoresInvalid(Judged):
     """The scorer did not do its part: no scores, or a column without a finite number. `code` is a stable word."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -52,6 +53,11 @@ class ScoresRead:
     notes: list[str]
 
 
+def _unreadable(words: str, name: str = "The scores") -> ScoresInvalid:
+    return ScoresInvalid("scores_unreadable", f"{name} cannot be read: {words}.")
+
+
+@reading(_unreadable)
 def read_scores(output: Path, columns: Sequence[str]) -> ScoresRead:
     """The board's columns out of `scores.json`, else out of `scores.txt`, which is YAML.
 
@@ -98,22 +104,20 @@ def _read(output: Path, name: str, max_bytes: int) -> bytes | None:
 
 
 def _parse_json(content: bytes) -> Any:
-    try:
+    with reading(partial(_unreadable, name="scores.json")):
         return json.loads(content)
-    except (ValueError, RecursionError) as error:  # nested 100,000 deep is a RecursionError
-        raise ScoresInvalid("scores_unreadable", f"scores.json cannot be read as JSON: {str(error)[:200]}.") from error
 
 
 def _parse_text(content: bytes) -> Any:
     """YAML; and lines such as `key:1`, which YAML takes for one long text."""
     text = content.decode("utf-8-sig", errors="replace")
-    try:
-        document = yaml.load(text, Loader=NoAliases)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        document = _lines(text)
-        if document is None:
-            words = " ".join(str(error).split())[:200]
-            raise ScoresInvalid("scores_unreadable", f"scores.txt cannot be read as YAML: {words}.") from error
+    with reading(partial(_unreadable, name="scores.txt")):
+        try:
+            document = yaml.load(text, Loader=NoAliases)
+        except Exception:
+            document = _lines(text)
+            if document is None:
+                raise
     return _lines(text) if isinstance(document, str) else document
 
 
@@ -147,26 +151,32 @@ def _finite(name: str, column: str, value: Any) -> float:
 
 def read_refusal(output: Path) -> Refusal | None:
     """The scorer's `refusal.json`; None when there is none that can be used."""
-    try:
-        refusal = json.loads(read_bounded(output, "refusal.json", MAX_REFUSAL_BYTES) or b"null")
-    except (OutputRefused, ValueError, RecursionError):
-        return None
+    refusal = _small_json(output, "refusal.json", MAX_REFUSAL_BYTES)
     if not isinstance(refusal, dict) or not isinstance(refusal.get("message"), str):
         return None
-    code = str(refusal.get("code"))
+    code = str(refusal.get("code"))[:MAX_MESSAGE_CHARACTERS]
     return Refusal(code if CODE.match(code) else "refused", plain_text(refusal["message"])[:MAX_MESSAGE_CHARACTERS])
 
 
 def read_progress(output: Path) -> float | None:
     """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`). Shown, never trusted."""
     try:
-        progress = json.loads(read_bounded(output, "progress.json", MAX_PROGRESS_BYTES) or b"null")
-    except (OutputRefused, SandboxError, OSError, ValueError, RecursionError):
+        progress = _small_json(output, "progress.json", MAX_PROGRESS_BYTES)
+    except (SandboxError, OSError):
         return None
     fraction = progress.get("fraction") if isinstance(progress, dict) else None
     if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 <= fraction <= 1:
         return None
     return float(fraction)
+
+
+def _small_json(output: Path, name: str, max_bytes: int) -> Any:
+    """What a file of an output holds; None where nothing of it can be used."""
+    try:
+        with reading(partial(OutputRefused, "output_invalid", "unreadable_file")):
+            return json.loads(read_bounded(output, name, max_bytes) or b"null")
+    except OutputRefused:
+        return None
 
 
 def plain_text(text: str) -> str:

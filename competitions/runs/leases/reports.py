@@ -121,7 +121,7 @@ def _ended(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> 
 def _worker_succeeded(run: Run) -> None:
     """Its failures are no longer in a row."""
     if run.worker is not None and run.worker.infrastructure_failures:
-        ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0)
+        ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0, failed_teams=[])
 
 
 def _ingested(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:

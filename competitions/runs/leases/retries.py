@@ -6,15 +6,21 @@ from typing import Any, Final
 import structlog
 from django.conf import settings
 
+from competitions.compute.models import ComputeWorker
 from competitions.runs.leases.results import Result
 from competitions.runs.models import Attempt, Run
 from competitions.runs.transitions import run_move
 from competitions.submissions.states import Reason, State
+from competitions.teams.models import Membership
 
 log = structlog.get_logger(__name__)
-WORKER_BREAKER: Final = 3  # infrastructure failures in a row, of different runs
+WORKER_BREAKER: Final = 3  # teams whose runs failed on a worker in a row
 RUN_BREAKER: Final = 2  # workers that were lost while they held the same run
-NOT_THE_WORKERS: Final = ("image_missing", "image_pull_failed")  # ours to mend, but on no particular host
+NOT_THE_WORKERS: Final = (
+    "image_missing",
+    "image_pull_failed",
+    "mirror_unreachable",
+)  # ours to mend, but on no particular host
 RUN_QUARANTINED: Final = "run_quarantined"
 
 
@@ -36,18 +42,27 @@ def record_attempt(
 
 def infrastructure_failed(run: Run, result: Result, *, actor: str, now: datetime) -> State:
     """Our fault, as the worker says: count it against the worker, and try again elsewhere."""
-    if run.worker is not None and result.code not in NOT_THE_WORKERS and not _failed_here_before(run):
-        run.worker.infrastructure_failures += 1
-        if run.worker.infrastructure_failures >= WORKER_BREAKER and run.worker.quarantined_at is None:
-            run.worker.quarantined_at = now
-            log.error("worker_quarantined", worker=run.worker.name, **named(run))
-        run.worker.save(update_fields=["infrastructure_failures", "quarantined_at"])
+    if run.worker is not None:
+        log.warning("failed_on_worker", worker=run.worker.name, code=result.code, **named(run))
+        if result.code not in NOT_THE_WORKERS and _is_of_other_people(run.team_id, run.worker.failed_teams):
+            _count(run.worker, run, now)
     return attempt_lost(run, code=result.code, detail=result.detail, actor=actor, now=now, is_answered=True)
 
 
-def _failed_here_before(run: Run) -> bool:
-    """One bad run, tried again on the only worker, must not quarantine it for everybody."""
-    return Attempt.objects.filter(run=run, worker=run.worker, reason=Reason.INFRASTRUCTURE, is_answered=True).exists()
+def _is_of_other_people(team: int, counted: list[int]) -> bool:
+    """Whether a team has nobody of the teams that count already: what one team sends must not take a worker from everybody."""
+    people = Membership.objects.filter(team=team).values("user")
+    return team not in counted and not Membership.objects.filter(team__in=counted, user__in=people).exists()
+
+
+def _count(worker: ComputeWorker, run: Run, now: datetime) -> None:
+    """Count a failure against its worker, which is quarantined after those of `WORKER_BREAKER` teams in a row."""
+    worker.failed_teams = [*worker.failed_teams, run.team_id][-WORKER_BREAKER:]
+    worker.infrastructure_failures += 1
+    if worker.infrastructure_failures >= WORKER_BREAKER and worker.quarantined_at is None:
+        worker.quarantined_at = now
+        log.error("worker_quarantined", worker=worker.name, **named(run))
+    worker.save(update_fields=["infrastructure_failures", "failed_teams", "quarantined_at"])
 
 
 def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:

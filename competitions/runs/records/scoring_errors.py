@@ -1,26 +1,33 @@
-"""Organizers hear whose submissions their scoring program or setup failed on: by mail, at most once a day for each phase."""
+"""Organizers hear whose submissions were not scored by their own or the platform's fault: by mail, at most once a day for each phase."""
 
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from accounts.mail import mail_to_all
 from competitions.catalog.models import Phase
 from competitions.runs.models import ScoringErrorNotice
 from competitions.submissions.models import Submission
-from competitions.submissions.states import ORGANIZERS_OWN, State
+from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
 
 log = structlog.get_logger(__name__)
 PERIOD: Final = timedelta(days=1)
 NAMED: Final = 20  # teams in one mail
+OF_ORGANIZERS: Final = Q(reason__in=ORGANIZERS_OWN)
+OF_PLATFORM: Final = Q(reason=Reason.INFRASTRUCTURE)
+Counts = list[tuple[str, int]]  # submissions by team
 
 
 def organizers_notify(*, now: datetime) -> int:
-    """For the reconciler: mail the organizers of phases with scoring errors that they have not heard of; returns how many mails."""
-    recent = Submission.objects.filter(reason__in=ORGANIZERS_OWN, finished_at__gt=now - PERIOD)
-    phases = Phase.objects.filter(pk__in=recent.values("phase")).select_related("competition")
+    """For the reconciler: mail the organizers of phases whose submissions failed by no team's fault; returns how many mails."""
+    recent = [
+        Submission.objects.filter(failed, finished_at__gt=now - PERIOD).values("phase")
+        for failed in (OF_ORGANIZERS, OF_PLATFORM)
+    ]
+    is_affected = Q(pk__in=recent[0]) | Q(pk__in=recent[1])
+    phases = Phase.objects.filter(is_affected).select_related("competition")
     return sum(_notify(phase, since) for phase in phases if (since := _turn(phase, now)) is not None)
 
 
@@ -37,26 +44,45 @@ def _turn(phase: Phase, now: datetime) -> datetime | None:
 
 
 def _notify(phase: Phase, since: datetime) -> int:
-    failed = Submission.objects.filter(phase=phase, reason__in=ORGANIZERS_OWN, finished_at__gt=since)
-    teams = list(failed.values_list("team__name").annotate(count=Count("pk")).order_by("-count", "team__name"))
+    own, platforms = (_counts(phase, failed, since) for failed in (OF_ORGANIZERS, OF_PLATFORM))
+    texts = [
+        write(phase, since, counts) for write, counts in ((_own_text, own), (_platforms_text, platforms)) if counts
+    ]
     sent = mail_to_all(
         people=phase.competition.organizers.filter(is_active=True).order_by("pk"),
         subject=f"Submissions to {phase.name} in {phase.competition} could not be scored",
-        text=_text(phase, since, teams),
+        text="\n\n".join(texts),
         path=f"/admin/submissions/submission/?status__exact={State.FAILED}",
     )
-    log.info("scoring_errors_told", phase=phase.pk, mails=sent, teams=len(teams))
+    log.info("scoring_errors_told", phase=phase.pk, mails=sent, teams=len(own) + len(platforms))
     return sent
 
 
-def _text(phase: Phase, since: datetime, teams: list[tuple[str, int]]) -> str:
+def _counts(phase: Phase, failed: Q, since: datetime) -> Counts:
+    submissions = Submission.objects.filter(failed, phase=phase, finished_at__gt=since)
+    return list(submissions.values_list("team__name").annotate(count=Count("pk")).order_by("-count", "team__name"))
+
+
+def _listed(teams: Counts) -> str:
     listed = "\n".join(f"  {count} of {name}" for name, count in teams[:NAMED])
-    more = f"\n  and {len(teams) - NAMED} further teams" if len(teams) > NAMED else ""
+    return listed + (f"\n  and {len(teams) - NAMED} further teams" if len(teams) > NAMED else "")
+
+
+def _own_text(phase: Phase, since: datetime, teams: Counts) -> str:
     return (
         f"Since {since:%Y-%m-%d %H:%M} UTC the scoring program of “{phase.name}” in “{phase.competition}”, or its setup, failed on "
-        "submissions:\n\n"
-        f"{listed}{more}\n\n"
+        f"submissions:\n\n{_listed(teams)}\n\n"
         "The teams were not charged. Each submission's page says what failed. Where many teams are affected, mend the scoring program, "
         "or the setup that it names, then choose Run again. Where it is one team alone, look at what its program wrote: perhaps it "
         "does not follow the form that you ask for."
+    )
+
+
+def _platforms_text(phase: Phase, since: datetime, teams: Counts) -> str:
+    return (
+        f"Since {since:%Y-%m-%d %H:%M} UTC the platform failed on submissions to “{phase.name}” in “{phase.competition}”, each as often as "
+        f"it is tried:\n\n{_listed(teams)}\n\n"
+        "The teams were not charged, and the submissions wait for you. Where many teams are affected, tell whoever runs the compute "
+        "workers, and choose Run again when that is mended. Where it is one team alone, its files may be what compute workers fail on: "
+        "such failures take no worker out of service."
     )

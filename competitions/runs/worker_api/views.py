@@ -193,7 +193,7 @@ def _require_welcome(worker: ComputeWorker) -> None:
     """Raise the refusal of a worker that may not claim on this queue."""
     if worker.quarantined_at is not None:
         raise Quarantined(
-            "This worker failed several runs in a row and is quarantined until an administrator releases it."
+            "Runs of several teams in a row failed on this worker. It is quarantined until an administrator releases it."
         )
     tested = worker.self_test
     if settings.REQUIRE_SELF_TEST and (tested.get("fails") or not tested.get("holds")):

@@ -7,16 +7,20 @@ import pytest
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from competitions.catalog.models import Competition
+from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.leases.expiry import expire_leases
 from competitions.runs.leases.results import InvalidResult, Result
+from competitions.runs.leases.retries import WORKER_BREAKER
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.transitions import NEXT, IllegalMove, run_move
 from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, Reason, State
+from competitions.teams.models import Membership, Team
 from core.reconciler import reconcile
 from tests.answers import read_result
 from tests.scenario import Scenario, lease
@@ -138,22 +142,50 @@ def test_the_second_attempt_comes_at_once_and_the_third_after_a_minute(site: Sce
         assert Run.objects.get().not_before == site.now + timedelta(seconds=wait_s)
 
 
-def test_a_worker_with_faults_in_three_runs_in_a_row_is_quarantined_and_a_success_in_between_counts(
+def fail_on(site: Scenario, worker: ComputeWorker, team: Team, body: dict[str, Any]) -> ComputeWorker:
+    """A new submission of the team, as it is answered by this worker, which is read anew."""
+    run = Run.objects.get(submission=site.submit(team=team))
+    Run.objects.exclude(pk=run.pk).update(not_before=site.now + timedelta(days=1))  # out of the way
+    claimed = site.claim(worker)
+    assert claimed.pk == run.pk
+    reports.run_complete(**lease(claimed), result=result(body), now=site.now)
+    return ComputeWorker.objects.get(pk=worker.pk)
+
+
+def test_a_worker_with_faults_of_three_teams_in_a_row_is_quarantined_and_a_success_in_between_counts(
     site: Scenario,
 ) -> None:
-    worker = site.worker()
+    worker, teams, fault = site.worker(), [site.team, site.join(), site.join()], failed(Reason.INFRASTRUCTURE)
     site.phase.max_submissions_per_day = None
     site.phase.save()
-    for number, body in enumerate(
-        [failed(Reason.INFRASTRUCTURE)] * 2 + [FINISHED] + [failed(Reason.INFRASTRUCTURE)] * 3
-    ):
-        run = Run.objects.get(submission=site.submit())
-        Run.objects.exclude(pk=run.pk).update(not_before=site.now + timedelta(days=1))  # out of the way
-        claimed = site.claim(worker)
-        assert claimed.pk == run.pk
-        reports.run_complete(**lease(claimed), result=result(body), now=site.now)
-        worker.refresh_from_db()
+    answers = [(0, fault), (1, fault), (2, FINISHED), (0, fault), (1, fault), (2, fault)]
+    for number, (team, body) in enumerate(answers):
+        worker = fail_on(site, worker, teams[team], body)
         assert (worker.quarantined_at is not None) == (number == 5)
+
+
+def test_one_team_quarantines_no_worker_with_however_many_runs(site: Scenario) -> None:
+    """Nor do the people of one team, by teams of theirs in other competitions."""
+    worker, fault = site.worker(), failed(Reason.INFRASTRUCTURE)
+    site.phase.max_submissions_per_day = None
+    site.phase.save()
+    for _ in range(2 * WORKER_BREAKER):
+        worker = fail_on(site, worker, site.team, fault)
+    assert (worker.quarantined_at, worker.infrastructure_failures) == (None, 1)
+    of_same_person = site.join()
+    other = Competition.objects.create(slug="other", title="Other", queue=site.queue)
+    Membership.objects.filter(team=of_same_person).update(user=site.member(), competition=other)
+    ComputeWorker.objects.update(failed_teams=[of_same_person.pk])
+    worker = fail_on(site, ComputeWorker.objects.get(pk=worker.pk), site.team, fault)
+    assert worker.failed_teams == [of_same_person.pk]
+
+
+@pytest.mark.parametrize("code", ["mirror_unreachable", "image_pull_failed"])
+def test_what_every_host_would_fail_on_counts_against_no_worker(site: Scenario, code: str) -> None:
+    worker = site.worker()
+    for team in (site.team, site.join(), site.join()):
+        worker = fail_on(site, worker, team, failed(Reason.INFRASTRUCTURE) | {"code": code})
+    assert worker.infrastructure_failures == 0
 
 
 def test_one_bad_run_does_not_quarantine_the_only_worker(site: Scenario) -> None:

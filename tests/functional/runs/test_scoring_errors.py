@@ -77,6 +77,16 @@ def test_an_image_that_no_registry_has_ends_the_run_at_once_and_the_organizers_h
     assert "or its setup, failed" in mail.outbox[-1].body
 
 
+def test_organizers_hear_of_submissions_that_the_platform_gave_up(site: Scenario, settings: Any) -> None:
+    settings.MAX_ATTEMPTS = 1
+    site.answer(site.submit(), FAILED | {"reason": "infrastructure", "code": "worker_fault"})
+    assert organizers_notify(now=site.now + timedelta(minutes=1)) == 1
+    body = mail.outbox[-1].body
+    assert f"the platform failed on submissions to “{site.phase.name}”" in body
+    assert f"  1 of {site.team.name}\n" in body
+    assert "scoring program" not in body
+
+
 def test_errors_after_a_mail_are_told_of_the_next_day(site: Scenario) -> None:
     fail(site)
     organizers_notify(now=site.now)

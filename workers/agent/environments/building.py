@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import stat
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,9 +26,11 @@ from workers.engines.faults import is_of_image
 from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount, StageSpec
 from workers.engines.users import Runner
-from workers.errors import STOPPED, SandboxError
-from workers.protocol.files.locks import FILE_NAME, LockInvalid, read_lock
+from workers.errors import STOPPED, OutputRefused, SandboxError, reading
+from workers.protocol.files.locks import FILE_NAME, Locked, LockInvalid, read_lock, written_lock
+from workers.protocol.files.markers import ALL, FIRST_MINOR, LAST_MINOR, MACHINES, Python
 from workers.protocol.limits import GIB, MIB, Limits
+from workers.sandbox.collect import BLOCK_BYTES, list_output, read_bounded
 from workers.sandbox.limits import granted
 from workers.sandbox.output_volume import MakeRoom, OutputVolume, no_room
 from workers.sandbox.stage import Evidence, StageRun
@@ -39,15 +42,20 @@ ASK: Final = """
 import json
 from packaging.markers import default_environment
 from packaging.tags import sys_tags
-found = {"tags": [str(tag) for tag in sys_tags()], "values": default_environment()}
+values = default_environment()
+names = ("python_version", "implementation_name", "platform_machine")
+found = {"tags": [str(tag) for tag in sys_tags()], "values": {name: values[name] for name in names}}
 open("/app/output/python.json", "w").write(json.dumps(found))
 """
 ASK_LIMITS: Final = Limits(wall_s=60.0, memory_bytes=512 * MIB, cpus=1.0, output_bytes=16 * MIB, tmp_bytes=16 * MIB)
+MAX_ENTRIES: Final = 300_000  # files and folders of an environment
 INSTALL_MEMORY: Final = 2 * GIB
 INSTALL_SHARE: Final = 0.5  # of the time for an environment, however long its wheels took to fetch
 MAX_TAGS: Final = 5000
+MAX_ANSWER_BYTES: Final = MIB
+MINOR: Final = re.compile(r"3\.([0-9]{1,3})")
 LOG_TAIL: Final = 600  # characters of pip's own words in a refusal
-VERSION: Final = "1"  # of how environments are built: another one builds them anew
+VERSION: Final = "2"  # of how environments are built: another one builds them anew
 
 
 @dataclass(frozen=True)
@@ -98,25 +106,33 @@ def build_environment(order: Order, site: Site, target: Path) -> int:
         The platform's failure: the mirror is away, the engine fails.
     """
     until = time.monotonic() + order.wall_s
-    try:
-        lock = read_lock(order.requirements)
-    except LockInvalid as error:
-        raise EnvironmentRefused("requirements_invalid", str(error)) from error
+    lock = _read(order.requirements)
     inputs = target.parent / "inputs"
     wheels = inputs / "wheels"
     wheels.mkdir(parents=True)
-    (inputs / FILE_NAME).write_bytes(order.requirements)
     _put_tools(inputs / "tools")
     python = _asked(order, site, inputs)
     mirror = Mirror(order.mirror, until=until, stop=site.stop, any_host=order.any_host)
-    count = fetch_wheels(lock, python, mirror, wheels, max_bytes=order.max_bytes)
+    packages = fetch_wheels(lock, python, mirror, wheels, max_bytes=order.max_bytes)
+    if not packages:  # none of the list's is for this Python
+        target.mkdir()
+        return 0
+    (inputs / FILE_NAME).write_bytes(written_lock(packages))
     # What a slow mirror took of the time is not taken from the installation: only that is the team's to answer for.
     _install(order, site, inputs, target, wall_s=max(order.wall_s * INSTALL_SHARE, until - time.monotonic()))
-    return count
+    return len(packages)
+
+
+@reading(partial(EnvironmentRefused, "requirements_invalid"))
+def _read(requirements: bytes) -> tuple[Locked, ...]:
+    try:
+        return read_lock(requirements)
+    except LockInvalid as error:
+        raise EnvironmentRefused("requirements_invalid", str(error)) from error
 
 
 def _asked(order: Order, site: Site, inputs: Path) -> Interpreter:
-    """What Python the image has, in its own words. They come from a team's image, so they are read with care."""
+    """What Python the image has, in its own words."""
     with _Container(order, site, "python", ASK_LIMITS) as container:
         evidence, log_tail = container.run(("python3", "-c", ASK), inputs)
         if evidence.exit_code != 0:
@@ -124,23 +140,44 @@ def _asked(order: Order, site: Site, inputs: Path) -> Interpreter:
                 "no_python",
                 f"The image {order.image[:200]} has no python3 of version 3.9 or newer to install for. {log_tail}",
             )
-        try:
-            path = container.output / "python.json"
-            facts = path.lstat()
-            if not stat.S_ISREG(facts.st_mode) or facts.st_size > MIB:
-                raise ValueError("not a small file")
-            answer = json.loads(path.read_bytes())
-            tags = [Tag(*str(tag).split("-")) for tag in answer["tags"][:MAX_TAGS]]
-            return Interpreter(tags, {str(key): str(value) for key, value in answer["values"].items()})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise EnvironmentRefused(
-                "no_python", "The image's python3 does not say which wheels it can use."
-            ) from error
+        return read_answer(container.output)
+
+
+def _unclear(words: str) -> EnvironmentRefused:
+    return EnvironmentRefused("no_python", f"The image's python3 does not say which wheels it can use ({words}).")
+
+
+@reading(_unclear)
+def read_answer(output: Path) -> Interpreter:
+    """Read what an image's Python says of itself. It comes from a team's image, so it may be anything.
+
+    Raises
+    ------
+    EnvironmentRefused
+        It is no such answer, or a Python that markers were not evaluated for.
+    """
+    try:
+        answer = json.loads(read_bounded(output, "python.json", MAX_ANSWER_BYTES) or b"")
+    except OutputRefused as error:
+        raise _unclear(error.detail) from error
+    tags = [Tag(*tag.split("-")) for tag in answer["tags"][:MAX_TAGS]]
+    version, implementation, machine = (
+        answer["values"][name] for name in ("python_version", "implementation_name", "platform_machine")
+    )
+    minor = MINOR.fullmatch(version)
+    python = Python(int(minor[1]) if minor else 0, implementation, machine)
+    if python not in ALL:
+        raise EnvironmentRefused(
+            "no_python",
+            f"The image's Python is {ascii(version)[:20]} of {ascii(implementation)[:20]} on {ascii(machine)[:20]}; packages are "
+            f"installed for CPython and PyPy 3.{FIRST_MINOR} to 3.{LAST_MINOR} on {' and '.join(MACHINES)}.",
+        )
+    return Interpreter(tags, python)
 
 
 def _install(order: Order, site: Site, inputs: Path, target: Path, *, wall_s: float) -> None:
     limits = Limits(
-        wall_s=wall_s, memory_bytes=INSTALL_MEMORY, cpus=2.0, output_bytes=order.max_bytes, output_files=1_000_000,
+        wall_s=wall_s, memory_bytes=INSTALL_MEMORY, cpus=2.0, output_bytes=order.max_bytes, output_files=MAX_ENTRIES,
         tmp_bytes=64 * MIB, log_bytes=MIB,
     )  # fmt: skip
     argv = (
@@ -152,12 +189,29 @@ def _install(order: Order, site: Site, inputs: Path, target: Path, *, wall_s: fl
         evidence, log_tail = container.run(argv, inputs)
         _judge(evidence, limits, log_tail)
         packages = container.output / "packages"
-        if (
-            packages.is_symlink() or not packages.is_dir()
-        ):  # a team's python3 made it: a link would lead to a folder of this host
-            raise EnvironmentRefused("install_failed", "The image's python3 left no folder of packages.")
-        site.make_room(evidence.output_bytes)
+        site.make_room(_made_bytes(packages, order.max_bytes))
         copy_tree(packages, target)
+
+
+def _made_bytes(packages: Path, max_bytes: int) -> int:
+    """What a team's python3 made takes on this host's disk, checked as outputs are: a link would lead to other files of the host.
+
+    Raises `EnvironmentRefused` for what is no folder of ordinary files, or too large.
+    """
+    if packages.is_symlink() or not packages.is_dir():
+        raise EnvironmentRefused("install_failed", "The image's python3 left no folder of packages.")
+    try:
+        listing = list_output(packages, max_files=MAX_ENTRIES, max_bytes=max_bytes)
+    except OutputRefused as error:
+        code = "environment_too_large" if error.reason == "disk_limit" else "install_failed"
+        raise EnvironmentRefused(code, f"What was installed is not kept. {error.detail}") from error
+    if listing.disk_bytes > max_bytes:
+        raise EnvironmentRefused(
+            "environment_too_large",
+            f"What was installed takes {listing.disk_bytes:,} bytes in {listing.entries:,} files and folders, each of which takes "
+            f"{BLOCK_BYTES:,} at least; at most {max_bytes:,} are allowed.",
+        )
+    return listing.disk_bytes
 
 
 def _judge(evidence: Evidence, limits: Limits, log_tail: str) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import requests
 
-from workers.errors import SandboxError, unless_stopped
+from workers.errors import SandboxError, reading, unless_stopped
 
 JSON: Final = "application/vnd.pypi.simple.v1+json"
 ACCEPT: Final = f"{JSON}, text/html;q=0.2"
@@ -68,10 +68,8 @@ class Mirror:
             except TooLarge as error:
                 raise _unreachable(f"its page of {project} has more than {MAX_PAGE_BYTES:,} bytes") from error
             kind, page = answer.headers.get("Content-Type", ""), answer.url
-        try:
+        with reading(lambda words: _unreachable(f"its page of {project} is no simple index ({words})")):
             files = _of_json(body) if "json" in kind else _of_html(body)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise _unreachable(f"its page of {project} is no simple index") from error
         return [IndexFile(file.name, urljoin(page, file.url), file.sha256) for file in files]
 
     def fetch(self, file: IndexFile, target: Path, *, room: int) -> str:

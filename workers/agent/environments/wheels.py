@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from workers.agent.environments.mirror import IndexFile, Mirror, TooLarge
+from workers.errors import Judged, reading
 from workers.protocol.files.locks import FILE_NAME, Locked
+from workers.protocol.files.markers import Python
+
+MAX_NAME = 255  # of a file
 
 
-class EnvironmentRefused(Exception):
+class EnvironmentRefused(Judged):
     """An environment that cannot be made, by what its team asked for. `code` is a stable word."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -24,18 +29,20 @@ class EnvironmentRefused(Exception):
 
 @dataclass(frozen=True)
 class Interpreter:
-    """The Python of an image: the tags of wheels that it can use, best first, and the values that markers ask for."""
+    """The Python of an image: the tags of wheels that it can use, best first, and which one markers take it for."""
 
     tags: Sequence[Tag]
-    marker_values: Mapping[str, str]
+    python: Python
 
     def rank(self, tags: frozenset[Tag]) -> int | None:
         """How well a wheel with these tags fits: 0 is best, None not at all."""
         return next((place for place, tag in enumerate(self.tags) if tag in tags), None)
 
 
-def fetch_wheels(lock: Sequence[Locked], python: Interpreter, mirror: Mirror, folder: Path, *, max_bytes: int) -> int:
-    """Fetch a wheel for each package whose marker holds; returns how many there are.
+def fetch_wheels(
+    lock: Sequence[Locked], python: Interpreter, mirror: Mirror, folder: Path, *, max_bytes: int
+) -> list[tuple[Locked, str]]:
+    """Fetch a wheel for each package of this Python; returns each with the digest of its wheel.
 
     Raises
     ------
@@ -44,12 +51,14 @@ def fetch_wheels(lock: Sequence[Locked], python: Interpreter, mirror: Mirror, fo
     SandboxError
         The mirror cannot be used.
     """
-    packages = [
-        locked for locked in lock if locked.marker is None or locked.marker.evaluate(dict(python.marker_values))
-    ]
     left = max_bytes
-    for locked in packages:
-        file = chosen(locked, mirror.files(locked.name), python)
+    fetched = []
+    for locked in lock:
+        if not locked.is_for(python.python):
+            continue
+        files = mirror.files(locked.name)
+        with reading(partial(_refused, locked, "not_on_mirror")):
+            file = chosen(locked, files, python)
         target = folder / file.name
         try:
             digest = mirror.fetch(file, target, room=left)
@@ -61,7 +70,8 @@ def fetch_wheels(lock: Sequence[Locked], python: Interpreter, mirror: Mirror, fo
         if digest not in locked.hashes:
             raise _bad_hash(locked, file)
         left -= target.stat().st_size
-    return len(packages)
+        fetched.append((locked, digest))
+    return fetched
 
 
 def chosen(locked: Locked, files: Sequence[IndexFile] | None, python: Interpreter) -> IndexFile:
@@ -91,7 +101,7 @@ def chosen(locked: Locked, files: Sequence[IndexFile] | None, python: Interprete
 
 def _tags(name: str, locked: Locked) -> frozenset[Tag] | None:
     """The tags of a wheel of this package and version; None for any other file."""
-    if "/" in name or "\\" in name or name.startswith("."):
+    if "/" in name or "\\" in name or name.startswith(".") or len(name) > MAX_NAME:
         return None
     try:
         project, version, _, tags = parse_wheel_filename(name)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
+
+from workers.errors import Judged, reading
+from workers.sandbox.collect import BLOCK_BYTES
 
 MAX_ENTRIES = 200_000
 MAX_UNPACKED_BYTES = 64 << 30
 MAX_RATIO = 1100  # deflate cannot exceed 1032:1; more is a lie in the directory
 MAX_DEPTH = 64
 CHUNK_BYTES = 1 << 20
-BLOCK_BYTES = 4096  # of a file system: each entry takes whole ones
 
 
-class ArchiveRefused(Exception):
+class ArchiveRefused(Judged):
     """The archive breaks a rule; `code` names it."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -26,6 +27,11 @@ class ArchiveRefused(Exception):
         self.detail = detail
 
 
+def _damaged(words: str) -> ArchiveRefused:
+    return ArchiveRefused("bad_archive", f"The file is no readable zip archive: {words}.")
+
+
+@reading(_damaged)
 def unpack(
     source: Path, target: Path, *, max_bytes: int = MAX_UNPACKED_BYTES,
     make_room: Callable[[int], None] = lambda needed_bytes: None,
@@ -40,16 +46,13 @@ def unpack(
         `bad_archive`, `path_outside`, `link_in_archive`, `encrypted`, `too_many_entries`, `too_large`,
         `duplicate_name`. `target` then holds a part, to be deleted by the caller.
     """
-    try:
-        with zipfile.ZipFile(source) as archive:
-            entries = archive.infolist()
-            _check(entries, source.stat().st_size, max_bytes)
-            make_room(sum(entry.file_size + BLOCK_BYTES for entry in entries))
-            target.mkdir(mode=0o755)
-            for entry in {entry.filename: entry for entry in entries}.values():
-                _extract(archive, entry, target)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, UnicodeError) as error:
-        raise ArchiveRefused("bad_archive", f"The file is no readable zip archive: {error}.") from error
+    with zipfile.ZipFile(source) as archive:
+        entries = archive.infolist()
+        _check(entries, source.stat().st_size, max_bytes)
+        make_room(sum(entry.file_size + BLOCK_BYTES for entry in entries))
+        target.mkdir(mode=0o755)
+        for entry in {entry.filename: entry for entry in entries}.values():
+            _extract(archive, entry, target)
 
 
 def _check(entries: list[zipfile.ZipInfo], packed_bytes: int, max_bytes: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from workers.errors import Judged, reading
 from workers.sandbox.plain_yaml import NoAliases
 
 METADATA_NAMES = ("metadata.yaml", "metadata")
@@ -35,7 +36,7 @@ PLACEHOLDERS = {
 }
 
 
-class CommandMissing(Exception):
+class CommandMissing(Judged):
     """The program does not say how to run it; `code` and a sentence for whoever wrote it."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -44,6 +45,7 @@ class CommandMissing(Exception):
         self.detail = detail
 
 
+@reading(lambda words: CommandMissing("bad_metadata", f"The program's metadata file cannot be read: {words}."))
 def read_command(program: Path, stage: str) -> tuple[str, ...]:
     """The argv of `stage` from the metadata file in the folder `program`.
 
@@ -55,7 +57,7 @@ def read_command(program: Path, stage: str) -> tuple[str, ...]:
     name, text = _metadata(program)
     try:
         metadata: Any = yaml.load(text, Loader=NoAliases)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise CommandMissing(
             "bad_metadata", f"{name} is no readable YAML: {' '.join(str(error).split())[:300]}."
         ) from error

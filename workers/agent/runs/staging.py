@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,8 @@ from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount as HostMount
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner, slot_uid
-from workers.errors import SandboxError, unless_stopped
-from workers.protocol.files.image_archive import ImageArchiveInvalid, describe_archive, loadable
+from workers.errors import Judged, SandboxError, reading, unless_stopped
+from workers.protocol.files.image_archive import ImageArchive, ImageArchiveInvalid, describe_archive, loadable
 from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage
 from workers.protocol.limits import Limits
 from workers.protocol.results import Verdict
@@ -38,7 +38,7 @@ from workers.sandbox.work import WritableInputs, is_copied
 OF_THE_IMAGE = ("image_unknown", "image_unsuitable", "image_too_large", "image_not_loaded")
 
 
-class Unrunnable(Exception):
+class Unrunnable(Judged):
     """The job cannot be started, and not by the platform's fault."""
 
     def __init__(self, verdict: Verdict) -> None:
@@ -136,13 +136,10 @@ class Stager:
         self._worker.cache.make_room(own.archive.size_bytes)
         with self._worker.own_images.arriving() as path:
             self._fetch(own.archive, path)
-            try:
-                image = describe_archive(path)
-            except ImageArchiveInvalid as error:
-                raise Unrunnable(failed("environment_error", error.code, str(error))) from error
+            image = _described(path)
             if image.image_id != own.image_id:
                 raise SandboxError("image_changed", f"the archive holds {image.image_id}, not {own.image_id}")
-            chunks = unless_stopped(loadable(path, image), self._stop, "an image was not loaded to its end")
+            chunks = unless_stopped(_chunks(path, image), self._stop, "an image was not loaded to its end")
             self._worker.engine.load_image(chunks)
 
     def _stage(self, stage: Stage) -> StageRun:
@@ -324,6 +321,25 @@ class Stager:
                 notes.append(f"The {stage.name} program was not run: {error.detail}")
                 return ()
             raise Unrunnable(command_verdict(stage, error)) from error
+
+
+def _unreadable_image(words: str) -> Unrunnable:
+    return Unrunnable(failed("environment_error", "damaged", f"The image's archive cannot be read: {words}."))
+
+
+@reading(_unreadable_image)
+def _described(path: Path) -> ImageArchive:
+    """How a team's archive is laid out. Raises `Unrunnable`."""
+    try:
+        return describe_archive(path)
+    except ImageArchiveInvalid as error:
+        raise Unrunnable(failed("environment_error", error.code, str(error))) from error
+
+
+def _chunks(path: Path, image: ImageArchive) -> Iterator[bytes]:
+    """What the engine is handed of it. Raises `Unrunnable`."""
+    with reading(_unreadable_image):
+        yield from loadable(path, image)
 
 
 def command_verdict(stage: Stage, error: CommandMissing) -> Verdict:

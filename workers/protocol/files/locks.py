@@ -1,25 +1,30 @@
 """Lock files: a requirements.txt in which each package has one version and the digests of its files.
 
 Site and worker read it by the same rules, which are narrower than pip's: no option, address or path in it decides where
-anything comes from, and nothing in it is run.
+anything comes from, and nothing in it is run. pip never sees the file: it is given a list that `written_lock` writes.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
+
+from workers.protocol.files.markers import MarkerRefused, Python, pythons_of
 
 FILE_NAME: Final = "requirements.txt"
 MAX_BYTES: Final = 1 << 20
 MAX_PACKAGES: Final = 1000
 MAX_HASHES: Final = 500  # of one package: a large one has a wheel for each platform and Python
+MAX_LINE: Final = 100_000  # characters, lines that are joined together
+MAX_SPECIFIER: Final = 1500  # characters of name, version and marker
 HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+COMMENT: Final = re.compile(r"(?:^|(?<=\s))#")
 EXAMPLE: Final = "Write it with `pip-compile --generate-hashes` or `uv pip compile --generate-hashes`."
 
 
@@ -29,13 +34,20 @@ class LockInvalid(ValueError):
 
 @dataclass(frozen=True)
 class Locked:
-    """One package: `name` is normalized, `hashes` are SHA-256 digests in hexadecimal, `line` counts from 1."""
+    """One package: `name` is normalized, `hashes` are SHA-256 digests in hexadecimal, `line` counts from 1.
+
+    `pythons` are those that its marker holds for; None without a marker.
+    """
 
     name: str
     version: Version
     hashes: frozenset[str]
-    marker: Marker | None
+    pythons: frozenset[Python] | None
     line: int
+
+    def is_for(self, python: Python) -> bool:
+        """Whether it is installed for this Python."""
+        return self.pythons is None or python in self.pythons
 
 
 def read_lock(content: bytes) -> tuple[Locked, ...]:
@@ -48,11 +60,7 @@ def read_lock(content: bytes) -> tuple[Locked, ...]:
     """
     if len(content) > MAX_BYTES:
         raise LockInvalid(f"{FILE_NAME} has {len(content):,} bytes; at most {MAX_BYTES:,} are read.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise LockInvalid(f"{FILE_NAME} is not UTF-8 text.") from error
-    packages = tuple(_read_line(number, line) for number, line in _joined(text))
+    packages = tuple(_read_line(number, line) for number, line in _joined(_text(content)))
     if not packages:
         raise LockInvalid(f"{FILE_NAME} names no package. Leave the file out where nothing is to be installed.")
     if len(packages) > MAX_PACKAGES:
@@ -61,22 +69,37 @@ def read_lock(content: bytes) -> tuple[Locked, ...]:
     return packages
 
 
+def written_lock(packages: Iterable[tuple[Locked, str]]) -> bytes:
+    """The list that pip is given: each package with the digest of the one file that it may install. ASCII, one package a line."""
+    return "".join(f"{locked.name}=={locked.version} --hash=sha256:{digest}\n" for locked, digest in packages).encode(
+        "ascii"
+    )
+
+
+def _text(content: bytes) -> str:
+    """The file as UTF-8, whatever encoding a line of it may name."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = content[: error.start].count(b"\n") + 1
+        raise LockInvalid(f"{FILE_NAME}, line {number}: this is not UTF-8 text.") from error
+
+
 def _joined(text: str) -> list[tuple[int, str]]:
     """Lines without comments, those that end with a backslash joined to the next, each with the number of its first line."""
     lines: list[tuple[int, str]] = []
-    held, began = "", 0
+    held: list[str] = []
+    began = 0
     for number, line in enumerate(text.splitlines(), start=1):
-        bare = "" if line.lstrip().startswith("#") else re.sub(r"\s+#.*$", "", line)
+        bare = COMMENT.split(line, maxsplit=1)[0].rstrip()
         began = began or number
-        held += f" {bare.rstrip().removesuffix(chr(92))}"
-        if bare.rstrip().endswith("\\"):
+        held.append(bare.removesuffix("\\"))
+        if bare.endswith("\\"):
             continue
-        if held.strip():
-            lines.append((began, held.strip()))
-        held, began = "", 0
-    if held.strip():
-        lines.append((began, held.strip()))
-    return lines
+        lines.append((began, " ".join(held).strip()))
+        held, began = [], 0
+    lines.append((began, " ".join(held).strip()))
+    return [(number, line) for number, line in lines if line]
 
 
 def _read_line(number: int, line: str) -> Locked:
@@ -84,8 +107,10 @@ def _read_line(number: int, line: str) -> Locked:
     shown = ascii(line[:80])
     if line.startswith("-"):
         raise LockInvalid(f"{where}: {shown} is an option. Only packages with versions and hashes are taken. {EXAMPLE}")
-    specifier, *options = re.split(r"\s+(?=--)", line)
-    hashes = [HASH.fullmatch(option.strip()) for option in options]
+    if len(line) > MAX_LINE:
+        raise LockInvalid(f"{where} has {len(line):,} characters; at most {MAX_LINE:,} are read.")
+    specifier, options = _parts(line)
+    hashes = [HASH.fullmatch(option) for option in options]
     if None in hashes:
         wrong = next(option for option, match in zip(options, hashes, strict=True) if match is None)
         raise LockInvalid(f"{where}: {wrong[:80]!a} is not taken; only --hash=sha256: with 64 digits is.")
@@ -96,14 +121,23 @@ def _read_line(number: int, line: str) -> Locked:
         raise LockInvalid(f"{where}: {requirement.name} has {len(hashes)} hashes; at most {MAX_HASHES} are read.")
     return Locked(
         name=canonicalize_name(requirement.name), version=_version(where, requirement),
-        hashes=frozenset(match[1] for match in hashes if match is not None), marker=requirement.marker, line=number,
+        hashes=frozenset(match[1] for match in hashes if match is not None), pythons=_pythons(where, requirement), line=number,
     )  # fmt: skip
 
 
+def _parts(line: str) -> tuple[str, list[str]]:
+    """What names the package, and the options behind it."""
+    words = line.split()
+    first = next((place for place, word in enumerate(words) if word.startswith("--")), len(words))
+    return " ".join(words[:first]), words[first:]
+
+
 def _requirement(where: str, specifier: str) -> Requirement:
+    if len(specifier) > MAX_SPECIFIER:
+        raise LockInvalid(f"{where}: what names the package has more than {MAX_SPECIFIER} characters.")
     try:
         requirement = Requirement(specifier)
-    except (InvalidRequirement, RecursionError) as error:
+    except (InvalidRequirement, ValueError, RecursionError) as error:
         raise LockInvalid(
             f"{where}: {specifier[:80]!a} names no package with a version, such as numpy==2.3.1."
         ) from error
@@ -120,16 +154,33 @@ def _version(where: str, requirement: Requirement) -> Version:
         raise LockInvalid(
             f"{where}: {requirement.name} must have one version, such as {requirement.name}==1.2.3. {EXAMPLE}"
         )
+    text = specifiers[0].version
     try:
-        return Version(specifiers[0].version)
-    except InvalidVersion as error:
-        raise LockInvalid(f"{where}: {specifiers[0].version[:60]!r} is no version.") from error
+        version = Version(text)
+        str(version).encode("ascii")
+    except ValueError as error:  # letters that only look like ASCII, and numbers with more digits than Python reads
+        raise LockInvalid(f"{where}: {text[:60]!a} is no version.") from error
+    return version
+
+
+def _pythons(where: str, requirement: Requirement) -> frozenset[Python] | None:
+    """The Pythons that a line is for; None: all of them."""
+    if requirement.marker is None:
+        return None
+    try:
+        return pythons_of(str(requirement.marker))
+    except (MarkerRefused, RecursionError) as error:
+        raise LockInvalid(f"{where}: {requirement.name} {error}") from error
 
 
 def _refuse_repeated(packages: tuple[Locked, ...]) -> None:
-    """A name may come again only with markers, which say when each line holds."""
-    seen: dict[str, Locked] = {}
+    """A name may come again only with markers that never hold for the same Python."""
+    seen: dict[str, list[Locked]] = {}
     for locked in packages:
-        before = seen.setdefault(locked.name, locked)
-        if before is not locked and (before.marker is None or locked.marker is None):
-            raise LockInvalid(f"{FILE_NAME}, line {locked.line}: {locked.name} is named in line {before.line}, too.")
+        for before in seen.setdefault(locked.name, []):
+            if before.pythons is None or locked.pythons is None or before.pythons & locked.pythons:
+                raise LockInvalid(
+                    f"{FILE_NAME}, line {locked.line}: {locked.name} is named in line {before.line}, too. Let their markers tell "
+                    "for which Python each is."
+                )
+        seen[locked.name].append(locked)

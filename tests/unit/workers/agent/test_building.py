@@ -16,6 +16,8 @@ from workers.agent.environments.wheels import EnvironmentRefused, Interpreter
 from workers.engines.images import ImageFacts
 from workers.engines.users import Runner
 from workers.errors import SandboxError
+from workers.protocol.files.locks import Locked, read_lock
+from workers.protocol.files.markers import Python
 
 LIMIT_S = 900.0
 LOCK = f"small==1.0 --hash=sha256:{'0' * 64}\n".encode()
@@ -78,12 +80,12 @@ def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation
     clock = SimpleNamespace(now=0.0)
     granted: list[float] = []
 
-    def fetch(*_: Any, **__: Any) -> int:
+    def fetch(*_: Any, **__: Any) -> list[tuple[Locked, str]]:
         clock.now += fetching_s
-        return 1
+        return [(read_lock(LOCK)[0], "0" * 64)]
 
     monkeypatch.setattr(building, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(building, "_asked", lambda *_: Interpreter([], {}))
+    monkeypatch.setattr(building, "_asked", lambda *_: Interpreter([], Python(11)))
     monkeypatch.setattr(building, "fetch_wheels", fetch)
     monkeypatch.setattr(building, "_install", lambda *_, wall_s: granted.append(wall_s))
     assert build_environment(order(), site_in(tmp_path, lambda spec: ""), tmp_path / "made" / "tree") == 1
