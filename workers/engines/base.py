@@ -34,6 +34,7 @@ class EngineFacts:
     user_offset: int = 0  # the host's user that is user 0 inside; above 0 with user namespaces alone
     runtimes: tuple[str, ...] = ()
     filter_digest: str = ""  # of the rules by which system calls are filtered
+    root: str = ""  # its folder on its host
 
     def filters_calls(self, runtime: str) -> bool:
         """Whether a container in this runtime can be refused single system calls: gVisor answers them itself, by rules of its own."""
@@ -95,6 +96,9 @@ class Engine(Protocol):
 
     def find_image(self, image: str) -> ImageFacts | None:
         """An image of this host; None when it is not there."""
+
+    def image_entries(self, image: str, at_most: int) -> int | None:
+        """Files and folders of the image on this host, counted up to one more than `at_most`; None where that cannot be seen."""
 
     def load_image(self, chunks: Iterator[bytes]) -> None:
         """Take an image without a name from a tar as `docker save` writes it. Raises `image_not_loaded`, or `engine_error`

@@ -105,7 +105,7 @@ class WritableInputs:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy what is in a folder into another; links are copied as links.
+    """Copy what is in a folder into another: links as links, modes without set-user-ID, set-group-ID and sticky bits.
 
     Raises
     ------
@@ -113,8 +113,15 @@ def copy_tree(source: Path, target: Path) -> None:
         `disk_full` where the target's file system is too small, else `staging_failed`.
     """
     target.mkdir(parents=True, exist_ok=True)
-    argv = ["cp", "-R", "-P", "--preserve=mode", "--reflink=auto", "--", f"{source}/.", str(target)]
-    done = subprocess.run(argv, check=False, capture_output=True, stdin=subprocess.DEVNULL, timeout=COPY_TIMEOUT_S)
+    # Without --preserve=mode no file is ever there with one of these bits; folders may keep the last, which find takes.
+    _copy("cp", "-R", "-P", "--reflink=auto", "--", f"{source}/.", str(target))
+    _copy("find", str(target), "-perm", "/7000", "!", "-type", "l", "-exec", "chmod", "a-st", "--", "{}", "+")
+
+
+def _copy(*argv: str) -> None:
+    done = subprocess.run(
+        argv, check=False, capture_output=True, stdin=subprocess.DEVNULL, timeout=COPY_TIMEOUT_S, umask=0o022
+    )
     if done.returncode != 0:
         message = done.stderr.decode(errors="replace").strip()[:300]
         code = "disk_full" if "No space left" in message else "staging_failed"

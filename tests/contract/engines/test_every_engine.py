@@ -51,6 +51,12 @@ def test_an_image_that_is_there_is_described_by_its_digest(stage: Stage) -> None
         assert stage.engine.ensure_image(stage.image, policy).digest == image.digest
 
 
+def test_the_files_of_an_image_are_counted_up_to_a_bound(stage: Stage) -> None:
+    counted = [stage.engine.image_entries(stage.image, at_most) for at_most in (10, 10**6)]
+    assert counted[0] in (11, None)
+    assert counted[1] is None or 500 < counted[1] < 10**6
+
+
 def test_an_image_is_listed_by_its_name(stage: Stage) -> None:
     names = stage.engine.image_names()
     assert engine_name(stage.image) in names

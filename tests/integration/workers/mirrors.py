@@ -23,10 +23,11 @@ def wheel_of(
     requires: str = "",
     padding: int = 0,
     modules: int = 0,
+    more: Mapping[str, bytes] | None = None,
 ) -> tuple[str, bytes]:
     """A small right wheel, and its file name.
 
-    `padding` are bytes of a data file that do not compress; pip takes a while for many `modules`.
+    `padding` are bytes of a data file that do not compress; pip takes a while for many `modules`; `more` are further files by path.
     """
     info = f"{name}-{version}.dist-info"
     files = {
@@ -35,6 +36,7 @@ def wheel_of(
         + (f"Requires-Dist: {requires}\n".encode() if requires else b""),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n".encode(),
     }
+    files |= more or {}
     files |= {f"{name}_more/module{number}.py": b"VALUE = 1\n" for number in range(modules)}
     if padding:
         files[f"{name}_data.bin"] = hashlib.shake_128(name.encode()).digest(padding)

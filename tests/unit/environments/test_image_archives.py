@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.environments.archives import LAYER, config_of, docker_files, oci_files, sha256, tar_of
+from workers.protocol.files import image_layers
 from workers.protocol.files.image_archive import (
     ArchiveLimits,
     ImageArchiveInvalid,
@@ -38,7 +39,8 @@ def test_a_right_archive_is_known_by_the_digest_of_its_configuration(
     tmp_path: Path, files: dict[str, bytes], layout: str
 ) -> None:
     image = check_archive(written(tmp_path, tar_of(files)), LIMITS)
-    assert (image.layout, image.platform, image.unpacked_bytes) == (layout, "linux/amd64", len(LAYER))
+    assert (image.layout, image.platform, image.entries) == (layout, "linux/amd64", 1)
+    assert image.unpacked_bytes == max(len(LAYER), 4096)
     assert image.image_id == f"sha256:{sha256(config_of([LAYER]))}"
 
 
@@ -54,6 +56,24 @@ def test_the_engine_is_given_the_layers_and_no_name(tmp_path: Path) -> None:
         assert layer.read() == LAYER
 
 
+def test_each_file_of_an_image_is_charged_as_a_block_of_the_disk(tmp_path: Path) -> None:
+    layers = [tar_of({f"{layer}-{number}": b"" for number in range(1000)}) for layer in range(2)]
+    image = check_archive(written(tmp_path, tar_of(docker_files(layers))), LIMITS)
+    assert (image.entries, image.unpacked_bytes) == (2000, 2000 * 4096)
+    with pytest.raises(ImageArchiveInvalid) as refused:
+        check_archive(tmp_path / "image.tar", ArchiveLimits(max_bytes=2000 * 4096 - 1))
+    assert refused.value.code == "too_large"
+
+
+def test_an_image_has_at_most_so_many_files_however_large_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_layers, "MAX_ENTRIES", 2999)
+    with pytest.raises(ImageArchiveInvalid) as refused:
+        check_archive(written(tmp_path, tar_of(docker_files([FOLDERS]))), ArchiveLimits(max_bytes=1 << 40))
+    assert refused.value.code == "too_many_files"
+
+
 def lying_layer() -> dict[str, bytes]:
     files = docker_files()
     return {name: LAYER + bytes(512) if name.endswith(sha256(LAYER)) else content for name, content in files.items()}
@@ -65,6 +85,33 @@ def lying_blob() -> dict[str, bytes]:
     return files | {name: gzip.compress(LAYER, mtime=1)}
 
 
+def sparse_layer() -> bytes:
+    """A layer of 1 KiB whose one file stands for a terabyte of zeros, as GNU tar writes it."""
+    member = tarfile.TarInfo("zeros")
+    member.type, member.size = tarfile.GNUTYPE_SPARSE, 0
+    header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    header[386:398], header[398:410] = b"%011o\0" % (1 << 32), b"%011o\0" % 0  # one piece, at its end
+    header[483:495] = b"%011o\0" % (1 << 32)  # the real size
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + bytes(1024)
+
+
+def layer_with_headers(headers: dict[str, str], content: bytes = b"", *, are_global: bool = False) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(
+        fileobj=packed, mode="w", format=tarfile.PAX_FORMAT, pax_headers=headers if are_global else None
+    ) as archive:
+        member = tarfile.TarInfo("file")
+        member.pax_headers = {} if are_global else headers
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+SPARSE_HEADERS = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(1 << 40)}
+PIECES = f"1\n{1 << 40}\n0\n".encode().ljust(512, b"\0")
+FOLDERS = tar_of({f"{number}": b"" for number in range(3000)})
 WRONG: dict[str, tuple[bytes, str]] = {
     "no tar": (b"hello" * 200, "not_a_tar"),
     "compressed": (gzip.compress(tar_of(docker_files())), "compressed"),
@@ -90,6 +137,15 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "layer with an absolute path": (tar_of(docker_files([tar_of({"/etc/shadow": b"x"})])), "bad_path"),
     "layer with a path that leaves": (tar_of(docker_files([tar_of({"../../host": b"x"})])), "bad_path"),
     "layer that is no tar": (tar_of(docker_files([b"\x01" * 2000])), "damaged"),
+    "file with holes": (tar_of(docker_files([sparse_layer()])), "sparse"),
+    "a terabyte of zeros that Docker writes out": (
+        tar_of(docker_files([layer_with_headers(SPARSE_HEADERS, PIECES)])),
+        "sparse",
+    ),
+    "holes that are not described": (tar_of(docker_files([layer_with_headers(SPARSE_HEADERS)])), "damaged"),
+    "file that is said to have holes": (tar_of(docker_files([layer_with_headers({"GNU.sparse.name": "x"})])), "sparse"),
+    "headers for all files": (tar_of(docker_files([layer_with_headers({"size": "9"}, are_global=True)])), "sparse"),
+    "empty files, each of which takes a block": (tar_of(docker_files([FOLDERS])), "too_large"),
     "larger than allowed": (tar_of(oci_files([tar_of({"zeros": bytes(11 << 20)})])), "too_large"),
 }
 

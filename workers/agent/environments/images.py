@@ -17,9 +17,11 @@ from typing import Final
 
 import structlog
 
+from workers.agent.host.inodes import missing_inodes
 from workers.engines.base import Engine
 from workers.engines.images import ImageFacts
 from workers.errors import SandboxError
+from workers.protocol.files.image_layers import ENTRY_BYTES, MAX_ENTRIES
 
 log = structlog.get_logger(__name__)
 DAY_S: Final = 86400.0
@@ -31,14 +33,18 @@ class OwnImages:
     Parameters
     ----------
     max_bytes, max_age_s : int, float
-        `trim` removes what was not used for so long, and what was used longest ago while all together take more.
+        `trim` removes what was not used for so long, and what was used longest ago while all together take more, or while the
+        disk of `engine_root` can take too few files.
     """
 
-    def __init__(self, folder: Path, engine: Engine, *, max_bytes: int, max_age_s: float) -> None:
+    def __init__(
+        self, folder: Path, engine: Engine, *, max_bytes: int, max_age_s: float, engine_root: str = ""
+    ) -> None:
         self._folder = folder
         self._engine = engine
         self._max_bytes = max_bytes
         self._max_age_s = max_age_s
+        self._engine_root = Path(engine_root or "/")
         self._lock = threading.Lock()
         self._bringing: dict[str, threading.Lock] = {}
         self._in_use: Counter[str] = Counter()
@@ -84,12 +90,16 @@ class OwnImages:
         facts = self._engine.find_image(image)
         if facts is None:
             raise SandboxError("image_not_kept", f"the engine took {image} and has no image of that id")
+        entries = self._engine.image_entries(image, MAX_ENTRIES) or 0
+        size_bytes = max(facts.size_bytes, entries * ENTRY_BYTES)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._record(image).write_text(json.dumps({"image": image, "size_bytes": facts.size_bytes}))
-        if max_bytes and facts.size_bytes > max_bytes:
+        self._record(image).write_text(json.dumps({"image": image, "size_bytes": size_bytes}))
+        if max_bytes and (size_bytes > max_bytes or entries > MAX_ENTRIES):
             self._remove(image)
             raise SandboxError(
-                "image_too_large", f"The image takes {facts.size_bytes:,} bytes; at most {max_bytes:,} are allowed."
+                "image_too_large",
+                f"The image takes {size_bytes:,} bytes, {ENTRY_BYTES:,} at least for each of its {entries:,} files and folders; at most "
+                f"{max_bytes:,} bytes and {MAX_ENTRIES:,} files and folders are allowed.",
             )
         return facts
 
@@ -109,6 +119,15 @@ class OwnImages:
             if (now - used_at > self._max_age_s or kept_bytes > self._max_bytes) and self._remove_unused(image):
                 kept_bytes -= size
                 removed += 1
+        return removed + self._make_inodes()
+
+    def _make_inodes(self) -> int:
+        """Remove what was used longest ago while the engine's disk can take too few files. Returns how many images went."""
+        removed = 0
+        for _, image, _ in sorted(self._records()):
+            if not missing_inodes(self._engine_root):
+                break
+            removed += self._remove_unused(image)
         return removed
 
     def _remove_unused(self, image: str) -> bool:

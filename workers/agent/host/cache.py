@@ -14,8 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from workers.agent.host.facts import boot_id
+from workers.agent.host.inodes import missing_inodes
 from workers.agent.runs.archive import unpack
 from workers.protocol.jobs import FileRef
+from workers.sandbox.collect import BLOCK_BYTES
 from workers.sandbox.output_volume import remove_tree
 
 SETTLED = "settled"
@@ -34,7 +36,7 @@ class StagingCache:
     Parameters
     ----------
     max_bytes, reserve_bytes : int
-        `trim` drops what no run needs while more than the one is kept, or less than the other is free on the disk.
+        `trim` drops what no run needs while more than the one is kept, or less than the other, or too few inodes, are free.
     may_make_room : callable
         Set later where not every run has acquired yet what it uses: `make_room` drops nothing until it says so.
     boot : str
@@ -166,7 +168,7 @@ class StagingCache:
         excess = max(excess, self._reserve_bytes - self.free_bytes())
         freed = 0
         for key, _, size in entries:
-            if freed >= excess:
+            if freed >= excess and not self.missing_inodes():
                 break
             freed += size if self._drop(key) else 0
         return freed
@@ -205,6 +207,10 @@ class StagingCache:
         """Free space of the disk that the cache lies on."""
         return shutil.disk_usage(self._folder).free
 
+    def missing_inodes(self) -> int:
+        """How many inodes are free below the reserve on that disk."""
+        return missing_inodes(self._folder)
+
 
 def _disk_bytes(folder: Path) -> int:
-    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+    return sum(max(BLOCK_BYTES, path.lstat().st_blocks * 512) for path in folder.rglob("*"))

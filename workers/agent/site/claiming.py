@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import structlog
 
 from workers.agent.context import Worker
+from workers.agent.host.inodes import missing_inodes
 from workers.agent.host.slots import Slot
 from workers.agent.site.client import NotWelcome, SiteError, SiteUnreachable, jittered
 from workers.agent.site.wakeups import Wakeups
@@ -91,6 +93,11 @@ class Claimer:
         free = self._worker.cache.free_bytes()
         if free < self._reserve_bytes:
             return f"only {free >> 20} MiB are free on the disk; the reserve is {self._reserve_bytes >> 20} MiB"
+        root = self._worker.facts.root
+        if missing := self._worker.cache.missing_inodes() or (missing_inodes(Path(root)) if root else 0):
+            return (
+                f"the disk of the worker's folder, or the engine's, can take {missing:,} files fewer than the reserve"
+            )
         try:
             self._worker.engine.ping()
         except SandboxError as error:

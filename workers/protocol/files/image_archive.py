@@ -47,7 +47,10 @@ class ArchiveLimits:
 
 @dataclass(frozen=True)
 class ImageArchive:
-    """The one image of an archive. `image_id` is the digest of its configuration."""
+    """The one image of an archive. `image_id` is the digest of its configuration.
+
+    `unpacked_bytes` is what its layers take on a disk, `entries` the number of their files and folders; 0 where they were not read.
+    """
 
     layout: str
     image_id: str
@@ -55,6 +58,7 @@ class ImageArchive:
     platform: str
     layers: tuple[Layer, ...]
     unpacked_bytes: int = 0
+    entries: int = 0
 
 
 def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
@@ -76,7 +80,7 @@ def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
         reader = LayerReader(archive, limits.max_bytes)
         for number, layer in enumerate(image.layers, start=1):
             reader.check(layer, number)
-    return replace(image, unpacked_bytes=reader.unpacked_bytes)
+    return replace(image, unpacked_bytes=reader.unpacked_bytes, entries=reader.entries)
 
 
 def describe_archive(path: Path) -> ImageArchive:

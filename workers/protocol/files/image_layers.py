@@ -9,7 +9,8 @@ import zlib
 from dataclasses import dataclass
 from typing import IO, Any, Final, cast
 
-MAX_ENTRIES: Final = 2_000_000  # files in all layers together
+MAX_ENTRIES: Final = 300_000  # files and folders in all layers together
+ENTRY_BYTES: Final = 4096  # of a disk, that each of them takes at least
 CHUNK_BYTES: Final = 1 << 20
 GZIP: Final = b"\x1f\x8b"
 ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
@@ -75,13 +76,18 @@ class LayerReader:
     def __init__(self, archive: tarfile.TarFile, max_bytes: int) -> None:
         self._archive = archive
         self._max_bytes = max_bytes
-        self._entries = 0
-        self.unpacked_bytes = 0
+        self._content_bytes = 0
+        self.entries = 0
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """What the layers that were read take on a disk."""
+        return max(self._content_bytes, self.entries * ENTRY_BYTES)
 
     def check(self, layer: Layer, number: int) -> None:
         """Raise `ImageArchiveInvalid` unless the layer is what the configuration says, and holds no path that leaves the image."""
         packed = _Counted(member_file(self._archive, layer.member))
-        content = _Counted(_unpacked(self._archive, layer, packed), self._max_bytes - self.unpacked_bytes)
+        content = _Counted(_unpacked(self._archive, layer, packed), self._max_bytes - self._content_bytes)
         try:
             self._walk(content, number)
             while content.read():
@@ -92,7 +98,7 @@ class LayerReader:
             if isinstance(error, ImageArchiveInvalid):
                 raise
             raise ImageArchiveInvalid("damaged", f"Layer {number} is damaged. {SAVE_AGAIN}") from error
-        self.unpacked_bytes += content.count
+        self._content_bytes += content.count
         if layer.digest and (packed.digest != layer.digest or packed.count != layer.size_bytes):
             raise ImageArchiveInvalid(
                 "wrong_digest", f"Layer {number} is not what the manifest says of it. {SAVE_AGAIN}"
@@ -106,9 +112,23 @@ class LayerReader:
         with tarfile.open(fileobj=cast("IO[bytes]", content), mode="r|") as layer:
             for entry in layer:
                 cast("Any", layer).members = []  # else all of them are kept in memory
-                self._entries += 1
-                if self._entries > MAX_ENTRIES:
-                    raise ImageArchiveInvalid("too_many_files", f"The image has more than {MAX_ENTRIES:,} files.")
+                self.entries += 1
+                if self.entries > MAX_ENTRIES:
+                    raise ImageArchiveInvalid(
+                        "too_many_files", f"The image has more than {MAX_ENTRIES:,} files and folders. Leave some out."
+                    )
+                if self.entries * ENTRY_BYTES > self._max_bytes:
+                    raise ImageArchiveInvalid(
+                        "too_large",
+                        f"The image's files and folders, each of which takes {ENTRY_BYTES:,} bytes at least, are larger than images may "
+                        f"be here ({self._max_bytes:,} bytes).",
+                    )
+                if _is_sparse(entry) or layer.pax_headers:
+                    raise ImageArchiveInvalid(
+                        "sparse",
+                        f"Layer {number} has {entry.name[:200]!a} with holes, or headers for all files, which engines and this check may "
+                        f"read differently. {SAVE_AGAIN}",
+                    )
                 if (
                     entry.name.startswith("/")
                     or ".." in entry.name.split("/")
@@ -117,6 +137,12 @@ class LayerReader:
                     raise ImageArchiveInvalid(
                         "bad_path", f"Layer {number} has the path {entry.name[:200]!a}, which leaves the image."
                     )
+
+
+def _is_sparse(entry: tarfile.TarInfo) -> bool:
+    """Whether a file has holes: engines write them out, so a few bytes may stand for terabytes."""
+    is_named = any(key.startswith("GNU.sparse") for key in entry.pax_headers)
+    return entry.sparse is not None or entry.type == tarfile.GNUTYPE_SPARSE or is_named
 
 
 def _leaves(target: str) -> bool:

@@ -70,12 +70,12 @@ def pythons_of(marker: str) -> frozenset[Python]:
             f"has a marker that asks for {unknown[0]}, which is not known before the image runs. Markers may ask for "
             f"{', '.join(sorted(KNOWN))}; leave out the line, or its marker."
         )
-    parsed, found = Marker(marker), dict[Python, bool]()
+    parsed, holds = Marker(marker), dict[Python, bool]()
     for python in ALL:
         alike = _representative(python, names)
-        if alike not in found:
-            found[alike] = _holds(parsed, alike, marker)
-    return frozenset(python for python in ALL if found[_representative(python, names)])
+        if alike not in holds:
+            holds[alike] = _holds(parsed, alike, marker)
+    return frozenset(python for python in ALL if holds[_representative(python, names)])
 
 
 def _representative(python: Python, names: set[str]) -> Python:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from workers.agent.config import ConfigError
 from workers.agent.environments.images import OwnImages
+from workers.agent.host import inodes
+from workers.agent.host.inodes import missing_inodes
 from workers.agent.service import Service
 from workers.engines.images import ImageFacts
+from workers.errors import SandboxError
 
 IMAGE = "sha256:1"
 SOON_S = 0.2  # long enough for a thread that nothing holds up
@@ -23,11 +27,15 @@ class Images:
 
     def __init__(self) -> None:
         self.names: set[str] = set()
+        self.entries: int | None = None
         self.brought = 0
         self.removing: Any = lambda: None
 
     def find_image(self, image: str) -> ImageFacts | None:
         return ImageFacts(digest=image, size_bytes=1000) if image in self.names else None
+
+    def image_entries(self, image: str, at_most: int) -> int | None:
+        return self.entries
 
     def remove_image(self, image: str) -> None:
         self.removing()
@@ -135,3 +143,41 @@ def test_a_worker_that_starts_removes_such_archives_before_it_registers(
     assert not left.exists()
     assert service._lock is not None
     service._lock.close()
+
+
+@pytest.mark.parametrize(
+    ("entries", "max_bytes", "is_taken"),
+    [(None, 1000, True), (None, 999, False), (10, 10 * 4096, True), (10, 10 * 4096 - 1, False), (300_000, 1 << 40, True),
+     (300_001, 1 << 40, False), (300_001, 0, True)],
+)  # fmt: skip
+def test_an_image_is_charged_for_each_of_its_files_and_folders(
+    tmp_path: Path, entries: int | None, max_bytes: int, is_taken: bool
+) -> None:
+    engine = Images()
+    engine.entries = entries
+    images = OwnImages(tmp_path, cast("Any", engine), max_bytes=1 << 40, max_age_s=1000)
+    if is_taken:
+        images.acquire(IMAGE, engine.bring, max_bytes=max_bytes)
+        return
+    with pytest.raises(SandboxError) as refused:
+        images.acquire(IMAGE, engine.bring, max_bytes=max_bytes)
+    assert refused.value.code == "image_too_large"
+    assert engine.names == set()
+
+
+def test_images_go_while_the_engines_disk_can_take_too_few_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Images()
+    images = OwnImages(
+        tmp_path / "images", cast("Any", engine), max_bytes=1 << 40, max_age_s=1000, engine_root=str(tmp_path)
+    )
+    images.acquire(IMAGE, engine.bring)
+    images.release(IMAGE)
+    facts = os.statvfs(tmp_path)
+    assert images.trim() == 0
+    monkeypatch.setattr(inodes, "RESERVE", facts.f_files)
+    monkeypatch.setattr(inodes, "SHARE", 1.0)
+    assert missing_inodes(tmp_path) > 0
+    assert images.trim() == 1
+    assert missing_inodes(tmp_path / "not there") == 0

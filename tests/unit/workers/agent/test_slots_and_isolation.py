@@ -43,7 +43,7 @@ class Claims:
 def worker_with(nvml: FakeNvml, claims: Claims) -> Worker:
     parts = SimpleNamespace(
         gpus=NvmlGpus(nvml), stopping=threading.Event(), slot_faults={}, images=None, client=claims,
-        cache=SimpleNamespace(free_bytes=lambda: 1 << 40), engine=SimpleNamespace(ping=lambda: None),
+        cache=SimpleNamespace(free_bytes=lambda: 1 << 40, missing_inodes=lambda: 0), facts=FACTS, engine=SimpleNamespace(ping=lambda: None),
     )  # fmt: skip
     return cast("Worker", parts)
 
@@ -71,6 +71,14 @@ def test_a_gpu_that_fell_off_the_bus_takes_its_slot_out_of_service() -> None:
     Claimer(worker, Wakeups(), worker_id="w", poll_s=0.01, reserve_bytes=0)._try(slot)
     assert claims.said[-1]["free_gpus"] == 0
     assert claims.said[-1]["slot_faults"][0]["gpu_uuid"] == "GPU-gone"
+
+
+def test_a_worker_whose_disk_can_take_too_few_files_asks_for_nothing() -> None:
+    claims = Claims()
+    worker = worker_with(FakeNvml(), claims)
+    worker.cache.missing_inodes = lambda: 7  # type: ignore[method-assign]
+    assert Claimer(worker, Wakeups(), worker_id="w", poll_s=0.01, reserve_bytes=0)._try(Slot(worker, 0, None)) is None
+    assert claims.said == []
 
 
 def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
