@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER
+from workers.agent.host.toolkit import toolkit_fault, toolkit_version
 from workers.engines import engine_for
 from workers.engines.base import Engine, EngineFacts
 from workers.engines.spec import StageSpec
@@ -244,17 +245,22 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
         )
     print(f"{facts.name} {facts.version}, cgroup {facts.cgroup_version} ({facts.cgroup_driver}), kernel {facts.kernel}")
     print(user_namespaces_words(facts))
+    toolkit = toolkit_version()
+    print(f"NVIDIA container toolkit: {toolkit or 'none seen'}")
     with tempfile.TemporaryDirectory(prefix="podium-self-test-", dir=data_dir) as name:
         folder = Path(name)
         folder.chmod(0o700)
         quota = loop_mounts_work(folder)
         tester = Tester(connection, facts, folder, image, quota=quota)
         failures = sum(not _report(result, quota=quota) for result in examine(tester))
+    fault = toolkit_fault(toolkit)
+    if fault:
+        print(f"  FAILS  {fault}: an image could run a program of its own as root of this host when it is given a GPU")
     print(
         f"{len(PROBES) - failures} of {len(PROBES)} limits hold."
-        + (" DO NOT run submissions here." if failures else "")
+        + (" DO NOT run submissions here." if failures or fault else "")
     )
-    return 1 if failures else 0
+    return 1 if failures or fault else 0
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,47 @@ def test_health_checks_users_and_variables_of_an_image_change_nothing(bench: Ben
     assert outcome.result["scores"] == {"score": 0.5}
 
 
+def test_a_container_has_no_label_of_its_image_by_which_tools_of_the_host_would_find_it(
+    bench: Bench, build_image: BuildImage
+) -> None:
+    image = build_image(
+        "LABEL com.docker.compose.project=podium com.docker.compose.service=web com.docker.compose.oneoff=False podium.lease=other"
+    )
+    job = bench.code_job(ANSWER)
+    job["stages"][0]["image"] = image
+    execution = bench.prepared(job)
+    container = execution.staged.stages["ingestion"].container
+    labels = bench.docker.inspect_container(container)["Config"]["Labels"]
+    assert {key: value for key, value in labels.items() if value and not key.startswith("podium.")} == {}
+    assert labels["podium.lease"] == execution.folder.lease
+    for label in ("com.docker.compose.project=podium", "com.docker.compose.service=web"):
+        assert bench.docker.containers(all=True, filters={"label": label}) == []
+    assert bench.see_through(execution).result["scores"] == {"score": 0.5}
+
+
+def test_variables_that_loaders_and_hooks_obey_reach_the_program_and_nothing_before_it(
+    bench: Bench, build_image: BuildImage
+) -> None:
+    image = build_image(
+        "ENV LD_LIBRARY_PATH=/opt/own LD_AUDIT=/nowhere.so NVIDIA_DRIVER_CAPABILITIES=all\n"
+        "ENV CUDA_HOME=/usr/local/cuda GLIBC_TUNABLES=x OTHER=kept"
+    )
+    source = (
+        "import os\nbefore = open('/proc/1/environ').read().split('\\0')\n"
+        "names = ('LD_', 'NVIDIA_', 'CUDA_', 'GLIBC_', 'OTHER')\n"
+        "print(sorted(pair for pair in before if pair.startswith(names)))\n"
+        "print(sorted(f'{k}={v}' for k, v in os.environ.items() if k.startswith(names)))\n"
+    )
+    outcome = run_in(bench, image, source + ANSWER)
+    before, inside = outcome.log.splitlines()[-2:]
+    assert before == "['NVIDIA_VISIBLE_DEVICES=void', 'OTHER=kept']"
+    assert inside == (
+        "['CUDA_HOME=/usr/local/cuda', 'GLIBC_TUNABLES=x', 'LD_AUDIT=/nowhere.so', 'LD_LIBRARY_PATH=/opt/own', "
+        "'NVIDIA_VISIBLE_DEVICES=void', 'OTHER=kept']"
+    )
+    assert outcome.result["scores"] == {"score": 0.5}
+
+
 def test_an_image_without_a_shell_runs_with_two_streams(
     bench: Bench, build_image: BuildImage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import structlog
 
 from workers import __version__
 from workers.agent.context import Worker
+from workers.agent.host.toolkit import toolkit_fault
 from workers.agent.runs.state import write_durably
 from workers.errors import SandboxError
 from workers.protocol.hosts import SelfTest
@@ -57,7 +58,7 @@ def enrol(worker: Worker, *, when: str, image: str) -> SelfTest:
 
 
 def _state_of_host(worker: Worker, image_digest: str) -> str:
-    facts = (worker.facts, image_digest, worker.quota, __version__)
+    facts = (worker.facts, image_digest, worker.quota, worker.host.gpu_toolkit, __version__)
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
@@ -75,10 +76,11 @@ def _tried(worker: Worker, image: str, image_digest: str) -> SelfTest:
         folder = Path(name)
         tester = Tester(worker.engine, worker.facts, folder, image, quota=worker.quota)
         results = list(examine(tester))
+    toolkit = toolkit_fault(worker.host.gpu_toolkit)
     record = SelfTest(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         holds=tuple(result.name for result in results if result.holds),
-        fails=tuple(result.name for result in results if not result.holds),
+        fails=(*(result.name for result in results if not result.holds), *([toolkit] if toolkit else [])),
         state=_state_of_host(worker, image_digest),
     )
     write_durably(worker.data_dir / FILE_NAME, record.model_dump_json())

@@ -44,6 +44,7 @@ class Host(Message):
     user_namespaces: bool = False
     runtimes: Lines = ()
     runtime: Line = ""
+    gpu_toolkit: Line = ""  # version of the NVIDIA container toolkit, where the worker sees one
     gpus: Annotated[tuple[Gpu, ...], Field(max_length=MAX_ITEMS)] = ()
     slots: Annotated[tuple[SlotFacts, ...], Field(max_length=1000)] = ()
 

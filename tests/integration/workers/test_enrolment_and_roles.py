@@ -110,6 +110,20 @@ def test_a_host_whose_limits_do_not_hold_does_not_register(
     assert enrol(worker, when="always", image="none:such") == SelfTest()
 
 
+def test_a_host_whose_gpu_toolkit_obeys_images_does_not_register(
+    tmp_path: Path, runtime_image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = make_worker(tmp_path / "data", runtime_image)
+    monkeypatch.setattr(selftest, "PROBES", ())
+    for version, is_refused in (("1.17.7", True), ("1.16.10", True), ("1.17.8", False), ("1.18.0", False), ("", False)):
+        worker.host = worker.host.model_copy(update={"gpu_toolkit": version})
+        if is_refused:
+            with pytest.raises(LimitsDoNotHold, match=f"NVIDIA container toolkit {version}, older than 1.17.8"):
+                enrol(worker, when="once", image=runtime_image)
+        else:
+            enrol(worker, when="once", image=runtime_image)
+
+
 def test_bytes_written_count_what_was_overwritten_and_deleted(bench: Bench) -> None:
     outcome = bench.run(bench.code_job(WRITES))
     record = outcome.result["stages"][0]

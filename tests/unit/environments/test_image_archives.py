@@ -110,6 +110,13 @@ def layer_with_headers(headers: dict[str, str], content: bytes = b"", *, are_glo
 
 
 SPARSE_HEADERS = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(1 << 40)}
+
+
+def with_config(inner: bytes) -> bytes:
+    """An archive whose image has this as its `config`, as it is written."""
+    return tar_of(docker_files(config=config_of([LAYER], config="HERE").replace(b'"HERE"', inner)))
+
+
 PIECES = f"1\n{1 << 40}\n0\n".encode().ljust(512, b"\0")
 FOLDERS = tar_of({f"{number}": b"" for number in range(3000)})
 WRONG: dict[str, tuple[bytes, str]] = {
@@ -129,6 +136,14 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "missing layer": (tar_of({k: v for k, v in docker_files().items() if v != LAYER}), "missing_member"),
     "other platform": (tar_of(docker_files(config=config_of([LAYER], architecture="arm64"))), "wrong_platform"),
     "volumes": (tar_of(docker_files(config=config_of([LAYER], config={"Volumes": {"/data": {}}}))), "volumes"),
+    "volumes in small letters": (with_config(b'{"volumes": {"/data": {}}}'), "volumes"),
+    "volumes in letters that fold": (with_config('{"volume\u017f": {"/data": {}}}'.encode()), "volumes"),
+    "volumes of a configuration in capitals": (with_config(b'{}, "CONFIG": {"Volumes": {"/data": {}}}'), "bad_json"),
+    "volumes in the first of two configurations": (
+        with_config(b'{"Volumes": {"/data": {}}}, "config": {}'),
+        "bad_json",
+    ),
+    "volumes said twice": (with_config(b'{"Volumes": {"/data": {}}, "VOLUMES": null}'), "bad_json"),
     "volumes of another kind": (tar_of(docker_files(config=config_of([LAYER], config={"Volumes": 7}))), "volumes"),
     "layers and no digests": (tar_of(docker_files(config=config_of([LAYER], rootfs={"diff_ids": []}))), "wrong_layers"),
     "two images": (tar_of(docker_files(manifest=b"[{}, {}]")), "not_one_image"),

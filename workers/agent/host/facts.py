@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workers.agent.host.gpus import Gpu
+from workers.agent.host.toolkit import toolkit_version
 from workers.engines.base import EngineFacts
 from workers.engines.spec import MAX_OPEN_FILES
 from workers.protocol.hosts import Host
@@ -22,7 +23,8 @@ def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtim
         hostname=socket.gethostname(), os=engine.operating_system, kernel=engine.kernel, engine=engine.version,
         cpu_model=cpu_model(), cores=host_cores(), memory_bytes=host_memory_bytes(), cgroup=engine.cgroup_version,
         output_quota="loop" if quota else "none", seccomp="custom", user_namespaces=engine.user_namespaces,
-        runtimes=engine.runtimes, runtime=runtime or "default", gpus=tuple(gpu.described() for gpu in gpus),
+        runtimes=engine.runtimes, runtime=runtime or "default", gpu_toolkit=toolkit_version() if gpus else "",
+        gpus=tuple(gpu.described() for gpu in gpus),
     )  # fmt: skip
 
 

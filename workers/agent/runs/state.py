@@ -163,7 +163,7 @@ class RunFolder:
 
 
 def _image_facts(facts: Mapping[str, Any]) -> ImageFacts:
-    lists = {name: tuple(facts[name]) for name in ("entrypoint", "volumes")}
+    lists = {name: tuple(value) for name, value in facts.items() if isinstance(value, list)}
     return ImageFacts(**{**facts, **lists})
 
 

@@ -27,7 +27,7 @@ from workers.engines.docker.cgroup import Cgroup, group_names
 from workers.engines.docker.config import container_config
 from workers.engines.docker.seccomp import seccomp_profile
 from workers.engines.faults import is_of_host
-from workers.engines.images import ImageFacts, unsuitable
+from workers.engines.images import ImageFacts, hook_variables, unsuitable
 from workers.engines.spec import StageSpec
 from workers.errors import STOPPED, SandboxError
 from workers.protocol.jobs import PullPolicy
@@ -377,6 +377,8 @@ def read_image(facts: dict[str, Any]) -> ImageFacts:
         entrypoint=tuple(config.get("Entrypoint") or ()),
         volumes=tuple(sorted(config.get("Volumes") or ())),
         size_bytes=int(facts.get("Size") or 0),
+        labels=tuple(sorted(config.get("Labels") or ())),
+        hook_variables=hook_variables(config.get("Env") or ()),
     )
 
 

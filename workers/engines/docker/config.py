@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ SPARE_PROCESSES = 64
 MAX_PENDING_SIGNALS = 4096  # with user namespaces those of all containers count for one user of the host
 MIN_SHM_BYTES = 64 * MIB
 # Both streams into one pipe: through two, the engine would guess which of two lines came first. The program is never read by the shell.
-ONE_STREAM = ("/bin/sh", "-c", 'exec "$@" 2>&1', "sh")
+ONE_STREAM = 'exec "$@" 2>&1'
 # What engines hide, newer ones included, and what tells of the host and of the runs beside: its disks with the paths of their files.
 MASKED_PATHS = (
     "/proc/acpi", "/proc/asound", "/proc/diskstats", "/proc/fs", "/proc/interrupts", "/proc/kcore", "/proc/key-users", "/proc/keys",
@@ -30,18 +31,19 @@ MASKED_PATHS = (
 def container_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
     """The body of the engine's `POST /containers/create`."""
     environment = {**base_environment(spec), **spec.env}
-    one_stream = spec.image_facts.has_shell
+    image = spec.image_facts
+    script = f"{image.exports(environment)}{ONE_STREAM}"
     return {
         "Image": spec.image,
-        "Entrypoint": list(ONE_STREAM) if one_stream else None,  # None: the image's own
-        "Cmd": [*(spec.image_facts.entrypoint if one_stream else ()), *spec.argv],
+        "Entrypoint": ["/bin/sh", "-c", script, "sh"] if image.has_shell else None,  # None: the image's own
+        "Cmd": [*(image.entrypoint if image.has_shell else ()), *spec.argv],
         "User": spec.runner.as_user,
         "Healthcheck": {"Test": ["NONE"]},  # an image's own would run beside the program
         "StopSignal": "SIGKILL",
         "WorkingDir": WORKING_DIR,
         "Hostname": "runner",
-        "Env": [f"{key}={value}" for key, value in environment.items()],
-        "Labels": dict(spec.labels),
+        "Env": [*(f"{key}={value}" for key, value in environment.items()), *_withheld(spec, environment)],
+        "Labels": {**image.emptied_labels(), **spec.labels},
         "NetworkDisabled": not spec.network,
         "Tty": False,
         "OpenStdin": False,
@@ -56,6 +58,12 @@ def base_environment(spec: StageSpec) -> dict[str, str]:
     # Its user has a number and no name in the image: what asks for a name finds it here.
     return {"HOME": "/tmp", "TMPDIR": "/tmp", "USER": "runner", "LOGNAME": "runner", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads,
             "http_proxy": "", "https_proxy": "", **gpu}  # fmt: skip
+
+
+def _withheld(spec: StageSpec, environment: Mapping[str, str]) -> list[str]:
+    """Names of the image's variables that no hook may see: without a value, the engine takes them out of the environment."""
+    names = {variable.partition("=")[0] for variable in spec.image_facts.hook_variables}
+    return sorted(names - environment.keys())
 
 
 def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:

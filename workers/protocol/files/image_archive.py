@@ -174,7 +174,7 @@ def _docker_layout(archive: tarfile.TarFile) -> ImageArchive:
     if not isinstance(manifest, list) or len(manifest) != 1 or not isinstance(manifest[0], dict):
         count = len(manifest) if isinstance(manifest, list) else "no"
         raise ImageArchiveInvalid("not_one_image", f"The archive has {count} images. Save exactly one.")
-    config_name, members = manifest[0].get("Config"), manifest[0].get("Layers")
+    config_name, members = _field(manifest[0], "Config"), _field(manifest[0], "Layers")
     if (
         not isinstance(config_name, str)
         or not isinstance(members, list)
@@ -192,14 +192,14 @@ def _docker_layout(archive: tarfile.TarFile) -> ImageArchive:
 def _oci_layout(archive: tarfile.TarFile) -> ImageArchive:
     descriptor = _manifest_descriptor(archive)
     manifest = _json(_blob(archive, descriptor), "the image's manifest")
-    layers, config = manifest.get("layers"), manifest.get("config")
+    layers, config = _field(manifest, "layers"), _field(manifest, "config")
     if not isinstance(layers, list) or not isinstance(config, dict):
         raise ImageArchiveInvalid("bad_manifest", "The image's manifest names no configuration or layers.")
     if len(layers) > MAX_LAYERS:
         raise _too_many_layers(len(layers))
     image_layers = []
     for layer in layers:
-        digest, size = _digest_of(layer), layer.get("size")
+        digest, size = _digest_of(layer), _field(layer, "size")
         image_layers.append(
             Layer(_blob_name(digest), "", digest=digest, size_bytes=size if isinstance(size, int) else -1)
         )
@@ -210,7 +210,7 @@ def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, Any]:
     """The one image that is not an attestation, through the indexes that lead to it."""
     index = _json(_content(archive, "index.json"), "index.json")
     for _ in range(MAX_INDEXES):
-        listed = index.get("manifests")
+        listed = _field(index, "manifests")
         images = (
             [descriptor for descriptor in listed if isinstance(descriptor, dict) and not _is_attestation(descriptor)]
             if isinstance(listed, list)
@@ -220,25 +220,23 @@ def _manifest_descriptor(archive: tarfile.TarFile) -> dict[str, Any]:
             raise ImageArchiveInvalid(
                 "not_one_image", f"The archive has {len(images)} images. Save exactly one, of one platform."
             )
-        if "index" not in str(images[0].get("mediaType", "")) and "manifest.list" not in str(
-            images[0].get("mediaType", "")
-        ):
+        media_type = str(_field(images[0], "mediaType"))
+        if "index" not in media_type and "manifest.list" not in media_type:
             return images[0]
         index = _json(_blob(archive, images[0]), "an index")
     raise ImageArchiveInvalid("bad_manifest", f"The archive's indexes lie deeper than {MAX_INDEXES}.")
 
 
 def _is_attestation(descriptor: dict[str, Any]) -> bool:
-    annotations, platform = descriptor.get("annotations"), descriptor.get("platform")
+    annotations, platform = _field(descriptor, "annotations"), _field(descriptor, "platform")
     is_noted = isinstance(annotations, dict) and "vnd.docker.reference.type" in annotations
-    return is_noted or (isinstance(platform, dict) and platform.get("os") == "unknown")
+    return is_noted or _field(platform, "os") == "unknown"
 
 
 def _image(layout: str, config: bytes, layers: list[Layer]) -> ImageArchive:
     """The image, by its configuration. Raises `ImageArchiveInvalid` for layers that do not fit it, and for volumes."""
     configuration = _json(config, "the image's configuration")
-    rootfs = configuration.get("rootfs")
-    diff_ids = rootfs.get("diff_ids") if isinstance(rootfs, dict) else None
+    diff_ids = _field(_field(configuration, "rootfs"), "diff_ids")
     if not isinstance(diff_ids, list) or not all(
         isinstance(diff_id, str) and DIGEST.fullmatch(diff_id) for diff_id in diff_ids
     ):
@@ -249,14 +247,13 @@ def _image(layout: str, config: bytes, layers: list[Layer]) -> ImageArchive:
         raise ImageArchiveInvalid(
             "wrong_layers", f"The configuration names {len(diff_ids)} layers, the manifest {len(layers)}. {SAVE_AGAIN}"
         )
-    inner = configuration.get("config")
-    if isinstance(inner, dict) and inner.get("Volumes"):
+    if volumes := _field(_field(configuration, "config"), "Volumes"):
         raise ImageArchiveInvalid(
-            "volumes", f"The image declares volumes ({ascii(inner['Volumes'])[:200]}). Build it without VOLUME."
+            "volumes", f"The image declares volumes ({ascii(volumes)[:200]}). Build it without VOLUME."
         )
     return ImageArchive(
         layout=layout, image_id=_sha256(config), config=config,
-        platform=f"{str(configuration.get('os', ''))[:20]}/{str(configuration.get('architecture', ''))[:20]}",
+        platform=f"{str(_field(configuration, 'os') or '')[:20]}/{str(_field(configuration, 'architecture') or '')[:20]}",
         layers=tuple(replace(layer, diff_id=diff_id) for layer, diff_id in zip(layers, diff_ids, strict=True)),
     )  # fmt: skip
 
@@ -273,7 +270,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _digest_of(descriptor: object) -> str:
-    digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
+    digest = _field(descriptor, "digest")
     if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
         raise ImageArchiveInvalid("bad_manifest", "A part of the image is named by no sha256 digest.")
     return digest
@@ -299,9 +296,40 @@ def _content(archive: tarfile.TarFile, name: str) -> bytes:
     return content
 
 
+def _field(document: object, name: str) -> Any:
+    """A field by its name in any case of letters, as engines take it; None where there is none, or no object.
+
+    Raises `ImageArchiveInvalid` where it is there twice: engines join what is said twice.
+    """
+    values = (
+        [value for key, value in document.items() if key.casefold() == name.casefold()]
+        if isinstance(document, dict)
+        else []
+    )
+    if len(values) > 1:
+        raise _said_twice(name)
+    return values[0] if values else None
+
+
+def _said_twice(name: str) -> ImageArchiveInvalid:
+    return ImageArchiveInvalid("bad_json", f"The archive's JSON says {name[:60]!a} twice. {SAVE_AGAIN}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which no key comes again."""
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in document:
+            raise _said_twice(key)
+        document[key] = value
+    return document
+
+
 def _json(content: bytes, what: str) -> Any:
     try:
-        document = json.loads(content)
+        document = json.loads(content, object_pairs_hook=_object)
+    except ImageArchiveInvalid:
+        raise
     except (ValueError, RecursionError) as error:
         raise ImageArchiveInvalid("bad_json", f"{what} cannot be read as JSON.") from error
     if not isinstance(document, dict | list) or (isinstance(document, list) and what != "manifest.json"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +17,7 @@ from tests.unit.workers.limits import limits
 from workers.agent.adoption import Adoption
 from workers.agent.host.facts import open_files
 from workers.agent.host.slots import Slot
+from workers.agent.host.toolkit import toolkit_version
 from workers.agent.runs.handling import HeldRuns
 from workers.agent.runs.state import RunFolder
 from workers.engines.docker.client import read_image
@@ -27,6 +30,7 @@ from workers.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
 
 LIMITS = limits(10, memory_bytes=1 << 28, cpus=1.0)
+SPEC = StageSpec("n", "i", ("x",), (), Path("/o"), LIMITS, {}, "p")
 MOUNTED = {"/app/output", "/app/program", "/tmp"}
 
 
@@ -150,3 +154,89 @@ def test_an_output_that_is_watched_is_counted_without_being_led_out_or_down_for_
     assert volume.usage().no_inodes, "deeper than an output may be"
     volume.destroy()
     assert not volume.path.exists()
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "version"),
+    [
+        (
+            "nvidia-ctk",
+            "NVIDIA Container Toolkit CLI version 1.17.8\ncommit: f202b80a9b9d0db00d9b1d73c0128c8962c55f4d",
+            "1.17.8",
+        ),
+        ("nvidia-container-runtime", "NVIDIA Container Runtime version 1.16.2\nspec: 1.2.0", "1.16.2"),
+        ("nvidia-container-cli", "cli-version: 1.17.4\nlib-version: 1.17.4", "1.17.4"),
+        ("nvidia-ctk", "no such thing", ""),
+        ("other", "version 9.9.9", ""),
+    ],
+)
+def test_the_gpu_toolkits_version_is_what_its_own_program_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, words: str, version: str
+) -> None:
+    path = tmp_path / program
+    path.write_text(f"#!/bin/sh\nprintf '%s' '{words}'\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert toolkit_version() == version
+
+
+def test_no_label_of_an_image_and_no_variable_that_hooks_obey_reaches_its_container() -> None:
+    facts = read_image(
+        {
+            "Id": "sha256:1",
+            "Config": {
+                "Labels": {"com.docker.compose.project": "podium", "podium.run": "other"},
+                "Env": [
+                    "PATH=/bin", "LD_PRELOAD=/evil.so", "LD_LIBRARY_PATH=/a b:$(id)'\"", "NVIDIA_DISABLE_REQUIRE=1", "CUDA_HOME=/cuda",
+                    "NVIDIA_VISIBLE_DEVICES=all", "GLIBC_TUNABLES=x", "LD_A-B=1", "LD_AUDIT", "GODEBUG=x",
+                ],
+            },
+        }
+    )  # fmt: skip
+    spec = replace(
+        SPEC, image_facts=replace(facts, has_shell=True), labels={"podium.run": "mine"}, env={"CUDA_HOME": "/own"}
+    )
+    config = container_config(spec, "/podium/x")
+    assert config["Labels"] == {"com.docker.compose.project": "", "podium.run": "mine"}
+    values = dict(entry.partition("=")[::2] for entry in config["Env"])
+    assert {name for name, value in values.items() if not value} == {
+        "LD_PRELOAD", "LD_LIBRARY_PATH", "NVIDIA_DISABLE_REQUIRE", "GLIBC_TUNABLES", "LD_A-B", "LD_AUDIT", "GODEBUG", "http_proxy",
+        "https_proxy",
+    }  # fmt: skip
+    assert [entry for entry in config["Env"] if entry.startswith("LD_")] == [
+        "LD_A-B",
+        "LD_AUDIT",
+        "LD_LIBRARY_PATH",
+        "LD_PRELOAD",
+    ]
+    assert values["NVIDIA_VISIBLE_DEVICES"] == "void"
+    script = config["Entrypoint"][2]
+    shell = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", "/usr/bin/env"],
+        env={"CUDA_HOME": "/own"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    given_back = {
+        name: value for name, value in (line.partition("=")[::2] for line in shell.stdout.splitlines()) if name != "PWD"
+    }
+    assert given_back["LD_LIBRARY_PATH"] == "/a b:$(id)'\""
+    assert given_back["CUDA_HOME"] == "/own"
+    assert not [name for name in given_back if name.startswith("NVIDIA_")]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"Labels": {f"label-{number}": "" for number in range(2000)}},
+        {"Labels": {"x" * 70_000: ""}},
+        {"Env": ["LD_X=" + "x" * 40_000]},
+    ],
+    ids=["many labels", "long label", "long variable"],
+)
+def test_an_image_that_declares_more_than_can_be_taken_from_it_is_refused(config: dict[str, Any]) -> None:
+    spec = replace(SPEC, image_facts=replace(read_image({"Id": "sha256:1", "Config": config}), has_shell=True))
+    with pytest.raises(SandboxError) as refused:
+        container_config(spec, "/podium/x")
+    assert refused.value.code == "image_unsuitable"
