@@ -29,8 +29,19 @@ class MayNotRepeat(NotAllowed):
 class LeaseLost(Conflict):
     code = "lease_lost"
 
+    def __init__(
+        self, detail: str = "This lease is over: another attempt owns the run. Kill the containers and drop the work."
+    ) -> None:
+        super().__init__(detail)
+
+
+class AttemptAnswered(LeaseLost):
+    """The attempt has ended by its own result, and what comes now was sent before its worker knew."""
+
+    code = "attempt_answered"
+
     def __init__(self) -> None:
-        super().__init__("This lease is over: another attempt owns the run. Kill the containers and drop the work.")
+        super().__init__("The result of this attempt was taken. Nothing more is to be reported of it.")
 
 
 class TaskSealed(Conflict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from workers.errors import SandboxError
@@ -24,6 +25,10 @@ GPU_RUNTIME: Final = re.compile(
     r'\A[^/"]*(?:could not select device driver'
     r"|nvidia-container-cli: (?!requirement error|ldcache error|mount error: file creation failed))"
 )
+HIDDEN: Final = "(a path of the host)"
+REST: Final = r"[^\s\"',;:)]*"
+MERGED: Final = re.compile(r"/[^\s\"',;:)]*/merged(?=/)")  # where an engine sees the root of a container
+HOST_PATH: Final = re.compile(rf"(?<![^\s\"'(=:])/(?:var/lib|var/run|run|proc|sys|root|home|srv|mnt)/{REST}")
 
 
 def is_of_host(words: str) -> bool:
@@ -41,6 +46,20 @@ def _reasons(words: str) -> list[str]:
     lines = formats[1].rstrip().split("\n") if formats else []
     names = [name[1] for line in lines if (name := FORMAT.fullmatch(line))]
     return lines if lines and len(lines) == len(names) == len(set(names)) else [words]
+
+
+def without_host_paths(words: str, roots: Iterable[str]) -> str:
+    """An engine's words as a team may read them: paths in its container as they are there, those of the host left out.
+
+    `roots` are further folders of the host: the worker's, and the engine's.
+
+    >>> without_host_paths('mounting "/data/w/cache/1" to rootfs at "/app": mkdir /d/overlay2/1/merged/app: a file', ["/data/w"])
+    'mounting "(a path of the host)" to rootfs at "/app": mkdir /app: a file'
+    """
+    words = MERGED.sub("", words)
+    for root in sorted({root.rstrip("/") for root in roots} - {""}, key=len, reverse=True):
+        words = re.sub(rf"{re.escape(root)}{REST}", HIDDEN, words)
+    return HOST_PATH.sub(HIDDEN, words)
 
 
 def is_of_image(error: SandboxError) -> bool:

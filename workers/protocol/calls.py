@@ -12,6 +12,7 @@ from workers.protocol.images import MAX_IMAGES
 from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, line
 from workers.protocol.usage import Usages
 
+MAX_NAME = 100  # characters of a worker's name
 MAX_PIECES = 64  # of a log, in one heartbeat
 MAX_PIECE_CHARS = 64_000
 
@@ -28,7 +29,7 @@ class Register(Message):
     """A worker says who it is."""
 
     protocol: int
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
     instance: Annotated[str, line(64)] = ""
     version: Annotated[str, line(50)] = ""
     slots: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
@@ -40,9 +41,11 @@ class Register(Message):
     @field_validator("name")
     @classmethod
     def _is_printable(cls, name: str) -> str:
-        if not name[:100].isprintable():
-            raise ValueError("must be printable text")
-        return name[:100]
+        if not name.isprintable() or not name.strip() or name != name.strip():
+            raise ValueError(
+                f"must be a name of at most {MAX_NAME} printable characters that neither begins nor ends with a blank, such as gpu-box-1"
+            )
+        return name
 
 
 class Registered(Message):

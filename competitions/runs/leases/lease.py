@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from competitions.runs.models import Run
-from competitions.runs.refusals import LeaseLost
+from competitions.runs.models import Attempt, Run
+from competitions.runs.refusals import AttemptAnswered, LeaseLost
 from competitions.submissions.states import HELD
 
 
@@ -22,10 +22,16 @@ def require_lease(*, run_id: str, attempt: int, lease_id: str) -> None:
 
 
 def held_run(*, run_id: str, attempt: int, lease_id: str) -> Run:
-    """The run, locked, if this lease still holds it; else `LeaseLost`. Call inside a transaction."""
+    """The run, locked, if this lease still holds it. Call inside a transaction.
+
+    Raises `LeaseLost`, or `AttemptAnswered` where the attempt has ended by its own result.
+    """
     run = locked_run(run_id)
     if run is None or not is_held(run, attempt=attempt, lease_id=lease_id):
-        raise LeaseLost
+        answered = Attempt.objects.filter(run_id=run_id, attempt=attempt, is_answered=True).values_list(
+            "lease_id", flat=True
+        )
+        raise AttemptAnswered if lease_id in map(str, answered) else LeaseLost
     return run
 
 

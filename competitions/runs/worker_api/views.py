@@ -5,7 +5,7 @@ Plain Django views: a compute worker is no user, so nothing of users' authentica
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -37,7 +37,7 @@ from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
 from core.problems import refusal_response
 from core.refusals import Refusal
-from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered
+from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import SPOKEN_BY_THE_SITE, M, Message
 from workers.protocol.results import Complete
 
@@ -123,6 +123,14 @@ def lease_of(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
         submission=grant[3], run=grant[0], attempt=grant[1]
     )  # on every line from here
     return {"run_id": grant[0], "attempt": grant[1], "lease_id": grant[2]}
+
+
+def require_same_lease(lease: Mapping[str, Any], message: Heartbeat | Complete | Release) -> None:
+    """Raise `InvalidResult` for a message about another attempt than the one whose token it shows."""
+    for name in ("lease_id", "attempt"):
+        value = getattr(message, name)
+        if value not in ("", None, lease[name]):
+            raise InvalidResult(f"'{name}' is {ascii(value)[:80]}, and the token is that of {lease[name]}.")
 
 
 def body_of(request: HttpRequest) -> Any:
@@ -225,6 +233,7 @@ def _uuid(value: str) -> UUID | None:
 def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     beat = message_of(request, Heartbeat)
+    require_same_lease(lease, beat)
     progress = {"progress": as_json(beat.progress)} if beat.progress else {}
     with transaction.atomic():
         run = reports.run_heartbeat(
@@ -296,6 +305,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
 def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     answer = message_of(request, Complete)
+    require_same_lease(lease, answer)
     result = read_result(answer, columns=_columns_asked(run_id))
     outputs = {name: output.sha256 for name, output in answer.outputs.items()}
     state = reports.run_complete(**lease, result=result, outputs=outputs, now=timezone.now())
@@ -313,4 +323,5 @@ def _columns_asked(run_id: UUID) -> list[str]:
 @worker_view("POST")
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
+    require_same_lease(lease, message_of(request, Release))
     return JsonResponse({"state": reports.run_release(**lease, note="", now=timezone.now())})

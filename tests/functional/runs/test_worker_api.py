@@ -65,6 +65,12 @@ FINISHED: dict[str, Any] = {"outcome": "finished", "scores": {"mae": 0.5}}
         ("register", REGISTER | {"host": {"gpus": [1]}}, 422),
         ("register", REGISTER | {"name": ""}, 422),
         ("register", REGISTER | {"name": "a\u0000b"}, 422),
+        ("register", REGISTER | {"name": "x" * 100}, 200),
+        ("register", REGISTER | {"name": "x" * 101}, 422),
+        ("register", REGISTER | {"name": "x" * 100 + "\n"}, 422),
+        ("register", REGISTER | {"name": "  "}, 422),
+        ("register", REGISTER | {"name": "gpu-box-1 "}, 422),
+        ("register", REGISTER | {"name": "a\u202eb"}, 422),
         ("register", REGISTER | {"slots": "many"}, 422),
         ("register", REGISTER | {"slots": True}, 422),
         ("register", REGISTER | {"protocol": 99}, 426),
@@ -247,6 +253,34 @@ def test_an_answer_of_an_old_attempt_is_refused_on_every_call_and_changes_nothin
     assert worker.put("predictions.zip", b"late").json()["code"] == "lease_lost"
     assert Run.objects.values().get(pk=worker.run.pk) == before
     assert not RunOutput.objects.exists()
+
+
+def test_a_heartbeat_that_comes_after_the_result_tells_of_no_other_attempt(worker: Worker) -> None:
+    token = jobs.run_token(worker.run)
+    assert worker.call("complete", FINISHED, token=token).status_code == 200
+    for call, body in {"heartbeat": BEAT, "release": {}}.items():
+        answer = worker.call(call, body, token=token)
+        assert (answer.status_code, answer.json()["code"]) == (409, "attempt_answered"), call
+    assert worker.call("complete", FINISHED, token=token).json() == {"state": "finished"}, (
+        "the same answer, the same reply"
+    )
+
+
+@pytest.mark.parametrize("call", ["heartbeat", "complete", "release"])
+@pytest.mark.parametrize(
+    "other", [{"lease_id": "00000000-0000-0000-0000-000000000000"}, {"attempt": 2}, {"lease_id": "x" * 600}]
+)
+def test_a_message_about_another_attempt_than_its_tokens_is_refused(
+    worker: Worker, call: str, other: dict[str, Any]
+) -> None:
+    before = Run.objects.values().get(pk=worker.run.pk)
+    body = BEAT if call == "heartbeat" else FINISHED if call == "complete" else {}
+    answer = worker.call(call, body | other)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_result")
+    assert next(iter(other)) in answer.json()["detail"]
+    assert Run.objects.values().get(pk=worker.run.pk) == before
+    own = {"lease_id": str(worker.run.lease_id), "attempt": worker.run.attempt}
+    assert worker.call(call, body | own).status_code == 200
 
 
 def test_faults_of_slots_are_kept_as_far_as_they_can_be_shown(worker: Worker) -> None:

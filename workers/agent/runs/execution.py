@@ -20,7 +20,7 @@ from workers.agent.runs.report import endings, stage_record
 from workers.agent.runs.staging import Staged, Stager, Unrunnable
 from workers.agent.runs.state import RunFolder
 from workers.agent.site.outbox import Outbox
-from workers.engines.faults import is_of_image
+from workers.engines.faults import is_of_image, without_host_paths
 from workers.engines.images import ImageFacts
 from workers.errors import OutputRefused, SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
@@ -36,6 +36,11 @@ from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion
 log = structlog.get_logger(__name__)
 
 ACTIVITIES = {"submission": Activity.INGESTING, "ingestion": Activity.INGESTING, "scoring": Activity.SCORING}
+OF_THE_ENGINE = (
+    "image_not_startable",
+    "image_not_loaded",
+    "image_unknown",
+)  # codes of a team's failures in the engine's words
 T = TypeVar("T")
 BESIDE_GRACE_S = 5.0  # for the stage beside the scoring program, once that has ended
 
@@ -322,7 +327,7 @@ class RunExecution:
     def result(self, outputs: dict[str, str]) -> Complete:
         """What is reported of the run."""
         good = Outcome.FINISHED if "scoring" in self.staged.stages else Outcome.INGESTED
-        verdict = self.verdict or Verdict(outcome=good)
+        verdict = self._told(self.verdict or Verdict(outcome=good))
         return Complete(
             **dict(verdict),
             lease_id=self.job.lease_id,
@@ -340,6 +345,16 @@ class RunExecution:
             usage=self.usage(),
             worker_version=__version__,
         )
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        """The verdict in words that a team may read; the engine's own, which may name folders of this host, go to the log."""
+        is_engines = verdict.code in OF_THE_ENGINE or verdict.reason == "infrastructure"
+        if not is_engines:
+            return verdict
+        detail = without_host_paths(verdict.detail, (str(self.worker.data_dir), self.worker.facts.root))
+        if detail != verdict.detail:
+            log.warning("told_without_paths", code=verdict.code, detail=verdict.detail, **about(self.job))
+        return verdict.model_copy(update={"detail": detail})
 
     def _stage_record(self, evidence: Evidence) -> StageRecord:
         spec = self.staged.stages[evidence.name].spec

@@ -25,6 +25,7 @@ MAX_TEXT_BYTES = 48_000  # of one log piece; the site takes 64,000 characters
 MAX_PIECES = 16
 USAGE_EVERY_S = 5.0
 SHORT_STAGE_S = 0.5  # a stage that is over by then is told with the result: nobody can see it on a page
+ANSWERED = "attempt_answered"  # the code of a beat that came after the result
 GONE = (401, 404, 409)  # the run token is no longer worth anything
 
 
@@ -105,6 +106,9 @@ class Heartbeat(threading.Thread):
         job = self._execution.job
         self._due = time.monotonic() + jittered(RETRY_S)
         self._unsent = []  # whatever was refused would be refused again
+        if error.code == ANSWERED:
+            self._done.set()  # the result was faster
+            return
         log.warning("heartbeat_refused", code=error.code, detail=error.detail[:200], **about(job))
         if error.status in GONE:
             self.lost.set()

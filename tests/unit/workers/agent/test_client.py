@@ -8,14 +8,21 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from tests.unit.workers.protocol.test_jobs_and_settings import JOB
+from workers.agent.runs.execution import RunExecution
+from workers.agent.runs.state import RunFolder
 from workers.agent.site import client as clients
 from workers.agent.site.client import LeaseLost, NotWelcome, SiteClient, SiteError, SiteUnreachable
+from workers.agent.site.heartbeat import Heartbeat as HeartbeatThread
 from workers.errors import SandboxError
 from workers.protocol.calls import Activity, Claim, Heartbeat
+from workers.protocol.jobs import parse_job
 from workers.protocol.results import Complete, Outcome
 
 CONTENT = b"data" * 1000
@@ -355,3 +362,21 @@ def test_a_site_that_is_down_is_asked_less_and_less_often(monkeypatch: pytest.Mo
     with pytest.raises(SiteUnreachable):
         client.complete("r", "token", RESULT, patience_s=600)
     assert max(waited) > 5
+
+
+@pytest.mark.parametrize(("code", "is_lost"), [("attempt_answered", False), ("lease_lost", True)])
+def test_a_heartbeat_that_comes_after_the_result_tells_of_no_stolen_lease(
+    site: Site, tmp_path: Path, code: str, is_lost: bool
+) -> None:
+    job = parse_job(JOB)
+    worker: Any = SimpleNamespace(client=site.client, data_dir=tmp_path, pool=None)
+    execution = RunExecution(worker, job, RunFolder(tmp_path, "lease"))
+    heartbeat = HeartbeatThread(worker, execution, on_drain=lambda: None)
+    site.will(status(409, {"code": code, "detail": "told"}))
+    with capture_logs() as lines:
+        assert not heartbeat.beat()
+    assert ([line["event"] for line in lines], heartbeat.lost.is_set()) == (
+        ["heartbeat_refused"] if is_lost else [],
+        is_lost,
+    )
+    assert execution.cancel_reason == ("lease_lost" if is_lost else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,12 +10,17 @@ import pytest
 import requests
 
 from tests.unit.workers.agent.test_file_faults import stages
+from tests.unit.workers.protocol.test_jobs_and_settings import JOB
 from tests.unit.workers.sandbox.test_engine import engine_with
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.staging import Unrunnable
-from workers.engines.faults import is_of_host
+from workers.agent.runs.state import RunFolder
+from workers.engines.faults import HIDDEN, is_of_host, without_host_paths
 from workers.engines.images import unsuitable
 from workers.errors import SandboxError
+from workers.protocol.hosts import Host
+from workers.protocol.jobs import parse_job
+from workers.sandbox.verdict import failed
 
 RUNC = "starting the container: failed to create task for container: OCI runtime create failed: runc create failed: "
 HOOK = RUNC + "unable to start container process: error running prestart hook #0: exit status 1, stdout: , stderr: "
@@ -128,3 +134,39 @@ def test_an_image_that_the_engine_took_is_no_error() -> None:
     answer.status_code, answer._content = 200, b'{"stream":"Loaded image ID: sha256:0\\n"}\r\n'
     api.post = lambda *_, **__: answer
     engine_with(api).load_image(iter([b"tar"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            f'{RUNC}error mounting "/data/worker/cache/1/tree" to rootfs at "/app/environment": mkdir /var/lib/docker/1/merged/app: x',
+            f'{RUNC}error mounting "{HIDDEN}" to rootfs at "/app/environment": mkdir /app: x',
+        ),
+        (f'{RUNC}exec: "/no/such/program": stat /no/such/program: no such file or directory: unknown', None),
+        (
+            "the worker's folder: [Errno 28] No space left: '/data/worker/runs/1/job.json'",
+            f"the worker's folder: [Errno 28] No space left: '{HIDDEN}'",
+        ),
+        ("open /run/containerd/io.containerd.runtime.v2.task/moby/1/config.json: x", f"open {HIDDEN}: x"),
+        ("write /srv/docker/tmp/layer: no space left on device", f"write {HIDDEN}: no space left on device"),
+        ("/proc/self/fd/7: x", f"{HIDDEN}: x"),
+        ("the image ghcr.io/lab/run/proc@sha256:1 takes 5 bytes; /app/output is full", None),
+    ],
+)
+def test_an_engines_words_for_a_team_hold_no_path_of_the_host(words: str, told: str | None) -> None:
+    assert without_host_paths(words, ["/data/worker", "/srv/docker", ""]) == (told or words)
+
+
+def test_every_failure_that_is_told_in_the_engines_words_is_told_without_paths(tmp_path: Path) -> None:
+    worker: Any = SimpleNamespace(
+        data_dir=Path("/data/worker"), facts=SimpleNamespace(root="/srv/docker"), pool=None, host=Host()
+    )
+    execution = RunExecution(worker, parse_job(JOB), RunFolder(tmp_path, "lease"))
+    for reason, code in (
+        ("infrastructure", "engine_error"), ("environment_error", "image_not_startable"), ("setup_error", "image_unknown"),
+    ):  # fmt: skip
+        execution.verdict = failed(reason, code, "write /srv/docker/tmp/layer or /data/worker/x: full")
+        assert execution.result({}).detail == f"write {HIDDEN} or {HIDDEN}: full"
+    execution.verdict = failed("program_error", "x", "the program says /srv/docker/x")
+    assert execution.result({}).detail == "the program says /srv/docker/x"
