@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import stat
 import uuid
+import warnings
+import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,9 @@ import pytest
 
 from tests.integration.workers.harness import MIB, SCORER, SECRET, Bench, Outcome
 from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from workers.agent.site.client import SiteClient, SiteError
+from workers.errors import SandboxError
+from workers.protocol.jobs import plain_file_name
 
 pytestmark = pytest.mark.timeout(240)
 ROOM = 16 * MIB
@@ -34,6 +41,13 @@ RUN printf '#!/bin/sh\\nhead -c 500000 /dev/zero | tr "\\\\\\\\0" "[" > /app/out
     > /usr/local/sbin/python3 && chmod 755 /usr/local/sbin/python3
 """
 MAKE = "import os\nos.makedirs('/app/output/packages/d')\nos.chdir('/app/output/packages')\nopen('small.py', 'w').write('VALUE = \"1\"')\n"
+
+
+def member(name: str, attributes: int) -> zipfile.ZipInfo:
+    """A member of a zip with these attributes."""
+    info = zipfile.ZipInfo(name, (2030, 1, 1, 0, 0, 0))
+    info.create_system, info.external_attr = 3, attributes
+    return info
 
 
 def built(bench: Bench, base: str, recipe: str) -> str:
@@ -150,8 +164,8 @@ def test_an_image_that_answers_with_brackets_is_its_teams_failure(bench: Bench, 
 
 @pytest.mark.parametrize(
     "metadata",
-    ["command: !!bool x", 'command: !!int ""', "command: !!timestamp x", "[" * 30_000],
-    ids=["bool", "int", "time", "deep"],
+    ["command: !!bool x", "[" * 30_000],
+    ids=["bool", "deep"],
 )
 def test_a_metadata_file_that_no_reader_expects_is_its_teams_failure(bench: Bench, metadata: str) -> None:
     job = bench.code_job("")
@@ -167,3 +181,212 @@ def test_a_marker_that_cannot_be_compared_is_its_teams_failure(bench: Bench) -> 
         outcome = bench.run(job_with(bench, lock, address))
     assert (outcome.reason, outcome.code) == ("environment_error", "requirements_invalid"), outcome.result["detail"]
     assert "line 1" in outcome.result["detail"]
+
+
+# --- wheels that attack whoever installs or uses them
+
+LINK_MODE = (stat.S_IFLNK | 0o777) << 16
+SETUID_MODE = (stat.S_IFREG | 0o6755) << 16
+SPEAKS_UP = b"""
+import os, sys
+for folder in ("/app/output", "/app/environment", "/app/input/ref", "/app/program"):
+    try:
+        open(folder + "/spoke-up.txt", "w").write(sys.argv[0] if sys.argv else "")
+    except OSError:
+        pass
+"""
+BOMB = bytes(64 * MIB)
+INFO = "small-1.0.dist-info"
+# Further members of a wheel, by path or as a description of the member.
+EVIL: dict[str, list[tuple[str | zipfile.ZipInfo, bytes]]] = {
+    "sitecustomize": [("sitecustomize.py", SPEAKS_UP), ("usercustomize.py", SPEAKS_UP)],
+    "a .pth file": [("evil.pth", b"import os; open('/app/output/pth.txt', 'w').write('ran')\n")],
+    "pip in the place of pip": [("pip/__init__.py", SPEAKS_UP), ("pip/__main__.py", SPEAKS_UP), ("packaging/__init__.py", SPEAKS_UP)],
+    "a path that leaves": [("../outside.py", b"VALUE = 1\n")],
+    "an absolute path": [("/app/output/absolute.py", b"VALUE = 1\n")],
+    "backslashes": [("..\\\\outside.py", b"VALUE = 1\n")],
+    "a NUL in a name": [("a\0b.py", b"VALUE = 1\n")],
+    "a link": [(member("small_link", LINK_MODE), b"/etc/passwd")],
+    "a link and a file behind it": [(member("out", LINK_MODE), b"/app/output"), ("out/through.py", b"VALUE = 1\n")],
+    "set-user-ID": [(member("small_run", SETUID_MODE), b"#!/bin/sh\n")],
+    "scripts": [("small-1.0.data/scripts/small-run", b"#!python\nprint(1)\n")],
+    "data beside the packages": [("small-1.0.data/data/etc/small.conf", b"x"), ("small-1.0.data/headers/small.h", b"x")],
+    "data that leaves": [("small-1.0.data/data/../../../outside.txt", b"x")],
+    "a scheme of its own": [("small-1.0.data/evil/x", b"x")],
+    "entry points with line breaks": [(f"{INFO}/entry_points.txt", b"[console_scripts]\n../../x = small:main\ny\\nz = os:system\n")],
+    "deep folders": [("/".join(["d"] * 60) + "/deep.py", b"x")],
+    "an odd name": [("small_\u202etxt.py", b"x")],
+    "a bomb": [("bomb.bin", BOMB)],
+    "metadata of another package": [(f"{INFO}/METADATA", b"Metadata-Version: 2.1\nName: other\nVersion: 9\n")],
+    "metadata that nests": [(f"{INFO}/METADATA", b"Metadata-Version: 2.1\nName: small\nVersion: 1.0\nRequires-Dist: a; " + b"(" * 50_000)],
+}  # fmt: skip
+
+
+RUN_TOO = ("sitecustomize", "a .pth file", "pip in the place of pip")
+# Code of the refusal; the others are installed, for their own team alone.
+REFUSED = dict.fromkeys(
+    (
+        "a path that leaves", "an absolute path", "backslashes", "a link and a file behind it", "data that leaves", "a scheme of its own",
+        "entry points with line breaks", "deep folders", "an odd name", "a bomb", "metadata of another package", "metadata that nests",
+    ),
+    "install_failed",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVIL)
+def test_an_evil_wheel_harms_nobody_but_its_team(bench: Bench, name: str) -> None:
+    """It is refused, or installed for its own team; no worker's fault, nothing outside its folder, no word with the scorer."""
+    before = cached(bench)
+    file_name, wheel = wheel_of("small", "1.0")
+    evil = io.BytesIO(wheel)
+    with zipfile.ZipFile(evil, "a", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that are there twice
+        for path, content in EVIL[name]:
+            archive.writestr(path, content)
+    with serving(index_of({file_name: evil.getvalue()})) as address:
+        execution = bench.prepared(job_with(bench, lock_line("small", evil.getvalue()), address))
+    verdict = execution.verdict
+    assert ("" if verdict is None else verdict.code) == REFUSED.get(name, ""), verdict
+    if name in RUN_TOO:
+        outcome = bench.see_through(execution)
+        assert outcome.result["scores"] == {"score": 1.0}, outcome.result
+        assert set(outcome.archived()) <= {"answer.txt", "spoke-up.txt"}
+        assert set(outcome.archived("scoring.zip")) == {"scores.json"}, "nothing of it runs beside the scoring program"
+    else:
+        execution.destroy()
+    for entry in set(cached(bench)) - set(before):
+        paths = list((entry / "tree").rglob("*"))
+        assert not [path for path in paths if path.is_symlink() or path.lstat().st_mode & 0o7000]
+    assert not Path("/outside.py").exists()
+    assert not Path("/tmp/outside.py").exists()
+
+
+@pytest.mark.parametrize("lies", ["the page", "the file", "both digests are in the list"])
+def test_digests_that_lie_are_found_out(bench: Bench, lies: str) -> None:
+    name, good = wheel_of("small", "1.0")
+    _, evil = wheel_of("small", "1.0", more={"evil.py": b""})
+    pages = index_of({name: evil if lies == "the page" else good})
+    if lies == "the page":  # it says the good one's digest, and has the other
+        digests = [hashlib.sha256(content).hexdigest().encode() for content in (evil, good)]
+        pages = {path: page.replace(*digests) for path, page in pages.items()}
+    if lies == "the file":  # the page says nothing of digests
+        pages = index_of({name: evil}, hashes=False)
+    lock = lock_line("small", good)
+    if lies == "both digests are in the list":
+        lock = lock.strip() + lock_line("small", evil).removeprefix("small==1.0")
+    with serving(pages) as address:
+        outcome = bench.run(job_with(bench, lock, address))
+    if lies == "both digests are in the list":
+        assert outcome.result["scores"] == {"score": 1.0}, outcome.result
+    else:
+        assert (outcome.reason, outcome.code) == ("environment_error", "bad_hash"), outcome.result["detail"]
+
+
+# --- two teams, one worker
+
+
+def test_one_team_cannot_put_packages_into_the_environment_of_another_with_the_same_list(
+    bench: Bench, own_pip: str
+) -> None:
+    """What its image made is kept for that image alone, whoever comes first."""
+    name, wheel = wheel_of("small", "7.0", more={"small_evil.py": f"{MAKE}".encode()})
+    lock = lock_line("small", wheel, "7.0")
+    with serving(index_of({name: wheel})) as address:
+        evil = bench.run(job_with(bench, lock, address, image=own_pip))
+        honest = bench.run(job_with(bench, lock, address))
+        again = bench.run(job_with(bench, lock, address, image=own_pip))
+    assert evil.result["scores"] == {"score": 1.0}, evil.result
+    assert honest.result["scores"] == {"score": 7.0}, honest.result
+    assert again.result["scores"] == {"score": 1.0}, again.result
+
+
+def test_a_program_cannot_change_the_environment_that_others_share(bench: Bench) -> None:
+    name, wheel = wheel_of("small", "8.0")
+    lock = lock_line("small", wheel, "8.0")
+    tries = """
+import os, pathlib
+for act in (
+    lambda: open('/app/environment/small.py', 'w').write('VALUE = "0"'), lambda: os.remove('/app/environment/small.py'),
+    lambda: os.chmod('/app/environment', 0o777), lambda: os.mkdir('/app/environment/x'), lambda: os.symlink('/', '/app/environment/y'),
+    lambda: os.link('/app/environment/small.py', '/app/output/z'), lambda: os.utime('/app/environment/small.py'),
+):
+    try:
+        act()
+        print('CHANGED')
+    except OSError:
+        pass
+"""
+    with serving(index_of({name: wheel})) as address:
+        first = bench.run(job_with(bench, lock, address, f"{tries}{PROGRAM}"))
+        second = bench.run(job_with(bench, lock, address))
+    assert "CHANGED" not in first.log
+    assert [run.result["scores"] for run in (first, second)] == [{"score": 8.0}] * 2
+
+
+def test_a_build_that_one_team_breaks_off_is_made_whole_for_another(bench: Bench) -> None:
+    name, wheel = wheel_of("small", "9.0", modules=500)
+    lock = lock_line("small", wheel, "9.0")
+    with serving(index_of({name: wheel})) as address:
+        first = bench.claimed(job_with(bench, lock, address))
+        second = bench.claimed(job_with(bench, lock, address))
+        with ThreadPoolExecutor(2) as pool:
+            building = pool.submit(first.prepare)
+            waiting = pool.submit(second.prepare)
+            first.cancel("cancelled")
+            building.result()
+            waiting.result()
+        cancelled = bench.see_through(first, alone=False)
+        outcome = bench.see_through(second)
+    assert cancelled.result["outcome"] == "cancelled"
+    assert outcome.result["scores"] == {"score": 9.0}, outcome.result
+
+
+# --- weights
+
+WEIGHTS_PROGRAM = """
+import hashlib, os, pathlib
+folder = pathlib.Path('/app/weights')
+found = list(folder.rglob('*'))
+print(len(found), [path.is_file() and not path.is_symlink() for path in found], oct(found[0].stat().st_mode))
+print(hashlib.sha256(found[0].read_bytes()).hexdigest())
+pathlib.Path('/app/output/answer.txt').write_text('1')
+"""
+PICKLE = b"cposix\nsystem\n(S'touch /tmp/pickled'\ntR."
+LINKS = io.BytesIO()
+with zipfile.ZipFile(LINKS, "w") as links:
+    links.writestr("../../outside.py", "x")
+    links.writestr(member("link", LINK_MODE), "/etc/passwd")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model.zip", LINKS.getvalue()), ("model.pkl", PICKLE), ("sitecustomize.py", SPEAKS_UP),
+        ("../../../etc/passwd", b"x"), ("..", b"x"), ("a\nb\0c", b"x"), ("empty", b""),
+    ],
+    ids=["archive", "pickle", "sitecustomize", "path", "parent", "line break", "empty"],
+)  # fmt: skip
+def test_weights_are_one_opaque_file_whatever_they_hold_or_are_called(bench: Bench, name: str, content: bytes) -> None:
+    files: dict[str, str | bytes] = {"main.py": WEIGHTS_PROGRAM, "metadata.yaml": "command: python3 $program/main.py\n"}
+    first = bench.stage("ingestion", [bench.mount("/app/program", files)])
+    first["mounts"].append(
+        {"target": "/app/weights", "file": bench.file(content, plain_file_name(name)), "unpack": False}
+    )
+    labels = bench.mount("/app/input/ref", {"labels.txt": SECRET}, secret=True)
+    result = {"target": "/app/input/res", "stage_output": "ingestion"}
+    scoring = bench.stage("scoring", [bench.program("/app/program", SCORER), labels, result])
+    outcome = bench.run(bench.job([first, scoring]))
+    assert outcome.result["scores"] == {"score": 1.0}, outcome.log
+    assert outcome.log.splitlines() == ["1 [True] 0o100644", hashlib.sha256(content).hexdigest()]
+    assert set(outcome.archived()) == {"answer.txt"}
+    assert not Path("/tmp/pickled").exists()
+
+
+@pytest.mark.parametrize("told", [{"size_bytes": 1}, {"sha256": "0" * 64}], ids=["size", "digest"])
+def test_weights_that_are_others_than_the_site_says_are_not_used(tmp_path: Path, told: dict[str, Any]) -> None:
+    content = b"weights"
+    sent: dict[str, Any] = {"sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)} | told
+    with serving({"/w": content}) as address:
+        client = SiteClient(address, "token")
+        with pytest.raises((SandboxError, SiteError)):
+            client.download(f"{address}/w", tmp_path / "w", **sent, patience_s=0, stop=lambda: False)

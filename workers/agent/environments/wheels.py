@@ -101,7 +101,7 @@ def chosen(locked: Locked, files: Sequence[IndexFile] | None, python: Interprete
 
 def _tags(name: str, locked: Locked) -> frozenset[Tag] | None:
     """The tags of a wheel of this package and version; None for any other file."""
-    if "/" in name or "\\" in name or name.startswith(".") or len(name) > MAX_NAME:
+    if "/" in name or "\\" in name or name.startswith(".") or not name.isprintable() or len(name) > MAX_NAME:
         return None
     try:
         project, version, _, tags = parse_wheel_filename(name)
