@@ -53,9 +53,14 @@ def clone_begin(*, competition: Competition, by: User, now: datetime) -> BundleI
     return _begin(by, now, kind=BundleImport.Kind.CLONE, original=competition, file_name=name, queue=competition.queue)
 
 
-def _begin(owner: User, now: datetime, **fields: Any) -> BundleImport:
-    if not may_host(owner):
+def require_host(user: User) -> None:
+    """Raise `OrganizersOnly` for who may not host: to be asked before a file of theirs is stored."""
+    if not may_host(user):
         raise OrganizersOnly
+
+
+def _begin(owner: User, now: datetime, **fields: Any) -> BundleImport:
+    require_host(owner)
     job = BundleImport.objects.create(owner=owner, created_at=now, changed_at=now, **fields)
     jobs.send_after_commit(IMPORT_JOB, job.pk)
     return job

@@ -16,11 +16,14 @@ from rest_framework.response import Response
 from competitions.api.parsers import NOT_STORABLE, JSONParser
 from competitions.api.permissions import HasScope
 from competitions.api.views.base import ApiView
-from competitions.catalog.models import Task
+from competitions.catalog.models import Competition, Task
 from competitions.catalog.questions import FALSE, TRUE
+from competitions.catalog.rights import may_host
 from competitions.codabench_api import shapes
+from competitions.resources.images import MAX_BYTES as IMAGE_BYTES
 from competitions.submissions.access import submissions_of
 from competitions.submissions.models import Submission
+from core.receiving import form_room
 from core.refusals import Refusal
 from core.text import is_number, is_storable, texts_in
 
@@ -108,6 +111,16 @@ class RobotView(ApiView):
 
     def submission(self, pk: int) -> Submission:
         return get_object_or_404(self.submissions(), pk=pk)
+
+
+class EditorView(RobotView):
+    """Base: what Codabench's editor sends, with a logo as base64."""
+
+    def body_room(self, request: Request, **kwargs: Any) -> int | None:
+        """Room for it, for those who may host or who organize something already."""
+        user = self.person()
+        is_known = may_host(user) or Competition.objects.managed_by(user).exists()
+        return form_room(is_somebody=True) + 2 * IMAGE_BYTES if is_known else None
 
 
 class BadForm(Refusal):

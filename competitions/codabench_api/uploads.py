@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final, cast
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -23,6 +23,7 @@ from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
+from core.receiving import announced_bytes, takes_body
 from core.refusals import NotAllowed, Refusal
 from core.text import is_number
 
@@ -75,12 +76,24 @@ class ScopeMissing(NotAllowed):
         super().__init__("This API token may not organize. Make one with the scope `organize` in your profile.")
 
 
+def _upload_of(token: str) -> Upload | None:
+    what = read_address(token, "codabench:upload")
+    return Upload.objects.select_related("user").filter(pk=what[0]).first() if what else None
+
+
+def _room(request: HttpRequest, token: str) -> int:
+    """What may come to the address: the size is announced by the request itself. Raises 404 or the refusal of an upload."""
+    if (upload := _upload_of(token)) is None:
+        raise Http404
+    return upload_resize(upload=upload, size_bytes=announced_bytes(request) or 1).size_bytes
+
+
 @csrf_exempt
+@takes_body(_room)
 @require_http_methods(["PUT"])
 def upload(request: HttpRequest, token: str) -> HttpResponse:
     """Take the bytes. The address is the right to send them, so there is no header to ask for; the answer is exactly 200."""
-    what = read_address(token, "codabench:upload")
-    upload = Upload.objects.select_related("user").filter(pk=what[0]).first() if what else None
+    upload = _upload_of(token)
     if upload is None:
         return JsonResponse(
             {"detail": "This address is not valid, or its time is over. Ask for another one."}, status=404

@@ -20,7 +20,7 @@ from accounts.models import ApiToken, Scope
 from audit.middleware import address_of
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
-from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
+from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, EditorView, RobotView, read_uuid
 from competitions.codabench_api.enrolment import enrol, may_submit
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.organizers.bulk import ResultsAreKept
@@ -69,7 +69,7 @@ class SignIn(RobotView):
         return Response({"token": token})
 
 
-class Competitions(RobotView):
+class Competitions(EditorView):
     """The competitions that the asker may see, as a bare list; or make one."""
 
     write_scope = Scope.ORGANIZE
@@ -108,7 +108,7 @@ def filter_competitions(view: RobotView, competitions: QuerySet[Competition]) ->
     return competitions.select_related("logo").prefetch_related("organizers")
 
 
-class CompetitionView(RobotView):
+class CompetitionView(EditorView):
     """One competition with its phases and their tasks; or change it."""
 
     write_scope = Scope.ORGANIZE

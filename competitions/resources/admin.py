@@ -14,6 +14,7 @@ from django.template.defaultfilters import filesizeformat
 from accounts.models import User
 from competitions.resources.archives import check_directory
 from competitions.resources.models import Resource
+from competitions.resources.rooms import upload_room
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
 from competitions.resources.versions import (
@@ -26,6 +27,7 @@ from competitions.resources.versions import (
     uses_of,
 )
 from core.guarded_admin import GuardedAdmin
+from core.receiving import announced_bytes
 from core.refusals import InvalidFile
 from core.text import is_number
 
@@ -89,6 +91,14 @@ class ResourceAdmin(GuardedAdmin):
     list_display = ["name", "kind", "file_name", "owner", "created_at"]
     list_select_related = ["owner"]
     search_fields = ["name"]
+
+    def body_room(self, request: HttpRequest) -> int | None:
+        """Room for a program or data. Raises the refusal of an upload, or `StorageQuotaUsed`."""
+        assert isinstance(request.user, User), "asked of who is signed in"
+        if not self.has_module_permission(request):
+            return None
+        require_room(request.user, announced_bytes(request))
+        return upload_room(request, request.user)
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         return ["kind", ("owner", admin.RelatedOnlyFieldListFilter)] if request.user.is_superuser else ["kind"]

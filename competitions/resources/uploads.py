@@ -148,10 +148,16 @@ def upload_begin(
 def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:
     """Raise `UploadRoomUsed` when the person's uploads would take too much with this one. Call inside a transaction."""
     User.objects.select_for_update().get(pk=user_id)  # those that begin at once take turns
-    others = Upload.objects.filter(user=user_id).exclude(pk=except_for)
-    used = others.aggregate(total=Sum("size_bytes"))["total"] or 0
+    used = upload_room_used(User(pk=user_id), except_for=except_for)
     if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
         raise UploadRoomUsed(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
+
+
+def upload_room_used(user: User, *, except_for: int = 0) -> int:
+    """Bytes that a person's uploads of the last day take."""
+    others = Upload.objects.filter(user=user.pk).exclude(pk=except_for)
+    total: int = others.aggregate(total=Sum("size_bytes"))["total"] or 0
+    return total
 
 
 @transaction.atomic

@@ -7,8 +7,10 @@ from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from competitions.web.middleware import answer_of
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
 from core.problems import problem_response
+from core.refusals import Refusal
 
 TOO_LARGE: Final = "What you sent is larger than a form may be. Send files as uploads, and long texts in parts."
 NOT_UNDERSTOOD: Final = "The site did not understand this request. Check its address and try again."
@@ -24,7 +26,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """413 for a form that holds more than the site takes in one; else 400."""
+    """413 for a form that holds more than the site takes in one; else 400. Middleware that reads a form may refuse it in words."""
+    if isinstance(exception, Refusal):
+        return answer_of(request, exception)
     is_too_big = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
     status, code, detail = (413, "too_large", TOO_LARGE) if is_too_big else (400, "bad_request", NOT_UNDERSTOOD)
     if request.path.startswith("/api/"):

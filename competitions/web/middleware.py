@@ -1,17 +1,40 @@
-"""Turns a `Refusal` that a page's view raised into words: on the page that the refused form is on, else on a page of its own."""
+"""Refusals of pages in words, and the question before each body: may it come."""
 
 import json
 from collections.abc import Callable
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from competitions.web.refused_forms import back_to_form
+from core.problems import refusal_response
+from core.receiving import admit
 from core.refusals import Refusal
 
 
+class BodyMiddleware:
+    """Asks who sends a body, and whether the address takes it, before anything reads it. Stands above `CsrfViewMiddleware`, which would."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> HttpResponseBase | None:
+        try:
+            return admit(request, view, kwargs)
+        except Refusal as refusal:
+            return answer_of(request, refusal)
+
+
 class RefusalMiddleware:
+    """Turns a `Refusal` that a page's view raised into words: on the page that the refused form is on, else on a page of its own."""
+
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
@@ -26,8 +49,20 @@ class RefusalMiddleware:
         page = came_from(request)
         if request.method == "POST" and page:
             return back_to_form(request, error, page)
-        context = {"refusal": error, "back": page}
-        return render(request, "web/errors/refusal.html", context, status=error.http_status)
+        return refusal_page(request, error)
+
+
+def answer_of(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    """As whoever asks reads it: a program, the page's script, or a person."""
+    if request.path.startswith("/api/"):
+        return refusal_response(refusal)
+    return toast_of(refusal) if "HX-Request" in request.headers else refusal_page(request, refusal)
+
+
+def refusal_page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    """A page of its own, that leads back."""
+    context = {"refusal": refusal, "back": came_from(request)}
+    return render(request, "web/errors/refusal.html", context, status=refusal.http_status)
 
 
 def toast_of(refusal: Refusal) -> HttpResponse:

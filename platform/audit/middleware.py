@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Scope, User
 from audit.models import AuditEntry
+from core.receiving import Admitted
 
 HARMLESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 SECRETS: Final = ("password", "secret", "token", "csrf", "otp")
@@ -26,7 +27,7 @@ class AuditMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         before = request.user if request.method not in HARMLESS else None  # who signs out is nobody afterwards
         response = self._get_response(request)
-        if request.method not in HARMLESS:
+        if request.method not in HARMLESS and not isinstance(response, Admitted):  # which is asked again, with the body
             organizes = is_organizing(request)
             people = (user for user in (request.user, before) if isinstance(user, User))
             actor = next((user for user in people if user.is_staff or organizes), None)

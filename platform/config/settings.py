@@ -111,6 +111,7 @@ MIDDLEWARE = [
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "competitions.web.middleware.BodyMiddleware",  # before whatever reads a body
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -186,8 +187,11 @@ STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.str("PODIUM_STATIC_DIR", default=str(DATA_DIR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "platform" / "static"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
-# Uploaded files go to disk at once, never to memory.
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+# Uploaded files go to disk at once, never to memory, and only where a view takes some.
+FILE_UPLOAD_HANDLERS = ["core.receiving.DeclaredFilesHandler"]
+RECEIVING_BYTES = env.int(
+    "PODIUM_RECEIVING_BYTES", default=20 * 1024**3
+)  # bodies that the whole site receives at a time
 UPLOAD_MAX_BYTES = env.int("PODIUM_UPLOAD_MAX_BYTES", default=10 * 1024**3)
 UPLOADS_PER_HOUR = env.int("PODIUM_UPLOADS_PER_HOUR", default=300)  # of one person
 UPLOAD_ROOM_BYTES = env.int("PODIUM_UPLOAD_ROOM_BYTES", default=100 * 1024**3)  # of one person's uploads of a day

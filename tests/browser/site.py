@@ -87,7 +87,7 @@ class BrowserSite:
         python = sys.executable
         self._start(
             "web", [python, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{self.port}", "--workers", "2",
-                    "--worker-class", "core.patient.PatientWorker", "--threads", "4",
+                    "--worker-class", "core.serving.worker.LoopWorker", "--threads", "4",
                     "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
         )  # fmt: skip
         self._start("reconciler", [python, str(REPOSITORY / "manage.py"), "reconciler"])

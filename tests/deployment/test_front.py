@@ -1,36 +1,43 @@
-"""The front alone, before a site that is away or a stand-in for it: what becomes of bodies that it passes on as they come."""
+"""The front alone, before a site that is away or a stand-in for it: which bodies it takes in, and which it passes on as they come."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
 
 from tests.services import REPOSITORY, free_port
 
-LARGE = bytes(11_000_000)  # 10 MB and more pass through
+LARGE = bytes(11_000_000)  # more than a form may be
+SLOW = 100  # connections at a time; of one address 128 are taken
 # One for each checkout: two on one machine do not meet, and a killed run leaves nothing that the next does not take down.
 NETWORK = f"podium-front-{hashlib.sha256(str(REPOSITORY).encode()).hexdigest()[:6]}"
 SITE = """
 import http.server
 
 class Site(http.server.BaseHTTPRequestHandler):
+    begun = 0
+
     def do_GET(self):
+        Site.begun += 1
         left = int(self.headers.get("Content-Length", 0))
         while left > 0:
             left -= len(self.rfile.read(min(left, 65536)))
         self.send_response(200)
-        if self.path == "/file":
+        if self.path.endswith("/file"):
             self.send_header("X-Accel-Redirect", "/_objects/stored")
         self.send_header("Cache-Control", "private, no-cache")
         self.end_headers()
-        self.wfile.write(b"the site")
+        self.wfile.write(b"%d" % Site.begun if self.path == "/begun" else b"the site")
 
     do_POST = do_GET
 
@@ -113,10 +120,70 @@ def test_the_front_says_when_to_come_again_while_the_site_is_away(front: str, bo
 @pytest.mark.parametrize("body", [b"small", LARGE], ids=["small", "large"])
 def test_the_site_takes_a_body_and_may_answer_with_a_stored_file(site: str, body: bytes) -> None:
     assert requests.post(f"{site}/api/v1/submissions/", data=body, timeout=20).content == b"the site"
-    answer = requests.post(f"{site}/file", data=body, timeout=20)
+
+
+@pytest.mark.parametrize("path", ["/file", "/api/worker/v1/file"])
+def test_the_site_may_answer_with_a_stored_file(site: str, path: str) -> None:
+    answer = requests.post(f"{site}{path}", data=b"small", timeout=20)
     assert (answer.status_code, answer.content) == (200, b"a stored file")
     assert answer.headers["Cache-Control"] == "private, no-cache", "the site's word goes with the file"
 
 
 def test_a_large_body_opens_no_way_to_stored_files(site: str) -> None:
-    assert requests.post(f"{site}/_objects/stored", data=LARGE, timeout=20).status_code == 404
+    assert requests.post(f"{site}/_objects/stored", data=LARGE, timeout=20).status_code in (404, 413)
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/api/api-token-auth/", "/competitions/a/", "/uploads/"])
+def test_a_large_body_goes_to_addresses_of_uploads_alone(site: str, path: str) -> None:
+    before = begun(site)
+    answer = requests.post(f"{site}{path}", data=LARGE, timeout=20)
+    assert (answer.status_code, begun(site)) == (413, before + 1)
+
+
+def begun(site: str) -> int:
+    """Requests that have reached the site, this one included."""
+    return int(requests.get(f"{site}/begun", timeout=20).text)
+
+
+@contextmanager
+def connections(front: str, count: int, sent: bytes) -> Iterator[list[socket.socket]]:
+    """Clients that sent this, and wait."""
+    address = urlsplit(front)
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection((address.hostname or "", address.port or 0), 10))
+            for _ in range(count)
+        ]
+        for client in clients:
+            client.sendall(sent)
+        yield clients
+
+
+def head(length: int, **fields: str) -> bytes:
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in fields.items()]
+    first = ("POST /accounts/login/ HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {length}")
+    return "\r\n".join([*first, *lines, "", ""]).encode()
+
+
+@pytest.mark.parametrize("length", [9_000_000, 10_000_000])
+def test_the_site_hears_nothing_of_slow_bodies_that_the_front_takes_in(site: str, length: int) -> None:
+    before = begun(site)
+    with connections(site, SLOW, head(length) + b"a" * 1200) as clients:
+        for _ in range(3):
+            for client in clients:
+                client.sendall(b"a" * 1200)
+        assert begun(site) == before + 1
+        assert requests.get(f"{site}/", timeout=20).content == b"the site"
+
+
+def test_one_address_has_so_many_requests_under_way_and_others_are_served(site: str) -> None:
+    asks = {"X-Forwarded-For": "198.51.100.1, 192.0.2.1"}
+    with connections(site, 140, head(1000, X_Forwarded_For="192.0.2.1") + b"a"):
+        give_up = time.monotonic() + 30
+        while (answer := requests.get(f"{site}/api/v1/", headers=asks, timeout=20)).status_code != 429:
+            assert time.monotonic() < give_up
+        assert (answer.json()["code"], answer.headers["Retry-After"]) == ("too_many_requests", "10")
+        page = requests.get(f"{site}/", headers=asks, timeout=20)
+        assert (page.status_code, page.headers["Content-Type"]) == (429, "text/html; charset=utf-8")
+        assert requests.get(f"{site}/", headers={"X-Forwarded-For": "192.0.2.2"}, timeout=20).content == b"the site"
+    assert requests.get(f"{site}/", headers={"X-Forwarded-For": "192.0.2.3"}, timeout=20).ok

@@ -1,82 +1,203 @@
-"""Clients that begin a request and do not end it hold up nobody, where no front stands before the site: as `make demo` serves."""
+"""Clients that send slowly, or stop, hold up nobody where no front stands before the site: as `make demo` serves."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
 from config.demo.processes import web_command
-from core.patient import ALLOWANCE_S, BYTES_PER_S, STALL_S, PatientSocket, TooSlow
+from core.receiving import UNASKED_BYTES, Admission
+from core.serving.bodies import ALLOWANCE_S, BYTES_PER_S, LONGEST_S, SMALL_S, STALL_S, Body
 from tests.services import REPOSITORY, accepts_connections, free_port
 
-COUNT = 40
-ANSWERS_WITHIN_S = STALL_S / 2  # nobody waits for those who stall
-BEGUN = {
-    "nothing": b"",
-    "an answer that is not taken": b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n",
-    "half a header": b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le",
-    "half a body": b"POST /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-    b"Content-Length: 1000\r\n\r\nlogin=a",
-}
+THREADS = 16
+COUNT = 12 * THREADS
+LASTING_S = 6
+ANSWERS_WITHIN_S = 10.0
+SEED = """
+import json
+from datetime import timedelta
+from django.utils import timezone
+from accounts.models import token_create
+from competitions.resources.uploads import upload_begin
+from tests.scenario import scenario
+site = scenario(now=timezone.now(), max_submissions_per_day=None)
+user = site.member(site.join("Team"))
+token = token_create(user=user, name="t", scopes=["read", "submit"], expires_at=site.now + timedelta(days=1))[1]
+upload = upload_begin(user=user, file_name="a.zip", size_bytes=50_000_000, now=timezone.now())
+print(json.dumps({"slug": site.competition.slug, "token": token, "upload": str(upload.key)}))
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A site that is served as the demo serves it, with a person who is uploading something."""
+
+    port: int
+    folder: Path
+    slug: str
+    token: str
+    upload: str
+
+    def asks(self) -> list[str]:
+        board = f"/competitions/{self.slug}/leaderboard/"
+        return [f"http://127.0.0.1:{self.port}{path}" for path in ("/healthz", "/readyz", "/accounts/login/", board)]
+
+    def head(self, line: str, length: int, *more: str) -> bytes:
+        fields = (f"{line} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {length}", *more)
+        return "\r\n".join([*fields, "", ""]).encode()
+
+    def form(self, length: int) -> bytes:
+        cookie = f"Cookie: csrftoken={32 * 'a'}"  # with it, the site looks for the form's own secret in the body
+        head = self.head("POST /accounts/login/", length, "Content-Type: multipart/form-data; boundary=x", cookie)
+        return head + b"--x\r\nContent-Disposition: form-data; name=f; filename=f\r\n\r\n"
+
+    def form_in_chunks(self) -> bytes:
+        head = self.form(0).partition(b"\r\n\r\n")[0]
+        return head.replace(b"Content-Length: 0", b"Transfer-Encoding: chunked") + b"\r\n\r\nffff\r\n"
+
+    def part(self, length: int) -> bytes:
+        described = ("Content-Type: application/offset+octet-stream", "Upload-Offset: 0")
+        return self.head(
+            f"PATCH /api/v1/uploads/{self.upload}/", length, f"Authorization: Bearer {self.token}", *described
+        )
+
+    def received_bytes(self) -> list[int]:
+        return [path.stat().st_size for path in (self.folder / "uploads").glob("receiving-*")]
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a site that is served as the demo serves it."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder: Path = tmp_path_factory.mktemp("slow")
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
     }
-    environment |= {"PODIUM_DATA_DIR": str(folder / "data"), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=REPOSITORY, env=environment, check=True)
+    environment |= {
+        "PODIUM_DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings", "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
+    }  # fmt: skip
+
+    def manage(*words: str) -> str:
+        argv = [sys.executable, "manage.py", *words]
+        return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
+
+    manage("migrate", "-v0")
+    manage("collectstatic", "-v0", "--no-input")
+    seeded = json.loads(manage("shell", "-v0", "-c", SEED).splitlines()[-1])
     port = free_port()
     with subprocess.Popen(web_command(port), cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL) as server:
         try:
             while not accepts_connections(port):
                 time.sleep(0.1)
-            with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60):
-                yield port
+            site = Served(port, folder, **seeded)
+            for url in site.asks():  # so that everything has been loaded once
+                urlopen(url, timeout=60).close()
+            yield site
         finally:
             server.terminate()
 
 
-@pytest.mark.parametrize("sent", BEGUN.values(), ids=list(BEGUN))
-def test_a_site_without_a_front_answers_while_requests_are_half_sent(port: int, sent: bytes) -> None:
-    with ExitStack() as stack:
-        for _ in range(COUNT):
-            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
-            client.sendall(sent)
-        took = []
-        for _ in range(10):
+BEGUN: dict[str, tuple[Callable[[Served], bytes], int]] = {  # what is sent at once, then in each second
+    "nothing": (lambda site: b"", 0),
+    "a head that does not end": (lambda site: b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ", 10),
+    "an answer that is not taken": (lambda site: b"GET /accounts/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20, 0),
+    "a form that trickles": (lambda site: site.form(10_000_000), 1200),
+    "a small form that trickles": (lambda site: site.form(60_000), 1200),
+    "a form that stops after a burst": (lambda site: site.form(10_000_000) + bytes(400_000), 0),
+    "a form without a length": (lambda site: site.form_in_chunks(), 20),
+    "an upload that trickles": (lambda site: site.part(40_000_000), 1200),
+    "an upload that stops after a burst": (lambda site: site.part(40_000_000) + bytes(400_000), 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("begin", "per_second"), BEGUN.values(), ids=list(BEGUN))
+def test_health_and_pages_answer_while_many_more_clients_than_threads_are_slow(
+    served: Served, begin: Callable[[Served], bytes], per_second: int
+) -> None:
+    with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", served.port), 5)) for _ in range(COUNT)]
+        for client in clients:
+            client.setblocking(False)
+            with suppress(OSError):  # as much as the connection takes
+                client.send(begin(served))
+        answers = pool.submit(watched, served.asks(), until=time.monotonic() + LASTING_S)
+        while not answers.done():
+            for client in clients:
+                with suppress(OSError):
+                    client.send(b"a" * per_second)
+            time.sleep(1)
+        took = answers.result()
+    assert len(took) > 4
+    assert max(took) < ANSWERS_WITHIN_S, sorted(took)[-5:]
+
+
+def watched(urls: list[str], *, until: float) -> list[float]:
+    """Ask all in turn until this time, at least once; how long each answer took."""
+    took: list[float] = []
+    while time.monotonic() < until or len(took) < 2 * len(urls):
+        for url in urls:
             began = time.monotonic()
-            with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as answer:
+            with urlopen(url, timeout=60) as answer:
                 assert answer.status == 200
             took.append(time.monotonic() - began)
-    assert max(took) < ANSWERS_WITHIN_S, took
+    return took
 
 
-def test_a_client_that_stalls_is_let_go(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=STALL_S + 10) as client:
-        client.sendall(BEGUN["half a body"])
-        assert client.recv(1000).startswith((b"HTTP/1.1 4", b"")), "refused or closed"
+def test_nothing_of_a_large_body_of_nobody_is_kept_and_its_sender_is_told(served: Served) -> None:
+    boundary = b"--x\r\nContent-Disposition: form-data; name=f; filename=f\r\n\r\n"
+    head = served.head("POST /api/api-token-auth/", 30_000_000, "Content-Type: multipart/form-data; boundary=x")
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        client.sendall(head + boundary + bytes(20_000_000))
+        assert served.received_bytes() == []
+        client.sendall(bytes(10_000_000 - len(boundary)))
+        assert client.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_client_that_trickles_is_let_go_and_one_that_is_merely_slow_is_not() -> None:
-    ours, theirs = socket.socketpair()
-    with PatientSocket(fileno=ours.detach()) as patient, theirs:
-        patient.setblocking(True)
-        theirs.sendall(b"xx")
-        patient.waited_s, patient.moved_bytes = ALLOWANCE_S + 90, 100 * BYTES_PER_S
-        assert patient.recv(1) == b"x"
-        patient.waited_s = ALLOWANCE_S + 101
-        with pytest.raises(TooSlow):
-            patient.recv(1)
+def test_a_small_body_that_never_ends_is_given_up_after_a_time_however_it_trickles(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        client.sendall(served.form(60_000))
+        client.settimeout(1)
+        began = time.monotonic()
+        while time.monotonic() < began + SMALL_S + 30:
+            client.sendall(b"a")
+            with suppress(TimeoutError):
+                assert client.recv(100).startswith(b"HTTP/1.1 408 ")
+                break
+        assert time.monotonic() - began < SMALL_S + 30
+
+
+def test_what_came_of_an_upload_is_kept_when_its_sender_goes_away(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        client.sendall(served.part(40_000_000) + bytes(3_000_000))
+    url = f"http://127.0.0.1:{served.port}/api/v1/uploads/{served.upload}/"
+    give_up, received = time.monotonic() + 60, 0
+    while received == 0 and time.monotonic() < give_up:
+        with urlopen(Request(url, headers={"Authorization": f"Bearer {served.token}"}), timeout=60) as answer:
+            received = json.load(answer)["received_bytes"]
+    assert 0 < received <= 3_000_000
+
+
+def test_a_body_may_take_as_long_as_its_bytes_are_worth_and_never_stall() -> None:
+    with ThreadPoolExecutor(1) as disk:
+        small, large = Body(Admission(UNASKED_BYTES), disk), Body(Admission(10**12), disk)
+        began = large.began
+        large.received, large.last_at = 100 * BYTES_PER_S, began + ALLOWANCE_S + 99
+        assert not large.is_too_slow(began + ALLOWANCE_S + 99)
+        assert large.is_too_slow(began + ALLOWANCE_S + 101)
+        large.received, large.last_at = 10**12, began + 1
+        assert large.is_too_slow(began + STALL_S + 2), "a burst buys no silence"
+        large.last_at = began + LONGEST_S
+        assert large.is_too_slow(began + LONGEST_S + 1)
+        small.received, small.last_at = UNASKED_BYTES - 1, small.began + SMALL_S
+        assert small.is_too_slow(small.began + SMALL_S + 1)

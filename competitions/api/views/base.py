@@ -31,6 +31,10 @@ class ApiView(GenericAPIView[Any]):
             raise NotAuthenticated("Send an API token as `Authorization: Bearer <token>`, or sign in.")
         return user
 
+    def body_room(self, request: Request, **kwargs: Any) -> int | None:
+        """How many bytes this person may send here, where that is more than a form. `takes_files` says whether as files."""
+        return None
+
     @cached_property
     def reader(self) -> Reader:
         """Who asks, for what is decided about disclosure."""

@@ -17,12 +17,11 @@ from competitions.api.views.base import ApiView
 from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
 from competitions.bundles.importing.references import queue_named
-from competitions.bundles.imports import import_begin
+from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
-from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.models import Competition
-from competitions.catalog.rights import may_host
 from competitions.resources.downloads import stored_response
+from competitions.resources.rooms import upload_room
 from competitions.resources.uploads import upload_whole
 
 IMPORTS_SHOWN: Final = 20
@@ -41,12 +40,17 @@ class Bundles(ApiView):
     serializer_class = BundleIn
     parser_classes = [MultiPartParser]
     read_scope = write_scope = Scope.ORGANIZE
+    takes_files = True
+
+    def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
+        """Room for a bundle, for those who may host. Raises `OrganizersOnly`, or the refusal of an upload."""
+        require_host(self.person())
+        return upload_room(cast("HttpRequest", request), self.person())
 
     @extend_schema(operation_id="bundles_import", request=BundleIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
         user, now = self.person(), timezone.now()
-        if not may_host(user):
-            raise OrganizersOnly
+        require_host(user)
         serializer = BundleIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         file = serializer.validated_data["file"]

@@ -23,6 +23,7 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadIncomplete
 
 MAX_FILES: Final = 20_000
+BYTES_PER_FILE: Final = 500  # its path and digest
 
 
 class CodeView(ApiView):
@@ -106,6 +107,11 @@ class Pushes(CodeView):
     """Have a folder compared with what is live. Files that the site lacks are refused by digest as `files_missing`; upload them first."""
 
     serializer_class = PushIn
+
+    def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
+        """As many bytes as so many files are named with."""
+        self.person()
+        return MAX_FILES * BYTES_PER_FILE
 
     @extend_schema(operation_id="pushes_create", request=PushIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:

@@ -30,6 +30,7 @@ from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile, Upload
+from competitions.resources.rooms import upload_room
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
@@ -87,6 +88,11 @@ class SubmissionList(SubmissionView):
 
     pagination_class = IdCursorPagination
     parser_classes = [JSONParser, MultiPartParser, FormParser]
+    takes_files = True
+
+    def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
+        """Room for a submission's file. Raises the refusal of an upload."""
+        return upload_room(cast("HttpRequest", request), self.person())
 
     @extend_schema(
         operation_id="submissions_list",

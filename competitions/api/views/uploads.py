@@ -1,9 +1,10 @@
 """Resumable uploads: announce, send parts, ask how far it came."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -18,7 +19,8 @@ from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
-from competitions.resources.uploads import upload_abort, upload_append, upload_begin
+from competitions.resources.uploads import UploadTooLarge, upload_abort, upload_append, upload_begin
+from core.receiving import announced_bytes
 from core.refusals import Refusal
 from core.text import is_number
 
@@ -67,6 +69,15 @@ class UploadDetail(ApiView):
     serializer_class = s.UploadOut
     parser_classes = [RawParser]
     other_scopes = (Scope.SUBMIT, Scope.ORGANIZE)  # who sends parts may ask how far they have come
+    keeps_part = True  # of a part that breaks off
+
+    def body_room(self, request: Request, *, key: UUID) -> int:  # type: ignore[override]  # what the address names
+        """What is left of the upload. Raises `UploadTooLarge`."""
+        upload = self.upload(key)
+        size_bytes = upload.received_bytes + announced_bytes(cast("HttpRequest", request))
+        if size_bytes > upload.size_bytes:
+            raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=upload.size_bytes)
+        return upload.size_bytes - upload.received_bytes
 
     def upload(self, key: UUID) -> Upload:
         return get_object_or_404(Upload, key=key, user=self.person())

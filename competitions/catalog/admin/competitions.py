@@ -31,6 +31,7 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules, rules_publish
 from competitions.catalog.texts.images import image_request
 from competitions.compute.models import Queue
+from competitions.resources.rooms import image_room
 
 
 class PageInline(OwnCompetitions, admin.StackedInline[Page, Competition]):
@@ -151,6 +152,8 @@ class CompetitionAdmin(OrganizerAdmin):
             },
         ),
     ]
+
+    body_room = staticmethod(image_room)
 
     @admin.display(description="What cannot work yet")
     def warnings(self, competition: Competition) -> SafeString:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework.response import Response
 
 from accounts.models import User
-from competitions.bundles.imports import import_begin
+from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.archive import ZIP_TIME
 from competitions.bundles.reading.faults import YAML_NAME, InvalidBundle
@@ -51,7 +51,9 @@ class NotDeleted(Conflict):
 
 def competition_make(view: RobotView) -> Response:
     """Have a draft made of what the editor sends; 201 with the competition, or 202 with where to ask for it."""
-    user, form, now = view.person(), view.form, timezone.now()
+    user = view.person()
+    require_host(user)
+    form, now = view.form, timezone.now()
     content = bundle_of(form)
     sent = upload_whole(
         user=user, file_name="competition.zip", size_bytes=len(content), chunks=iter([content]), now=now

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from accounts.models import Scope, User
 from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin, export_recent
-from competitions.bundles.imports import task_import_begin
+from competitions.bundles.imports import require_host, task_import_begin
 from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Phase
@@ -29,6 +29,7 @@ from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.resources.downloads import stored_response
+from competitions.resources.rooms import upload_room
 from competitions.resources.uploads import upload_whole
 from competitions.resources.versions import storage_used
 from competitions.submissions.fact_sheets import fact_sheet_edit
@@ -71,9 +72,16 @@ class UploadTask(RobotView):
     """Make a task of a zip with a `task.yaml`."""
 
     write_scope = Scope.ORGANIZE
+    takes_files = True
+
+    def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
+        """Room for a task's zip, for those who may host. Raises `OrganizersOnly`, or the refusal of an upload."""
+        require_host(self.person())
+        return upload_room(cast("HttpRequest", request), self.person())
 
     def post(self, request: Request) -> Response:
         user = self.person()
+        require_host(user)
         file = request.FILES.get("file") if hasattr(request.FILES, "get") else None
         if file is None:
             raise BadForm("Send the zip as the field `file`.")

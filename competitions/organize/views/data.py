@@ -28,6 +28,7 @@ from competitions.organize.views.access import upload_named, upload_of
 from competitions.organize.views.changes import change_page, delete_page
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace.submissions import PAGE_SIZE
+from competitions.resources.rooms import takes_uploads
 from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.web.forms import cleaned
@@ -59,6 +60,7 @@ def _head(slot: Slot) -> Any:
     return table_head(slot.resource) if slot.resource else None
 
 
+@takes_uploads(lambda request, slug, **place: competition_of(request, slug))
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> HttpResponse:

@@ -18,6 +18,7 @@ from competitions.organize.editing.texts import ImageForm, PageForm
 from competitions.organize.forms import ImageNameForm, PreviewForm
 from competitions.organize.views.changes import change_page, show_preview, wants_preview
 from competitions.organize.views.workspace import competition_of
+from competitions.resources.rooms import takes_images
 from competitions.web.forms import cleaned
 from competitions.web.visit import visit
 
@@ -78,6 +79,7 @@ def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespo
     return redirect("organize:pages", slug)
 
 
+@takes_images(competition_of)
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def images(request: HttpRequest, slug: str) -> HttpResponse:

@@ -20,11 +20,13 @@ from competitions.organize.refusals import NotConfirmed
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace import settings as sections
 from competitions.organize.workspace.editing import EditForm
+from competitions.resources.rooms import takes_images
 from competitions.submissions.models import Submission
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 
 
+@takes_images(competition_of, count=2)
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def settings(request: HttpRequest, slug: str) -> HttpResponse:

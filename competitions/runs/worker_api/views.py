@@ -36,6 +36,7 @@ from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
 from core.problems import refusal_response
+from core.receiving import takes_body
 from core.refusals import Refusal
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import SPOKEN_BY_THE_SITE, M, Message
@@ -80,11 +81,15 @@ class OutputTooLarge(Refusal):
     code, http_status = "output_too_large", 413
 
 
-def worker_view(method: str) -> Callable[[View], View]:
-    """A view of the protocol: one method, no CSRF (no cookies are used), refusals as problem details."""
+def worker_view(method: str, room: Callable[..., int | None] = lambda request, **named: None) -> Callable[[View], View]:
+    """A view of the protocol: one method, no CSRF (no cookies are used), refusals as problem details.
+
+    `room` answers how many bytes may come, and raises the refusal of a token that is not valid, before anything is read.
+    """
 
     def decorate(view: View) -> View:
         @csrf_exempt
+        @takes_body(room)
         @require_http_methods([method])
         @functools.wraps(view)
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -133,6 +138,20 @@ def require_same_lease(lease: Mapping[str, Any], message: Heartbeat | Complete |
             raise InvalidResult(f"'{name}' is {ascii(value)[:80]}, and the token is that of {lease[name]}.")
 
 
+def _room_of_queue(request: HttpRequest) -> int:
+    queue_of(request)
+    return BODY_LIMIT_BYTES
+
+
+def _room_of_lease(request: HttpRequest, run_id: UUID) -> int:
+    lease_of(request, run_id)
+    return BODY_LIMIT_BYTES
+
+
+def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
+    return _output_limit(lease_of(request, run_id), name)
+
+
 def body_of(request: HttpRequest) -> Any:
     if int(request.headers.get("Content-Length") or 0) > BODY_LIMIT_BYTES:
         raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
@@ -152,7 +171,7 @@ def as_json(message: Message) -> dict[str, Any]:
     return message.model_dump(mode="json", exclude_unset=True)
 
 
-@worker_view("POST")
+@worker_view("POST", _room_of_queue)
 def register(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     body = body_of(request)
@@ -177,7 +196,7 @@ def register(request: HttpRequest) -> HttpResponse:
     return JsonResponse(answer.in_version(message.protocol))
 
 
-@worker_view("POST")
+@worker_view("POST", _room_of_queue)
 def claim(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     asked = message_of(request, Claim)
@@ -229,7 +248,7 @@ def _uuid(value: str) -> UUID | None:
         return None
 
 
-@worker_view("POST")
+@worker_view("POST", _room_of_lease)
 def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     beat = message_of(request, Heartbeat)
@@ -273,18 +292,22 @@ def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:
         yield chunk
 
 
-@worker_view("PUT")
-def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
-    lease = lease_of(request, run_id)
+def _output_limit(lease: dict[str, Any], name: str) -> int:
+    """How large an output of this name may be. Raises `InvalidResult` or `LeaseLost`."""
     if name not in OUTPUT_NAMES:
         raise InvalidResult(f"There is no output {name!r}; known are {', '.join(OUTPUT_NAMES)}.")
-    held = Run.objects.filter(pk=run_id, lease_id=lease["lease_id"], state__in=HELD)
-    allowed_bytes = held.values_list("submission__phase__output_bytes", flat=True).first()
+    held = Run.objects.filter(pk=lease["run_id"], lease_id=lease["lease_id"], state__in=HELD)
+    allowed_bytes: int | None = held.values_list("submission__phase__output_bytes", flat=True).first()
     if allowed_bytes is None:
         raise LeaseLost
     # A zip of incompressible files is a little larger than the files; logs have a bound of their own.
-    limit_bytes = allowed_bytes + 16 * 1024 * 1024
-    with spooled(_read_body(request, limit_bytes)) as path:
+    return allowed_bytes + 16 * 1024 * 1024
+
+
+@worker_view("PUT", _room_of_output)
+def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
+    lease = lease_of(request, run_id)
+    with spooled(_read_body(request, _output_limit(lease, name))) as path:
         announced = request.headers.get("X-Content-SHA256", "")
         actual, _ = digest_of(path)
         if announced != actual:
@@ -301,7 +324,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
     return JsonResponse({"sha256": stored.sha256, "size_bytes": stored.size_bytes})
 
 
-@worker_view("POST")
+@worker_view("POST", _room_of_lease)
 def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     answer = message_of(request, Complete)
@@ -320,7 +343,7 @@ def _columns_asked(run_id: UUID) -> list[str]:
     return known or jobs.column_keys(score_columns(Phase.objects.get(submissions__runs=run_id)))
 
 
-@worker_view("POST")
+@worker_view("POST", _room_of_lease)
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     require_same_lease(lease, message_of(request, Release))

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -19,6 +20,7 @@ from competitions.environments.services import (
     kinds_accepted,
 )
 from competitions.resources.models import Upload
+from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import upload_append, upload_begin
 from competitions.web.forms import EnvironmentFileForm, cleaned
 from competitions.web.refused_forms import back_to_form, entered_values
@@ -47,6 +49,7 @@ def environment(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "web/teams/environment.html", context, tab="team")
 
 
+@takes_uploads(visit, limit=lambda: settings.ENVIRONMENT_FILE_MAX_BYTES)
 @require_POST
 @login_required
 def environment_add(request: HttpRequest, slug: str) -> HttpResponse:

@@ -17,6 +17,7 @@ from competitions.catalog.models import Competition
 from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
+from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import upload_whole
 from competitions.web.forms import BundleForm, ExportForm, cleaned
 from competitions.web.views.submissions.submissions import NoFile
@@ -47,6 +48,7 @@ def bundles(request: HttpRequest) -> HttpResponse:
     return render(request, "web/bundles/bundles.html", context)
 
 
+@takes_uploads(_organizer)
 @require_POST
 @login_required
 def bundle_send(request: HttpRequest) -> HttpResponse:

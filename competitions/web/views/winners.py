@@ -16,6 +16,7 @@ from accounts.models import User
 from competitions.catalog.rights import organizes
 from competitions.disclosure.scores import refusal_of
 from competitions.resources.models import Upload
+from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import upload_whole
 from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
@@ -97,6 +98,7 @@ def _charts(comparison: dict[str, Any]) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
+@takes_uploads(lambda request, key, action: _find(request, key))
 @require_POST
 @login_required
 def act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:

@@ -14,11 +14,9 @@ from typing import Final, Self
 
 from django.conf import settings
 
-from core.patient import KEEP_ALIVE_S
-
 
 def web_command(port: int) -> list[str]:
-    """The web server of a site that has no front: threads enough that slow clients do not hold them all."""
+    """The web server: one process, which is enough for a site without a front."""
     command = [
         sys.executable,
         "-m",
@@ -29,8 +27,8 @@ def web_command(port: int) -> list[str]:
         "--pythonpath",
         "platform",
     ]
-    command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--threads", "64", "--worker-tmp-dir", "/dev/shm"]
-    return [*command, "--worker-class", "core.patient.PatientWorker", "--keep-alive", str(KEEP_ALIVE_S)]
+    command += ["--bind", f"127.0.0.1:{port}", "--workers", "1", "--threads", "16", "--worker-tmp-dir", "/dev/shm"]
+    return [*command, "--worker-class", WORKER_CLASS]
 
 
 def background_command(concurrency: int = 1) -> list[str]:
@@ -48,6 +46,7 @@ def background_command(concurrency: int = 1) -> list[str]:
     return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 
+WORKER_CLASS: Final = "core.serving.worker.LoopWorker"
 USUAL_PORTS: Final = range(8000, 8020)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from config.demo.processes import WORKER_CLASS
 from tests.services import REPOSITORY, accepts_connections, free_port
 
 SIZE_BYTES = 2 * 1024**3
@@ -44,7 +45,7 @@ def served(tmp_path: Path) -> Iterator[tuple[int, str, psutil.Process]]:
     token = manage("shell", "-v0", "-c", MAKE_TOKEN).strip()
     port = free_port()
     argv = [sys.executable, "-m", "gunicorn", "config.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
-            "--workers", "1", "--threads", "4", "--timeout", "120"]  # fmt: skip
+            "--workers", "1", "--threads", "4", "--worker-class", WORKER_CLASS]  # fmt: skip
     with subprocess.Popen(argv, cwd=REPOSITORY, env=environment, stderr=subprocess.DEVNULL) as server:
         try:
             while not accepts_connections(port):

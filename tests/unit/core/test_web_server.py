@@ -5,13 +5,55 @@ from __future__ import annotations
 import runpy
 from typing import Any
 
+import pytest
+from tornado.httputil import HTTPHeaders, RequestStartLine
+
 from config.demo.processes import web_command
-from core.patient import KEEP_ALIVE_S
+from core.serving.requests import wsgi_environment
+from core.serving.server import KEEP_ALIVE_S
 from tests.services import REPOSITORY
 
 
-def test_the_server_closes_an_idle_connection_later_than_a_compute_worker_asks_again(settings: Any) -> None:
+def test_the_demo_is_served_as_production_is() -> None:
     demo = web_command(8000)
     production = runpy.run_path(str(REPOSITORY / "docker" / "gunicorn.conf.py"))
-    assert int(demo[demo.index("--keep-alive") + 1]) == production["keepalive"] == KEEP_ALIVE_S
+    assert demo[demo.index("--worker-class") + 1] == production["worker_class"]
+
+
+def test_the_server_closes_an_idle_connection_later_than_a_compute_worker_asks_again(settings: Any) -> None:
     assert max(settings.WORKER_POLL_S, settings.HEARTBEAT_S, settings.LEASE_S / 3) < KEEP_ALIVE_S
+
+
+def environment(target: str, *fields: tuple[str, str]) -> dict[str, Any]:
+    headers = HTTPHeaders()
+    for name, value in fields:
+        headers.add(name, value)
+    line = RequestStartLine("GET", target, "HTTP/1.1")
+    return wsgi_environment(line, headers, client="192.0.2.1", host="127.0.0.1", port=8000)
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("/a%20b/%C3%A9?x=%20&y", "/a b/\u00c3\u00a9", "x=%20&y"),
+        ("http://other.example/a?b", "/a", "b"),
+        ("http://other.example", "/", ""),
+        ("//host/a", "//host/a", ""),
+        ("/a?b?c", "/a", "b?c"),
+    ],
+)
+def test_a_target_becomes_path_and_query_as_wsgi_has_them(target: str, path: str, query: str) -> None:
+    wsgi = environment(target)
+    assert (wsgi["PATH_INFO"], wsgi["QUERY_STRING"], wsgi["SCRIPT_NAME"]) == (path, query, "")
+
+
+def test_no_header_passes_for_another_by_an_underscore() -> None:
+    wsgi = environment(
+        "/", ("X_Forwarded_Proto", "https"), ("X-Forwarded-For", "10.0.0.1"), ("X-Forwarded-For", "10.0.0.2")
+    )
+    assert "HTTP_X_FORWARDED_PROTO" not in wsgi
+    assert wsgi["HTTP_X_FORWARDED_FOR"] == "10.0.0.1,10.0.0.2"
+
+
+def test_cookies_of_several_headers_are_one_list() -> None:
+    assert environment("/", ("Cookie", "a=1"), ("Cookie", "b=2"))["HTTP_COOKIE"] == "a=1; b=2"

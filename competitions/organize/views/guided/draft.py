@@ -20,6 +20,7 @@ from competitions.organize.steps.paths import first_open, is_done, path_of, slot
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
 from competitions.organize.views.access import draft_of, upload_of
 from competitions.organize.views.guided.rail import rail_of
+from competitions.resources.rooms import takes_uploads
 from core.refusals import Refusal
 from core.text import is_number
 
@@ -127,6 +128,7 @@ def _slot(draft: CompetitionDraft, role: str) -> FileSlot:
     return slot
 
 
+@takes_uploads(lambda request, key, role: draft_of(request, key))
 @require_POST
 @login_required
 def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:

@@ -22,6 +22,7 @@ from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.models import Upload
+from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import submission_create
@@ -137,6 +138,7 @@ def _expected_file_name(phase: Phase) -> str | None:
     )
 
 
+@takes_uploads(visit)
 @require_POST
 @login_required
 def submit(request: HttpRequest, slug: str) -> HttpResponse:

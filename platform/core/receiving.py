@@ -1,0 +1,215 @@
+"""Which bodies the site takes: how many bytes from whom at which address, decided before they are read.
+
+Every body may be as large as a form without a file: of anybody `UNASKED_BYTES`, of who is signed in `FORM_BYTES`. More, and files,
+come only where a view declares it: a function by `takes_body`, a view of the API or a model admin by a method `body_room`. Either
+answers how many bytes this sender may send here, with None for no more than a form, or raises the refusal that says why not.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+from django.conf import settings
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from rest_framework.authentication import SessionAuthentication, get_authorization_header
+from rest_framework.exceptions import APIException
+from rest_framework.views import APIView
+
+from core.refusals import Refusal
+
+UNASKED_BYTES: Final = 64 * 1024
+SPOOL_PREFIX: Final = "receiving-"
+FORM_FILE: Final = ".upload"  # in the names that Django gives
+ADMIN_FORMS: Final = ("add_view", "change_view")
+ASKING: Final = (
+    "podium.asking"  # in the WSGI environment: answer `Admitted` in place of the view, without reading the body
+)
+
+Room = Callable[..., int | None]
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
+
+
+class BodyTooLarge(Refusal):
+    code, http_status = "too_large", 413
+
+    def __init__(self, *, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"What you sent has {size_bytes:,} bytes; from you, this address takes at most {limit_bytes:,}. "
+            "Sign in where you have not, send files as uploads, and long texts in parts.",
+            limit_bytes=limit_bytes,
+        )
+
+
+class ReceivingFull(Refusal):
+    code, http_status = "receiving_full", 503
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The site is receiving as many bytes as it has room for. Nothing was kept; send it again in some minutes."
+        )
+
+
+class FilesNotTaken(Refusal, BadRequest):
+    """A file came to an address that takes none. A `BadRequest` for Django too, as middleware may be what reads the form."""
+
+    code = "files_not_taken"
+
+    def __init__(self) -> None:
+        super().__init__("This address takes no files, or none of who is not signed in. Send the form without one.")
+
+
+@dataclass(frozen=True)
+class Admission:
+    """What this sender may send in this request."""
+
+    room_bytes: int
+    takes_files: bool = False
+    keeps_part: bool = False  # of a body that breaks off, what came is of use
+
+
+class Admitted(HttpResponse):
+    """The answer to whoever asks by `ASKING`: the body may come."""
+
+    status_code = 204
+
+    def __init__(self, admission: Admission) -> None:
+        super().__init__()
+        self.admission = admission
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """Attribute of a view function that takes more than a form."""
+
+    room: Room
+
+
+def takes_body(room: Room) -> Callable[[View], View]:
+    """Declare that a view takes files, or bodies of `room(request, **kwargs)` bytes."""
+
+    def declare(view: View) -> View:
+        view.takes_body = Declaration(room)  # type: ignore[attr-defined]  # functools.wraps passes it on
+        return view
+
+    return declare
+
+
+def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, Any]) -> HttpResponseBase | None:
+    """Note in `request.admission` what may come. Raises a refusal, or returns an API view's own answer, for more than that."""
+    size_bytes = announced_bytes(request)
+    if size_bytes <= UNASKED_BYTES and not _is_multipart(request) and not is_asking(request):
+        admission = Admission(UNASKED_BYTES)
+    else:
+        found = _admission(request, view, kwargs)
+        if isinstance(found, HttpResponseBase):
+            return found
+        admission = found
+    if size_bytes > admission.room_bytes:
+        raise BodyTooLarge(size_bytes=size_bytes, limit_bytes=admission.room_bytes)
+    if size_bytes > UNASKED_BYTES and is_asking(request):
+        require_spool_room(size_bytes)
+    request.admission = admission  # type: ignore[attr-defined]  # the upload handler asks for it
+    return Admitted(admission) if is_asking(request) else None
+
+
+def is_asking(request: HttpRequest) -> bool:
+    """Whether the body has not been read yet, and only the answer to whether it may come is wanted."""
+    return bool(request.META.get(ASKING))
+
+
+def announced_bytes(request: HttpRequest) -> int:
+    """The length that the request names; 0 without one."""
+    text = request.META.get("CONTENT_LENGTH") or "0"
+    return int(text) if text.isascii() and text.isdecimal() else 0
+
+
+def _is_multipart(request: HttpRequest) -> bool:
+    return request.content_type == "multipart/form-data"
+
+
+def _admission(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, Any]) -> Admission | HttpResponseBase:
+    is_somebody = request.user.is_authenticated
+    if (declared := getattr(view, "takes_body", None)) is not None:
+        return _admission_for(declared.room(request, **kwargs), is_somebody, takes_files=True)
+    api_view = getattr(view, "cls", None)
+    if isinstance(api_view, type) and issubclass(api_view, APIView) and hasattr(api_view, "body_room"):
+        return _admission_of_api(request, view, kwargs)
+    model_admin = getattr(view, "model_admin", None)  # which Django's admin writes on its views
+    if model_admin is not None and hasattr(model_admin, "body_room") and view.__name__ in ADMIN_FORMS and is_somebody:
+        return _admission_for(model_admin.body_room(request), is_somebody, takes_files=True)
+    return Admission(form_room(is_somebody))
+
+
+def _admission_for(room_bytes: int | None, is_somebody: bool, **what: bool) -> Admission:
+    return Admission(form_room(is_somebody)) if room_bytes is None else Admission(room_bytes, **what)
+
+
+def form_room(is_somebody: bool) -> int:
+    """How large a form without a file may be."""
+    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if is_somebody else UNASKED_BYTES
+
+
+def _admission_of_api(request: HttpRequest, view: Any, kwargs: dict[str, Any]) -> Admission | HttpResponseBase:
+    """As the view itself finds out who asks and what they may; a session's CSRF token, which may be in the body, it asks for later."""
+    api_view = view.cls(**view.initkwargs)
+    api_view.setup(request, **kwargs)
+    asked = api_view.initialize_request(request, **kwargs)
+    api_view.request, api_view.headers = asked, api_view.default_response_headers
+    try:
+        if request.user.is_authenticated and not get_authorization_header(asked):
+            asked.user = request.user
+        else:
+            asked.authenticators = [
+                each for each in api_view.get_authenticators() if not isinstance(each, SessionAuthentication)
+            ]
+        api_view.check_permissions(asked)
+        room = api_view.body_room(asked, **kwargs)
+    except (Refusal, APIException, Http404, PermissionDenied) as error:  # answered as by every view of the API
+        return cast("HttpResponseBase", api_view.finalize_response(asked, api_view.handle_exception(error)))
+    takes_files, keeps_part = (getattr(api_view, name, False) for name in ("takes_files", "keeps_part"))
+    return _admission_for(room, asked.user.is_authenticated, takes_files=takes_files, keeps_part=keeps_part)
+
+
+class DeclaredFilesHandler(TemporaryFileUploadHandler):
+    """Writes files to the disk, at addresses alone that declare that they take some, of who may send them."""
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        admission: Admission | None = getattr(self.request, "admission", None)
+        if admission is None or not admission.takes_files:
+            raise FilesNotTaken
+        super().new_file(*args, **kwargs)
+
+
+def spool_folder() -> Path:
+    """Where bodies lie while they come; what a killed process leaves there is removed after days."""
+    folder = Path(settings.UPLOADS_DIR)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def spooled_bytes() -> int:
+    """Bodies that all processes of the site are receiving now, on every host that shares the folder, and files read out of them here."""
+    files_folder = Path(settings.FILE_UPLOAD_TEMP_DIR or tempfile.gettempdir())
+    return _bytes_of(spool_folder(), SPOOL_PREFIX) + _bytes_of(files_folder, FORM_FILE)
+
+
+def _bytes_of(folder: Path, part_of_name: str) -> int:
+    total = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if part_of_name in entry.name:
+                with suppress(FileNotFoundError):  # it is over
+                    total += entry.stat(follow_symlinks=False).st_size
+    return total
+
+
+def require_spool_room(more_bytes: int) -> None:
+    """Raise `ReceivingFull` when so many bytes more are too many at a time."""
+    if spooled_bytes() + more_bytes > settings.RECEIVING_BYTES:
+        raise ReceivingFull

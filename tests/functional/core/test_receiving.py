@@ -1,0 +1,147 @@
+"""Which bodies the site takes from whom: asked before they are read, at every address by one rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import get_resolver
+
+from competitions.api.views.base import ApiView
+from core.receiving import ADMIN_FORMS, ASKING, UNASKED_BYTES
+from tests.scenario import Scenario
+from tests.services import REPOSITORY
+
+LARGE = 30_000_000
+KEY = "7d2ab6cc-3c6f-4bd8-a4d5-6d0c9ba2a6ff"
+AS_COMES = re.compile(r"location ~ \"(\^[^\"]+)\" \{\s+client_max_body_size 0;\s+proxy_request_buffering off;")
+
+
+def patterns(part: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+    for each in part.url_patterns:
+        if hasattr(each, "url_patterns"):
+            yield from patterns(each, prefix + str(each.pattern))
+        else:
+            yield prefix + str(each.pattern), each.callback
+
+
+def takes_more_than_a_form(view: Any) -> bool:
+    own_room = getattr(getattr(view, "cls", ApiView), "body_room", ApiView.body_room)
+    of_admin = hasattr(getattr(view, "model_admin", None), "body_room") and view.__name__ in ADMIN_FORMS
+    return hasattr(view, "takes_body") or own_room is not ApiView.body_room or of_admin
+
+
+def example(pattern: str) -> str:
+    """An address of this pattern."""
+    return "/" + re.sub(r"<[^>]+>", "7", pattern.replace("\\Z", "").replace("^", ""))
+
+
+def test_the_front_passes_on_at_once_the_addresses_that_take_more_than_a_form_and_no_others() -> None:
+    (streamed,) = AS_COMES.findall((REPOSITORY / "docker" / "front.conf").read_text())
+    addresses = {example(pattern): view for pattern, view in patterns(get_resolver())}
+    wanted = {address for address, view in addresses.items() if takes_more_than_a_form(view)}
+    wanted -= {"/api/v1/pushes/"}  # its JSON is below 10 MB, which the front takes in
+    assert {address for address in addresses if re.fullmatch(streamed, address)} == wanted
+
+
+def stranger() -> Client:
+    """A browser with the cookie for forms, so that the site reads what it posts to see whether the form has the secret, too."""
+    client = Client(enforce_csrf_checks=True)
+    client.get("/accounts/login/")
+    return client
+
+
+def asked(client: Client, path: str, method: str = "POST", **extra: Any) -> Any:
+    """The answer to a large body that has not come: whoever reads it finds nothing."""
+    described = {
+        "CONTENT_LENGTH": str(LARGE),
+        "CONTENT_TYPE": "multipart/form-data; boundary=x",
+        "wsgi.input": BytesIO(),
+    }
+    return client.generic(method, path, **{**described, ASKING: True, **extra})
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/accounts/login/", "/accounts/signup/", "/api/api-token-auth/", "/api/v1/competitions/", "/", "/admin/login/"],
+)
+def test_a_large_body_of_nobody_is_refused_before_it_comes(client: Client, db: None, path: str) -> None:
+    assert asked(client, path).status_code in (405, 413)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/v1/submissions/"),
+        ("POST", "/api/v1/bundles/"),
+        ("POST", "/api/tasks/upload_task/"),
+        ("POST", "/api/competitions/"),
+        ("PATCH", f"/api/v1/uploads/{KEY}/"),
+        ("POST", "/api/worker/v1/claim"),
+        ("POST", "/api/worker/v1/register"),
+        ("PUT", f"/api/worker/v1/runs/{KEY}/outputs/scoring.zip"),
+    ],
+)
+def test_an_upload_without_a_valid_token_is_refused_before_it_comes(
+    client: Client, db: None, method: str, path: str
+) -> None:
+    assert asked(client, path, method).status_code == 401
+    assert asked(client, path, method, HTTP_AUTHORIZATION="Bearer wrong").status_code == 401
+
+
+def test_a_form_that_takes_no_file_is_refused_with_one_and_nothing_is_written(
+    db: None, settings: LazySettings, tmp_path: Any
+) -> None:
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
+    for path in ("/accounts/login/", "/api/api-token-auth/", "/accounts/signup/"):
+        answer = stranger().post(path, {"login": "a", "file": SimpleUploadedFile("a.bin", b"a" * 1000)})
+        assert answer.status_code == 400, path
+        assert b"takes no files" in answer.content, path
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_nobody_is_refused_where_people_send_files(
+    site: Scenario, settings: LazySettings, tmp_path: Any
+) -> None:
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
+    file, client = SimpleUploadedFile("a.bin", b"a" * 1000), stranger()
+    assert client.post(f"/competitions/{site.competition.slug}/submit/", {"file": file}).status_code == 400
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_is_signed_in_may_send_a_file_as_large_as_their_room(
+    client: Client, site: Scenario, settings: LazySettings
+) -> None:
+    client.force_login(site.member(site.join("Team")))
+    path = f"/competitions/{site.competition.slug}/submit/"
+    answer = asked(client, path)
+    assert answer.status_code == 204
+    assert answer.admission.takes_files
+    assert answer.admission.room_bytes >= LARGE
+    settings.UPLOAD_ROOM_BYTES = 1_000_000
+    assert asked(client, path).status_code == 413
+    settings.UPLOAD_ROOM_BYTES = 100 * LARGE
+    settings.UPLOAD_MAX_BYTES = 1_000_000
+    assert asked(client, path).status_code == 413
+
+
+def test_no_more_comes_when_the_site_is_receiving_all_that_it_has_room_for(
+    client: Client, site: Scenario, settings: LazySettings, tmp_path: Any
+) -> None:
+    settings.UPLOADS_DIR, settings.RECEIVING_BYTES = tmp_path, 2 * LARGE
+    client.force_login(site.member(site.join("Team")))
+    path = f"/competitions/{site.competition.slug}/submit/"
+    assert asked(client, path).status_code == 204
+    (tmp_path / "receiving-of-another-process").write_bytes(bytes(LARGE + 1))
+    assert asked(client, path).status_code == 503
+
+
+def test_an_address_that_does_not_exist_takes_no_body(client: Client, db: None) -> None:
+    assert asked(client, "/api/nothing/here/").status_code == 404
+    assert UNASKED_BYTES < LARGE
