@@ -20,10 +20,10 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 STEP_S: Final = 5.0  # to connect, and for each piece of the answer
 WHOLE_S: Final = 15.0  # for everything, however slowly the pieces come
 NO_TLS: Final = "The address must begin with https://, so that nobody reads along."
-# Networks that lead to IPv4 addresses within IPv6: NAT64, 6to4 and Teredo.
-WRAPPED: Final = tuple(
-    ipaddress.ip_network(name) for name in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
-)
+# Where public machines have addresses: of IPv6 nothing but global unicast has been given out, whatever else the kernel would route.
+PUBLIC: Final = tuple(ipaddress.ip_network(name) for name in ("0.0.0.0/0", "2000::/3"))
+# Within them: relays and tunnels that lead to IPv4 addresses inside (6to4, Teredo), other special uses, examples.
+SPECIAL: Final = tuple(ipaddress.ip_network(name) for name in ("192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20"))
 
 
 class TargetRefused(Exception):
@@ -95,10 +95,15 @@ def _require_open(address: Address, scheme: str) -> None:
         return
     if scheme != "https":
         raise TargetRefused(NO_TLS)
-    if not address.is_global or address.is_multicast or any(_within(address, network) for network in WRAPPED):
+    if not _is_public(address):
         raise TargetRefused(
             "The host is in a private network, to which this site does not send. The site's administrator can open a network."
         )
+
+
+def _is_public(address: Address) -> bool:
+    is_unicast = address.is_global and not address.is_multicast and any(_within(address, open_) for open_ in PUBLIC)
+    return is_unicast and not any(_within(address, network) for network in SPECIAL)
 
 
 def _within(address: Address, network: Network) -> bool:

@@ -178,8 +178,8 @@ class Listener(HTTPServer):
 def _most_connections() -> int:
     """As many as this process may open files for."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_CONNECTIONS + FILES_BESIDES
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    files = MOST_CONNECTIONS + FILES_BESIDES
+    if soft < files:
+        soft = files if hard == resource.RLIM_INFINITY else min(files, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return max(min(soft, wanted) - FILES_BESIDES, 16)
+    return max(min(soft, files) - FILES_BESIDES, 16)

@@ -22,7 +22,7 @@ from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from tests.background import run_background
@@ -228,6 +228,16 @@ def test_get_files_says_where_the_competition_is_dumped(site: Scenario) -> None:
     with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:  # type: ignore[attr-defined]
         assert "competition.yaml" in archive.namelist()
     response.close()
+
+
+@pytest.mark.parametrize("path", ["/api/tasks/upload_task/", "/api/competitions/", "/api/v1/bundles/"])
+def test_who_may_not_host_is_refused_before_anything_of_theirs_is_stored(site: Scenario, path: str) -> None:
+    before = StoredFile.objects.count(), Upload.objects.count()
+    sent = {"file": SimpleUploadedFile("task.zip", zip_of({"task.yaml": "name: a"}))}
+    participant = robot(site, site.member(site.join("Team")))
+    answer = participant.post(path, {"title": "Mine"} if path == "/api/competitions/" else sent)
+    assert (answer.status_code, answer.json()["code"]) == (403, "organizers_only")
+    assert (StoredFile.objects.count(), Upload.objects.count()) == before
 
 
 @pytest.mark.usefixtures("background_meanwhile")

@@ -32,13 +32,22 @@ def resolves_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     [
         "127.0.0.1", "10.0.0.5", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255",
         "::1", "::", "fe80::1", "fe80::1%eth0", "fd00::1", "::ffff:10.0.0.5", "64:ff9b::a00:5", "2002:a00:5::1", "2001:0:a00:5::1",
-        "ff02::1",
+        "ff02::1", "fec0::1", "::10.0.0.5", "::8.8.8.8", "::ffff:0:10.0.0.5", "::ffff:0:8.8.8.8", "192.88.99.1", "2001:20::1", "3fff::1",
+        "4000::1", "5f00::1", "e000::1", "240.0.0.1",
     ],
 )  # fmt: skip
 def test_private_addresses_are_refused_however_they_are_written(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     resolves_to(monkeypatch, address)
     with pytest.raises(TargetRefused, match="private network"):
         look_up("https://hooks.example.org/")
+
+
+@pytest.mark.parametrize(
+    "address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2a00:1450:4001:81c::200e"]
+)
+def test_public_addresses_are_open(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    resolves_to(monkeypatch, address)
+    assert look_up("https://hooks.example.org/").address == address
 
 
 def test_one_private_address_among_public_ones_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

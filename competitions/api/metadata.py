@@ -1,0 +1,17 @@
+"""What `OPTIONS` tells of an address."""
+
+from typing import TYPE_CHECKING, Any
+
+from rest_framework.metadata import SimpleMetadata
+from rest_framework.request import Request
+
+if TYPE_CHECKING:  # which looks for this module while it is imported
+    from rest_framework.views import APIView
+
+
+class ViewMetadata(SimpleMetadata):
+    """Name, description and media types. The fields of each call are in the schema at /api/v1/docs/; not every view has one serializer."""
+
+    def determine_actions(self, request: Request, view: "APIView") -> dict[str, Any]:
+        """None."""
+        return {}
