@@ -5,11 +5,12 @@ come only where a view declares it: a function by `takes_body`, a view of the AP
 answers how many bytes this sender may send here, with None for no more than a form, or raises the refusal that says why not.
 """
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -71,6 +72,7 @@ class Admission:
     room_bytes: int
     takes_files: bool = False
     keeps_part: bool = False  # of a body that breaks off, what came is of use
+    sender: str = "anybody"  # in the names of files that their bodies come to
 
 
 class Admitted(HttpResponse):
@@ -112,10 +114,18 @@ def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, Any]
         admission = found
     if size_bytes > admission.room_bytes:
         raise BodyTooLarge(size_bytes=size_bytes, limit_bytes=admission.room_bytes)
+    admission = replace(admission, sender=_sender(request))
     if size_bytes > UNASKED_BYTES and is_asking(request):
-        require_spool_room(size_bytes)
+        require_spool_room(size_bytes, admission.sender)
     request.admission = admission  # type: ignore[attr-defined]  # the upload handler asks for it
     return Admitted(admission) if is_asking(request) else None
+
+
+def _sender(request: HttpRequest) -> str:
+    """A person, or whoever was given this very address, as a worker for an output."""
+    if request.user.is_authenticated:
+        return f"person{request.user.pk}"
+    return f"address{hashlib.sha256(request.path.encode()).hexdigest()[:16]}"
 
 
 def is_asking(request: HttpRequest) -> bool:
@@ -146,8 +156,12 @@ def _admission(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str,
     return Admission(form_room(is_somebody))
 
 
-def _admission_for(room_bytes: int | None, is_somebody: bool, **what: bool) -> Admission:
-    return Admission(form_room(is_somebody)) if room_bytes is None else Admission(room_bytes, **what)
+def _admission_for(
+    room_bytes: int | None, is_somebody: bool, *, takes_files: bool, keeps_part: bool = False
+) -> Admission:
+    if room_bytes is None:
+        return Admission(form_room(is_somebody))
+    return Admission(room_bytes, takes_files, keeps_part)
 
 
 def form_room(is_somebody: bool) -> int:
@@ -199,6 +213,11 @@ def spooled_bytes() -> int:
     return _bytes_of(spool_folder(), SPOOL_PREFIX) + _bytes_of(files_folder, FORM_FILE)
 
 
+def spool_prefix(sender: str) -> str:
+    """How the names of files begin that bodies of this sender come to."""
+    return f"{SPOOL_PREFIX}{sender}-"
+
+
 def _bytes_of(folder: Path, part_of_name: str) -> int:
     total = 0
     with os.scandir(folder) as entries:
@@ -209,7 +228,13 @@ def _bytes_of(folder: Path, part_of_name: str) -> int:
     return total
 
 
-def require_spool_room(more_bytes: int) -> None:
-    """Raise `ReceivingFull` when so many bytes more are too many at a time."""
+def require_spool_room(more_bytes: int, sender: str, *, own_bytes: int = 0) -> None:
+    """Raise `ReceivingFull` when so many bytes more, of a body that has `own_bytes`, are too many at a time.
+
+    That is, of all; or of one sender's several bodies together more than half of that.
+    """
     if spooled_bytes() + more_bytes > settings.RECEIVING_BYTES:
+        raise ReceivingFull
+    theirs = _bytes_of(spool_folder(), spool_prefix(sender))
+    if theirs > own_bytes and theirs + more_bytes > settings.RECEIVING_BYTES // 2:
         raise ReceivingFull

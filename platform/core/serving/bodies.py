@@ -7,7 +7,7 @@ import time
 from concurrent.futures import Executor
 from typing import IO, Any, Final
 
-from core.receiving import SPOOL_PREFIX, UNASKED_BYTES, Admission, require_spool_room, spool_folder
+from core.receiving import UNASKED_BYTES, Admission, require_spool_room, spool_folder, spool_prefix
 
 STALL_S: Final = 30.0  # without a byte
 SMALL_S: Final = 30.0  # for a whole body of who may be anybody
@@ -49,12 +49,13 @@ class Body:
 
     def _written(self, data: bytes | bytearray) -> None:
         if self._file is None:
-            self._file = tempfile.NamedTemporaryFile(dir=spool_folder(), prefix=SPOOL_PREFIX)  # noqa: SIM115  # until `close`
+            self._file = tempfile.NamedTemporaryFile(dir=spool_folder(), prefix=spool_prefix(self.admission.sender))  # noqa: SIM115  # until `close`
         self._file.write(data)
         self._unchecked += len(data)
         if self._unchecked >= CHECKED_BYTES:
             self._unchecked = 0
-            require_spool_room(0)
+            self._file.flush()
+            require_spool_room(0, self.admission.sender, own_bytes=self._file.tell())
 
     async def opened(self, *, is_whole: bool) -> Any:
         """The body as `wsgi.input`, from its beginning; the end of a part is an `OSError`, as a broken connection is."""

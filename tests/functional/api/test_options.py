@@ -30,7 +30,7 @@ def kinds(site: Scenario) -> dict[str, dict[str, str]]:
     people = {"participant": site.member(site.join("Team")), "organizer": site.organizer}
     headers = {"nobody": {}, "a stranger with a wrong token": {"Authorization": "Bearer wrong"}}
     for kind, user in people.items():
-        for scopes in ([Scope.READ], list(Scope)):
+        for scopes in ([Scope.READ.value], list(Scope.values)):
             over = site.now + timedelta(days=10_000)
             token = token_create(user=user, name=kind, scopes=scopes, expires_at=over)[1]
             headers[f"{kind} who may {', '.join(scopes)}"] = {"Authorization": f"Bearer {token}"}

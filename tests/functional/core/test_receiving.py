@@ -142,6 +142,18 @@ def test_no_more_comes_when_the_site_is_receiving_all_that_it_has_room_for(
     assert asked(client, path).status_code == 503
 
 
+def test_one_sender_leaves_half_of_that_room_to_others(site: Scenario, settings: LazySettings, tmp_path: Any) -> None:
+    settings.UPLOADS_DIR, settings.RECEIVING_BYTES = tmp_path, 4 * LARGE
+    path = f"/competitions/{site.competition.slug}/submit/"
+    statuses = []
+    for name in ("Greedy", "Other"):
+        client = Client()
+        client.force_login(user := site.member(site.join(name)))
+        (tmp_path / f"receiving-person{user.pk}-").write_bytes(bytes(LARGE * 3 // 2 if name == "Greedy" else 0))
+        statuses.append(asked(client, path).status_code)
+    assert statuses == [503, 204]
+
+
 def test_an_address_that_does_not_exist_takes_no_body(client: Client, db: None) -> None:
     assert asked(client, "/api/nothing/here/").status_code == 404
     assert UNASKED_BYTES < LARGE

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import runpy
+import socket
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
 from config.demo.processes import web_command
 from core.serving.requests import wsgi_environment
-from core.serving.server import KEEP_ALIVE_S
+from core.serving.server import KEEP_ALIVE_S, SiteServer
 from tests.services import REPOSITORY
 
 
@@ -22,6 +28,40 @@ def test_the_demo_is_served_as_production_is() -> None:
 
 def test_the_server_closes_an_idle_connection_later_than_a_compute_worker_asks_again(settings: Any) -> None:
     assert max(settings.WORKER_POLL_S, settings.HEARTBEAT_S, settings.LEASE_S / 3) < KEEP_ALIVE_S
+
+
+def test_health_answers_while_every_thread_works_and_those_who_work_are_waited_for_at_the_end() -> None:
+    released, begun = threading.Event(), threading.Semaphore(0)
+
+    def application(environment: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if environment["PATH_INFO"] == "/slow":
+            begun.release()
+            released.wait(60)
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [environment["PATH_INFO"].encode()]
+
+    async def serve(listening: socket.socket, asked: threading.Event) -> None:
+        server = SiteServer(application, threads=2, note=lambda *told: None, largest_bytes=10**9, is_behind_proxy=False)
+        server.listen([listening])
+        await asyncio.to_thread(asked.wait, 60)
+        await server.stop(60)
+
+    def read(path: str) -> bytes:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+            content: bytes = answer.read()
+            return content
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(8) as pool:
+        port, asked = listening.getsockname()[1], threading.Event()
+        served = pool.submit(asyncio.run, serve(listening, asked))
+        slow = [pool.submit(read, "/slow") for _ in range(2)]
+        assert all(begun.acquire(timeout=60) for _ in slow)
+        slow.append(pool.submit(read, "/slow"))  # which waits for a thread
+        assert [read(path) for path in ("/healthz", "/readyz", "/healthz")] == [b"/healthz", b"/readyz", b"/healthz"]
+        asked.set()
+        released.set()
+        assert [each.result(60) for each in slow] == [b"/slow"] * 3
+        served.result(60)
 
 
 def environment(target: str, *fields: tuple[str, str]) -> dict[str, Any]:
