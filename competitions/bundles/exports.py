@@ -65,7 +65,7 @@ def export_perform(pk: int) -> None:
         _export(export, claim_id)
 
 
-EXPORT = jobs.Job(EXPORT_JOB, waiting=waiting_exports, perform=export_perform)
+EXPORT = jobs.Job(EXPORT_JOB, waiting=waiting_exports, perform=export_perform, queue=jobs.Queue.LONG)
 
 
 def _export(export: BundleExport, claim_id: uuid.UUID) -> None:

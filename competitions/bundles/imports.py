@@ -84,7 +84,7 @@ def import_perform(pk: int) -> None:
     _import(job, claim_id)
 
 
-IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform)
+IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform, queue=jobs.Queue.LONG)
 
 
 def _import(job: BundleImport, claim_id: uuid.UUID) -> None:

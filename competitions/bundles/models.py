@@ -7,10 +7,10 @@ from django.db.models import Q
 from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, asker_key
 
 
-class BundleImport(ClaimedRow):
+class BundleImport(AskedRow):
     """Something that a background process makes of a bundle, and what became of it."""
 
     class Kind(models.TextChoices):
@@ -46,16 +46,24 @@ class BundleImport(ClaimedRow):
                 condition=Q(kind="clone", file=None) | (~Q(kind="clone") & Q(file__isnull=False)),
             )
         ]
+        indexes = [
+            models.Index(
+                fields=["asker", "id"], condition=Q(state__in=("waiting", "running")), name="bundle_import_waiting"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.file_name}: {self.get_state_display()}"
+
+    def asked_by(self) -> str:
+        return asker_key("person", self.owner_id)
 
     @property
     def is_over(self) -> bool:
         return self.state in (self.State.FINISHED, self.State.FAILED)
 
 
-class BundleExport(ClaimedRow):
+class BundleExport(AskedRow):
     """A competition that somebody wants as a bundle, and the file once it is written."""
 
     class State(models.TextChoices):
@@ -79,9 +87,13 @@ class BundleExport(ClaimedRow):
                 condition=Q(state="finished", file__isnull=False) | (~Q(state="finished") & Q(file=None)),
             )
         ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(state="waiting"), name="bundle_export_waiting")]
 
     def __str__(self) -> str:
         return f"{self.file_name}: {self.get_state_display()}"
+
+    def asked_by(self) -> str:
+        return asker_key("person", self.owner_id)
 
     @property
     def file_name(self) -> str:
@@ -92,7 +104,7 @@ class BundleExport(ClaimedRow):
         return self.state != self.State.WAITING
 
 
-class CompetitionPush(ClaimedRow):
+class CompetitionPush(AskedRow):
     """A folder that shall become a competition, or what a live one is changed to: first compared, then applied once that was agreed to."""
 
     class State(models.TextChoices):
@@ -142,9 +154,15 @@ class CompetitionPush(ClaimedRow):
                 condition=Q(bundle__isnull=False) | Q(state__in=("applied", "failed", "compared")),
             )
         ]
+        indexes = [
+            models.Index(fields=["asker", "id"], condition=Q(state__in=("comparing", "applying")), name="push_waiting")
+        ]
 
     def __str__(self) -> str:
         return f"{self.slug or 'a folder'}: {self.get_state_display()}"
+
+    def asked_by(self) -> str:
+        return asker_key("person", self.owner_id)
 
     @property
     def is_over(self) -> bool:

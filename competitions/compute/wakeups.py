@@ -5,19 +5,17 @@ stops a submission from being accepted.
 """
 
 import structlog
-from celery.exceptions import OperationalError as CeleryOperationalError
-from kombu.exceptions import OperationalError
 
-from core.celery import app
+from core.celery import BROKER_AWAY, app
 
 log = structlog.get_logger(__name__)
 
 
 def wake(channel: str) -> bool:
-    """Send one wake-up message. Returns False, and says so in the log, when the broker cannot be reached."""
+    """Send one wake-up message. Returns False, and says so in the log, when the broker cannot be reached or takes nothing."""
     try:
         app.send_task("podium.wake", queue=channel, expires=60)
-    except (OperationalError, CeleryOperationalError, OSError) as error:
+    except BROKER_AWAY as error:
         log.warning("wakeup_not_sent", channel=channel, error=str(error))
         return False
     return True

@@ -6,11 +6,11 @@ It may run twice or late: what it finds is written down only while the row still
 import uuid
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from competitions.environments.models import EnvironmentFile
@@ -19,6 +19,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, upload_finish
 from core.background import jobs
+from core.background.allowance import TooManyRefusedFiles, require_allowance
 from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
 from core.background.rows import RENEWALS, claim, claim_kept, renew
 from workers.protocol.files.image_archive import ArchiveLimits, ImageArchiveInvalid, check_archive
@@ -26,11 +27,20 @@ from workers.protocol.files.image_layers import SAVE_AGAIN
 
 log = structlog.get_logger(__name__)
 State = EnvironmentFile.State
+LOST: Final = "check_lost"
+NOT_THE_TEAMS: Final = ("", LOST, "upload_expired", "upload_incomplete", "too_many_refused_files")  # codes
 
 
 def waiting() -> QuerySet[EnvironmentFile]:
     """Files that somebody must store and check, or does."""
     return EnvironmentFile.objects.filter(state=State.CHECKING)
+
+
+def refused() -> QuerySet[EnvironmentFile]:
+    """Files that were read for nothing by their team's fault, or removed while they were read."""
+    files = EnvironmentFile.objects.filter(state__in=(State.REFUSED, State.REMOVED))
+    is_stopped = Q(state=State.REMOVED, sha256="", code="")
+    return files.filter(is_stopped | ~Q(code__in=NOT_THE_TEAMS))
 
 
 def file_check(pk: int) -> None:
@@ -49,20 +59,21 @@ def file_check(pk: int) -> None:
         log.info("environment_file_checked", file=pk, state=fields["state"], code=fields.get("code", ""))
 
 
-CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check)
+CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check, queue=jobs.Queue.LONG, refused=refused)
 
 
 def _found(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, Any]:
     """The fields of the row once it is checked."""
     if file.attempts > settings.BACKGROUND_ATTEMPTS:
-        return _refused("check_lost", "The file could not be checked, by a fault on our side. Upload it again.")
+        return _refused(LOST, "The file could not be checked, by a fault on our side. Upload it again.")
     if file.upload is None:
         return _refused("upload_expired", UploadExpired().detail)
-    with claim_kept(waiting(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
-        try:
+    try:
+        require_allowance(asker=file.asker, now=file.created_at)  # others may have been refused since it was sent
+        with claim_kept(waiting(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
             stored = upload_finish(file.upload).file
-        except UploadExpired as refusal:
-            return _refused(refusal.stable_code, refusal.detail)
+    except (TooManyRefusedFiles, UploadExpired) as refusal:
+        return _refused(refusal.stable_code, refusal.detail)
     if stored is None:
         return _refused("upload_incomplete", "The upload is not whole. Upload the file again.")
     facts = {"sha256": stored.sha256, "size_bytes": stored.size_bytes}

@@ -6,6 +6,7 @@ from django.db.models import F, Max
 
 from competitions.environments.models import EnvironmentFile
 from competitions.teams.models import Team
+from core.background.rows import asker_key
 
 
 def files_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
@@ -13,7 +14,7 @@ def files_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs:
     newest = dict(_versions(team))
     for key, _ in list(_versions(absorbed)):
         moving = EnvironmentFile.objects.filter(team=absorbed, kind=key[0], name=key[1])
-        moving.update(team=team, version=F("version") + newest.get(key, 0))
+        moving.update(team=team, asker=asker_key("team", team.pk), version=F("version") + newest.get(key, 0))
 
 
 def _versions(team: Team) -> list[tuple[tuple[str, str], int]]:

@@ -10,14 +10,14 @@ from django.db.models import Q
 
 from competitions.resources.models import StoredFile, Upload
 from competitions.teams.models import Team
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, asker_key
 
 FILE_NAME: Final = RegexValidator(
     r"\A[a-z0-9][a-z0-9._-]{0,59}\Z", "Lower-case letters, digits, dots, dashes and underscores, at most 60."
 )
 
 
-class EnvironmentFile(ClaimedRow):
+class EnvironmentFile(AskedRow):
     """One version of a named file of a team. The row stays when its file is removed: receipts name it."""
 
     class Kind(models.TextChoices):
@@ -63,12 +63,15 @@ class EnvironmentFile(ClaimedRow):
             ),
         ]
         indexes = [
-            models.Index(fields=["sent_at"], condition=Q(state="checking"), name="environment_file_waiting"),
+            models.Index(fields=["asker", "id"], name="environment_file_of_asker"),
             models.Index(fields=["last_used_at"], condition=Q(state="ready"), name="environment_file_last_used"),
         ]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} {self.reference}"
+
+    def asked_by(self) -> str:
+        return asker_key("team", self.team_id)
 
     @property
     def reference(self) -> str:

@@ -22,6 +22,8 @@ from competitions.teams.models import Team
 from competitions.teams.refusals import NoTeam
 from competitions.teams.services import require_registration, require_team, team_of
 from core.background import jobs
+from core.background.allowance import require_allowance
+from core.background.rows import asker_key
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
@@ -90,6 +92,7 @@ def environment_file_add(
         raise refusals.NoPhaseAccepts(kind)
     _require_name(name)
     _require_room(team, competition, kind, upload.size_bytes)
+    require_allowance(asker=asker_key("team", team.pk), now=now)
     newest = EnvironmentFile.objects.filter(team=team, kind=kind, name=name).aggregate(newest=Max("version"))["newest"]
     file = EnvironmentFile(
         team=team, kind=kind, name=name, version=(newest or 0) + 1, upload=upload, file_name=upload.file_name,

@@ -10,10 +10,10 @@ from competitions.catalog.models import Competition, Phase
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, asker_key
 
 
-class CompetitionDraft(ClaimedRow):
+class CompetitionDraft(AskedRow):
     """Answers on their way to a competition. A background process makes the competition of them; the row asks for that."""
 
     class Start(models.TextChoices):
@@ -62,9 +62,13 @@ class CompetitionDraft(ClaimedRow):
                 name="draft_version_of_what_is_built", condition=~Q(build="finished") | Q(built_version__isnull=False)
             ),
         ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(build="waiting"), name="draft_waiting")]
 
     def __str__(self) -> str:
         return self.title
+
+    def asked_by(self) -> str:
+        return asker_key("person", self.owner_id)
 
     @property
     def title(self) -> str:
@@ -87,7 +91,7 @@ class CompetitionDraft(ClaimedRow):
         return self.competition is not None and self.built_version == self.version
 
 
-class DraftFile(ClaimedRow):
+class DraftFile(AskedRow):
     """A file of a draft. What is a table is read by a background process, which the row asks for."""
 
     class State(models.TextChoices):
@@ -112,9 +116,13 @@ class DraftFile(ClaimedRow):
                 condition=(Q(state="failed") & ~Q(fault="")) | (~Q(state="failed") & Q(fault="")),
             ),
         ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(state="waiting"), name="draft_file_waiting")]
 
     def __str__(self) -> str:
         return f"{self.file_name}: {self.get_state_display()}"
+
+    def asked_by(self) -> str:
+        return asker_key("person", self.draft.owner_id)
 
 
 class HostRequest(models.Model):
@@ -171,7 +179,7 @@ class CompetitionDay(models.Model):
         return f"{self.competition} on {self.day}"
 
 
-class OrganizersMail(ClaimedRow):
+class OrganizersMail(AskedRow):
     """A mail of the organizers to people of their competition; a background process puts it into the outbox."""
 
     class Audience(models.TextChoices):
@@ -198,6 +206,10 @@ class OrganizersMail(ClaimedRow):
                 condition=Q(audience="phase", phase__isnull=False) | (~Q(audience="phase") & Q(phase=None)),
             )
         ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(sent_to=None), name="organizers_mail_waiting")]
 
     def __str__(self) -> str:
         return self.subject
+
+    def asked_by(self) -> str:
+        return asker_key("competition", self.competition_id)

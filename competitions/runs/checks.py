@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from competitions.catalog.models import Phase
@@ -21,14 +22,14 @@ from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.transitions import run_move
-from competitions.submissions.file_checks.check_requests import CHECK_JOB, require_checks_left
+from competitions.submissions.file_checks.check_requests import CHECK_JOB
 from competitions.submissions.file_checks.preflight import Contract, Recognised, contract_of, inspect, table_check
 from competitions.submissions.models import FileCheck, Program, Submission
 from competitions.submissions.states import Kind, Reason, State
-from competitions.teams.models import Team
 from core.background import jobs
+from core.background.allowance import require_allowance
 from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, claim, renew, unclaimed
+from core.background.rows import RENEWALS, claim, renew
 from core.refusals import InvalidFile, Refusal
 
 log = structlog.get_logger(__name__)
@@ -52,6 +53,11 @@ def waiting_checks() -> Any:
     return FileCheck.objects.filter(outcome=FileCheck.Outcome.WAITING)
 
 
+def refused_checks() -> QuerySet[FileCheck]:
+    """Checks of files that were read for nothing, those that were cancelled after they had begun among them."""
+    return FileCheck.objects.filter(outcome__in=(FileCheck.Outcome.REFUSED, FileCheck.Outcome.CANCELLED))
+
+
 def check_perform(pk: int) -> None:
     """Check one file and let its submission go on, or refuse it; nothing when it no longer asks for that, or another does it."""
     claimed = _claim(pk, now=timezone.now())
@@ -65,28 +71,19 @@ def check_perform(pk: int) -> None:
         return
     if _decide(check, claim_id, verdict, now=timezone.now()):
         log.info("file_checked", submission=check.submission_id, outcome=verdict.outcome, code=verdict.code)
-    _send_next(check.submission.team)
 
 
-CHECK = jobs.Job(CHECK_JOB, waiting=waiting_checks, perform=check_perform, asked_at="requested_at")
+CHECK = jobs.Job(
+    CHECK_JOB, waiting=waiting_checks, perform=check_perform, asked_at="requested_at", refused=refused_checks
+)
 
 
-@transaction.atomic
 def _claim(pk: int, *, now: datetime) -> tuple[FileCheck, uuid.UUID] | None:
-    """The check, if it is its team's turn: one team's files take turns, so that hundreds of them hold up nobody else's."""
-    check = waiting_checks().filter(pk=pk).select_related("submission__team").first()
-    if check is None:
-        return None
-    team = Team.objects.select_for_update().get(pk=check.submission.team_id)
-    busy = waiting_checks().filter(submission__team=team, claimed_until__gt=now).exclude(pk=pk)
-    if busy.count() >= settings.CHECKS_PER_TEAM:
-        return None
     claim_id = claim(waiting_checks(), pk, now=now, lease_s=settings.BACKGROUND_LEASE_S)
     if claim_id is None:
         return None
-    return FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file").get(
-        pk=pk
-    ), claim_id
+    checks = FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file")
+    return checks.get(pk=pk), claim_id
 
 
 def _given_up(check: FileCheck) -> Verdict | None:
@@ -102,7 +99,7 @@ def _given_up(check: FileCheck) -> Verdict | None:
 def _refused_unread(check: FileCheck) -> Verdict | None:
     """Those that were sent in before the team's other files were refused."""
     try:
-        require_checks_left(team=check.submission.team, now=check.requested_at)
+        require_allowance(asker=check.asker, now=check.requested_at)
     except Refusal as refusal:
         return _refusal(refusal)
     return None
@@ -207,10 +204,3 @@ def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now:
             run_id=run.pk, attempt=run.attempt, source=State.CHECKING, target=State.QUEUED, actor=ACTOR, now=now,
             queued_at=now, not_before=now, gpus=gpus, plan=stored_plan(plan), needs=plan.needs,
         )  # fmt: skip
-
-
-def _send_next(team: Team) -> None:
-    """The team's next file, whose message was put aside while this one was read."""
-    following = waiting_checks().filter(unclaimed(timezone.now()), submission__team=team).order_by("pk").first()
-    if following is not None:
-        jobs.send(CHECK_JOB, following.pk)

@@ -7,9 +7,10 @@ from django.utils import timezone
 from competitions.catalog.models import Phase
 from competitions.runs.models import Run
 from competitions.runs.queue.ranking import enter_queue
-from competitions.submissions.models import Submission
+from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.refusals import MergeOverQuota
 from competitions.teams.models import Team
+from core.background.rows import asker_key
 
 
 def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
@@ -28,6 +29,7 @@ def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **k
     moving.filter(idempotency_key__in=list(own_submissions.values_list("idempotency_key", flat=True))).update(
         idempotency_key=""
     )
+    FileCheck.objects.filter(submission__team=absorbed).update(asker=asker_key("team", team.pk))
     moving.update(team=team)
     Run.objects.filter(team=absorbed).update(team=team)
     enter_queue(Run.objects.filter(team=team), now=timezone.now())

@@ -9,7 +9,7 @@ from competitions.environments.models import EnvironmentFile
 from competitions.resources.models import StoredFile
 from competitions.submissions.states import FINAL, ORGANIZERS_OWN, Kind, Reason, State
 from competitions.teams.models import Team
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, asker_key
 
 
 class Program(models.TextChoices):
@@ -136,7 +136,7 @@ class Submission(models.Model):
         return self.disqualified_at is None and not off_boards
 
 
-class FileCheck(ClaimedRow):
+class FileCheck(AskedRow):
     """The check of a submission's file, which a background process does while the submission is `checking`."""
 
     class Outcome(models.TextChoices):
@@ -153,8 +153,12 @@ class FileCheck(ClaimedRow):
 
     class Meta:
         indexes = [
-            models.Index(fields=["sent_at"], condition=Q(outcome=""), name="file_check_waiting"),
-            models.Index(fields=["requested_at"], condition=Q(outcome="refused"), name="file_check_refused"),
+            models.Index(fields=["asker", "id"], condition=Q(outcome=""), name="file_check_waiting"),
+            models.Index(
+                fields=["asker", "requested_at"],
+                condition=Q(outcome__in=("refused", "cancelled")),
+                name="file_check_refused",
+            ),
         ]
         constraints = [
             models.CheckConstraint(
@@ -165,6 +169,9 @@ class FileCheck(ClaimedRow):
 
     def __str__(self) -> str:
         return f"check of {self.submission}: {self.get_outcome_display()}"
+
+    def asked_by(self) -> str:
+        return asker_key("team", self.submission.team_id)
 
 
 class FactSheetRevision(models.Model):

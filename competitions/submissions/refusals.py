@@ -82,18 +82,6 @@ class QuotaUsed(Refusal):
         )
 
 
-class TooManyRefusedFiles(Refusal):
-    code, http_status = "too_many_refused_files", 429
-
-    def __init__(self, *, limit: int, resets_at: datetime) -> None:
-        super().__init__(
-            f"Your team has sent {limit} files today that could not be used, and no more are checked until {resets_at:%Y-%m-%d %H:%M} UTC. "
-            "Test your file before you submit again: the messages of the refused ones say what was wrong.",
-            limit=limit,
-            resets_at=resets_at.isoformat(),
-        )
-
-
 class TooManyScoringErrors(Refusal):
     code, http_status = "too_many_scoring_errors", 429
 

@@ -21,7 +21,6 @@ from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.datasets import require_place, tasks_for
-from competitions.submissions.file_checks.check_requests import require_checks_left
 from competitions.submissions.file_checks.preflight import contract_of, look
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.notices import submission_standing_notify, team_standing_notify
@@ -35,6 +34,8 @@ from competitions.submissions.signals import standing_changed, submission_accept
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import require_in_contest, require_registration, require_team
+from core.background.allowance import require_allowance
+from core.background.rows import asker_key
 from core.refusals import Refusal
 from core.text import printable
 
@@ -85,7 +86,7 @@ def submission_create(
     try:
         _require_image(phase, now)
         _require_runs_left(asked)  # before the file is read: the cheap answer first
-        require_checks_left(team=team, now=now)
+        require_allowance(asker=asker_key("team", team.pk), now=now)
         require_scoring_errors_left(team=team, now=now)
         with local_copy(stored) as path:
             look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)

@@ -13,7 +13,7 @@ from django.db.models import Q
 from competitions.catalog.models import Competition
 from competitions.notifications.models import Kind
 from competitions.teams.models import Team
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, asker_key
 
 SECRET_BYTES: Final = 24
 
@@ -65,7 +65,7 @@ class Webhook(models.Model):
         return f"whsec_{self.secret}"
 
 
-class WebhookMessage(ClaimedRow):
+class WebhookMessage(AskedRow):
     """A message for one webhook, and what became of it."""
 
     class State(models.TextChoices):
@@ -94,12 +94,18 @@ class WebhookMessage(ClaimedRow):
             ),
         ]
         indexes = [
-            models.Index(fields=["due_at"], condition=Q(state="waiting"), name="webhook_message_waiting"),
+            models.Index(fields=["asker", "due_at"], condition=Q(state="waiting"), name="webhook_message_waiting"),
             models.Index(fields=["created_at"], name="webhook_message_age"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.get_state_display()}"
+
+    def asked_by(self) -> str:
+        hook = self.webhook
+        return (
+            asker_key("competition", hook.competition_id) if hook.team_id is None else asker_key("team", hook.team_id)
+        )
 
     @property
     def kind(self) -> str:

@@ -89,9 +89,7 @@ def webhook_test(*, webhook: Webhook, now: datetime) -> WebhookMessage:
 def message_resend(*, message: WebhookMessage, now: datetime) -> bool:
     """Send a message again that was settled. False when it waits anyway."""
     settled = WebhookMessage.objects.filter(pk=message.pk).exclude(state=WebhookMessage.State.WAITING)
-    changed = settled.update(
-        state=WebhookMessage.State.WAITING, settled_at=None, tries=0, attempts=0, due_at=now, sent_at=None
-    )
+    changed = settled.update(state=WebhookMessage.State.WAITING, settled_at=None, tries=0, attempts=0, due_at=now)
     if changed:
         jobs.send_after_commit(JOB, message.pk)
     return bool(changed)

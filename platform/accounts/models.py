@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, asker_key
 from core.refusals import Conflict
 
 TOKEN_PREFIX: Final = "podium_"
@@ -123,14 +123,17 @@ def token_create(
     return token, secret
 
 
-class OutgoingMail(ClaimedRow):
+class OutgoingMail(AskedRow):
     """A mail that the mail server has not taken yet."""
 
     document = models.JSONField()
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["sent_at"], name="outgoing_mail_sent")]
+        indexes = [models.Index(fields=["asker", "id"], name="outgoing_mail_of_asker")]
 
     def __str__(self) -> str:
         return f"mail {self.pk}"
+
+    def asked_by(self) -> str:
+        return asker_key("site")

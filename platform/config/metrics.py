@@ -109,15 +109,16 @@ class SiteCollector(Collector):
 
     def background(self) -> Iterator[Metric]:
         waiting = GaugeMetricFamily(
-            "podium_background_waiting", "Rows that ask for background work, or are worked on.", labels=["job"]
+            "podium_background_waiting", "Rows that ask for background work, or are worked on.", labels=["job", "queue"]
         )
         age = GaugeMetricFamily(
-            "podium_background_oldest_age_seconds", "Age of the row that has asked longest.", labels=["job"]
+            "podium_background_oldest_age_seconds", "Age of the row that has asked longest.", labels=["job", "queue"]
         )
         for job in jobs():
             totals = job.waiting().aggregate(n=Count("*"), since=Min(job.asked_at))
-            waiting.add_metric([job.name], totals["n"])
-            age.add_metric([job.name], max((self.now - totals["since"]).total_seconds(), 0) if totals["since"] else 0)
+            labels = [job.name, job.queue.value]
+            waiting.add_metric(labels, totals["n"])
+            age.add_metric(labels, max((self.now - totals["since"]).total_seconds(), 0) if totals["since"] else 0)
         yield waiting
         yield age
 

@@ -284,9 +284,6 @@ CHECK_CPU_S = env.int("PODIUM_CHECK_CPU_S", default=120)
 IMPORT_WALL_S = env.float("PODIUM_IMPORT_WALL_S", default=1800)
 IMPORT_CPU_S = env.int("PODIUM_IMPORT_CPU_S", default=600)
 CHECK_MEMORY_BYTES = env.int("PODIUM_CHECK_MEMORY_BYTES", default=2 * 1024**3)
-CHECKS_PER_TEAM = env.int(
-    "PODIUM_CHECKS_PER_TEAM", default=1
-)  # at once; the others wait while other teams have their turn
 REFUSED_FILES_PER_DAY = env.int("PODIUM_REFUSED_FILES_PER_DAY", default=20)  # of one team
 SCORING_ERRORS_PER_DAY = env.int("PODIUM_SCORING_ERRORS_PER_DAY", default=20)  # of one team: they cost no quota
 SMOKE_RUNS_PER_DAY = env.int("PODIUM_SMOKE_RUNS_PER_DAY", default=20)  # of one team, that nothing was charged for

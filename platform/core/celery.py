@@ -4,10 +4,13 @@ Losing, repeating or reordering messages changes nothing but latency. So nothing
 no results, no late acknowledgement, no message that is held for as long as a run lasts.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from celery import Celery
+from celery.exceptions import OperationalError as CeleryOperationalError
 from django.conf import settings
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from workers.protocol.broker import SCHEME, TRANSPORT, folder_options, is_folder
 
@@ -23,6 +26,8 @@ def broker_config(url: str) -> dict[str, Any]:
     return {"broker_url": url, "broker_transport_options": once, "redis_socket_timeout": 3}
 
 
+# A broker that is gone, or that takes nothing, such as a Redis whose disk is full.
+BROKER_AWAY: Final = (OperationalError, CeleryOperationalError, RedisError, OSError)
 app = Celery("podium", include=["core.background.tasks"])
 app.conf.update(
     **broker_config(settings.BROKER_URL),

@@ -19,6 +19,7 @@ from pathlib import Path
 import psycopg2
 
 from config.demo.processes import background_command
+from core.background.jobs import Queue
 from tests.services import REPOSITORY, free_port
 
 START_TIMEOUT_S = 60.0
@@ -91,7 +92,8 @@ class BrowserSite:
                     "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"],
         )  # fmt: skip
         self._start("reconciler", [python, str(REPOSITORY / "manage.py"), "reconciler"])
-        self._start("background", background_command())
+        for queue in Queue:
+            self._start(queue.value, background_command(queue))
         claims = [f"--user-claims={json.dumps(person)}" for person in ELSEWHERE]
         self._start("identity", [python, "-m", "oidc_provider_mock", "--port", str(self.identity_port), *claims])
         self._wait_for_web()

@@ -193,6 +193,7 @@ def test_the_stack_is_described_without_a_password_and_open_on_the_loopback_alon
         "web",
         "reconciler",
         "background",
+        "background-long",
         "worker",
         "postgres",
         "redis",
@@ -215,7 +216,7 @@ def test_every_setting_of_the_docs_reaches_the_containers(tmp_path: Path) -> Non
     stack = described(tmp_path)
     stack.environment.update(dict.fromkeys(names, "https://a.setting"))
     services = yaml.safe_load(stack.compose("config"))["services"]
-    for name in ("prepare", "web", "reconciler", "background"):
+    for name in ("prepare", "web", "reconciler", "background", "background-long"):
         given = {setting.removesuffix("_FILE") for setting, value in services[name]["environment"].items() if value}
         assert names - given == by_the_image, name
 

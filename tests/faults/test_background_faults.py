@@ -12,11 +12,13 @@ from typing import Any
 import psutil
 import pytest
 
-from config.demo.processes import background_command
+from config.demo.processes import Processes, background_command
+from core.background.jobs import Queue
 from tests import services
 from tests.bombs import zip_of_zeros
 from tests.conftest import use_broker, use_database
-from tests.faults.parts import Broker, Database, Part, wait_for
+from tests.faults.parts import Broker, Database, Part, free_port, wait_for
+from tests.scenario import CODE, zip_of
 from tests.services import REPOSITORY
 
 LEASE_S = 3.0
@@ -30,13 +32,13 @@ class Background:
         from django.conf import settings
 
         self.database, self.broker = Database(folder), Broker(folder)
-        environment = dict(os.environ) | {
+        self.environment = environment = dict(os.environ) | {
             "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "config.settings",
             "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
-            "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S), "PODIUM_RECONCILE_S": "0.5", "PODIUM_CHECKS_PER_TEAM": "3",
+            "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S), "PODIUM_RECONCILE_S": "0.5",
             "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
         }  # fmt: skip
-        self.process = Part("background", folder, background_command(), environment)
+        self.process = Part("background", folder, background_command(Queue.SHORT), environment)
         self.reconciler = Part("reconciler", folder, [self.process.argv[0], "manage.py", "reconciler"], environment)
 
     def stop(self) -> None:
@@ -95,12 +97,13 @@ def kill_all(background: Background) -> None:
 
 
 def kill_child(background: Background) -> None:
-    """The pool's process that does the work, and with it the reader that it forked."""
-    for child in psutil.Process(background.process.pid).children(recursive=True):
+    """The process that reads the file, which the one that does the work has forked."""
+    worker = psutil.Process(background.process.pid)
+    for child in wait_for(worker.children, 20, "the file is read"):
         child.send_signal(signal.SIGKILL)
 
 
-@pytest.mark.parametrize("kill", [kill_all, kill_child], ids=["the whole process", "the process that does the work"])
+@pytest.mark.parametrize("kill", [kill_all, kill_child], ids=["the whole process", "the process that reads the file"])
 def test_a_check_whose_process_is_killed_is_done_by_the_next(
     background: Background, kill: Callable[[Background], None]
 ) -> None:
@@ -130,9 +133,37 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
         background.reconciler.kill()
 
 
-def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_nothing(background: Background) -> None:
-    from tests.scenario import CODE, zip_of
+def test_processes_that_wait_for_work_and_are_killed_again_and_again_keep_no_check_waiting(
+    background: Background, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whichever process waits for the next message: the one that was started, or one of its pool."""
+    from core.models import Turn
 
+    for name, value in background.environment.items():
+        monkeypatch.setenv(name, value)
+    processes = Processes(port=free_port(), token_file=tmp_path / "token")
+    processes.logs = tmp_path
+    background.reconciler.start()
+    processes.start("background", background_command(Queue.SHORT))
+    try:
+        for _ in range(3):
+            submission = submitted(zip_of(CODE))
+            wait_for(lambda: status_of(submission) == "queued", 60, "it is checked", 0.05)  # noqa: B023  # called at once
+            wait_for(lambda: not Turn.objects.filter(claimed_until__isnull=False).exists(), 20, "nothing is worked on")
+            started = processes.running["background"]
+            waiting = [child.pid for child in psutil.Process(started.pid).children()] or [started.pid]
+            for pid in waiting:
+                os.kill(pid, signal.SIGKILL)
+            if started.pid in waiting:
+                started.wait(20)
+            processes.check()
+    finally:
+        os.killpg(processes.running["background"].pid, signal.SIGKILL)
+        processes.running["background"].wait(20)
+        background.reconciler.kill()
+
+
+def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_nothing(background: Background) -> None:
     submissions = [submitted(zip_of(CODE)) for _ in range(5)]
     background.broker.kill()
     background.broker.start()

@@ -93,7 +93,7 @@ def push_perform(pk: int) -> None:
     _perform(push, claim_id)
 
 
-PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform)
+PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform, queue=jobs.Queue.LONG)
 
 
 def _perform(push: CompetitionPush, claim_id: uuid.UUID) -> None:

@@ -12,7 +12,7 @@ from django.db.models.lookups import LessThanOrEqual
 from competitions.catalog.models.competition import Competition
 from competitions.resources.images import NAME
 from competitions.resources.models import StoredFile
-from core.background.rows import ClaimedRow
+from core.background.rows import AskedRow, asker_key
 
 IMAGE_NAME = RegexValidator(rf"\A{NAME.pattern}\Z", "Letters, digits, blanks and the characters _ - . ( ) and /.")
 
@@ -103,7 +103,7 @@ class PageImage(models.Model):
         return self.name
 
 
-class ImageUpload(ClaimedRow):
+class ImageUpload(AskedRow):
     """An image that was uploaded and is not shown yet: a background process writes it anew, which the row asks for."""
 
     class Place(models.TextChoices):
@@ -123,9 +123,13 @@ class ImageUpload(ClaimedRow):
         constraints = [
             models.UniqueConstraint(fields=["competition", "place", "name"], name="image_upload_once_per_name")
         ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(fault=""), name="image_upload_waiting")]
 
     def __str__(self) -> str:
         return self.name or self.get_place_display()
+
+    def asked_by(self) -> str:
+        return asker_key("competition", self.competition_id)
 
 
 class AnnouncementQuerySet(models.QuerySet["Announcement"]):

@@ -59,7 +59,7 @@ def image_request(
         return
     asked, _ = ImageUpload.objects.update_or_create(
         competition=competition, place=place, name=name,
-        defaults={"file": file, "fault": "", "created_at": now, "attempts": 0, "claim_id": None, "claimed_until": None, "sent_at": None},
+        defaults={"file": file, "fault": "", "created_at": now, "attempts": 0, "claim_id": None, "claimed_until": None},
     )  # fmt: skip
     jobs.send_after_commit(IMAGE_JOB, asked.pk)
 

@@ -106,7 +106,9 @@ def build_perform(pk: int) -> None:
         _build(draft, claim_id)
 
 
-BUILD: Final = jobs.Job(BUILD_JOB, waiting=waiting_builds, perform=build_perform, asked_at="asked_at")
+BUILD: Final = jobs.Job(
+    BUILD_JOB, waiting=waiting_builds, perform=build_perform, asked_at="asked_at", queue=jobs.Queue.LONG
+)
 
 
 def _build(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:

@@ -14,6 +14,8 @@ from typing import Final, Self
 
 from django.conf import settings
 
+from core.background.jobs import Queue
+
 
 def web_command(port: int) -> list[str]:
     """The web server: one process, which is enough for a site without a front."""
@@ -31,8 +33,8 @@ def web_command(port: int) -> list[str]:
     return [*command, "--worker-class", WORKER_CLASS]
 
 
-def background_command(concurrency: int = 1) -> list[str]:
-    """A process that does the site's background work."""
+def background_command(queue: Queue) -> list[str]:
+    """A process that does the background work of one queue, in one thread: killed, it leaves nobody who waits for it."""
     command = [
         sys.executable,
         "-m",
@@ -42,7 +44,7 @@ def background_command(concurrency: int = 1) -> list[str]:
         "--workdir",
         str(settings.BASE_DIR / "platform"),
     ]
-    command += ["worker", "--queues", "background", "--concurrency", str(concurrency), "--loglevel", "WARNING"]
+    command += ["worker", "--pool", "solo", "--queues", queue.value, "--loglevel", "WARNING"]
     return [*command, "--without-gossip", "--without-mingle", "--without-heartbeat"]
 
 
@@ -90,7 +92,8 @@ class Processes:
         worker += ["--self-test", "never"]  # a demo trusts its own baselines
         self.start("web", web_command(self.port))
         self.start("reconciler", [python, manage, "reconciler"])
-        self.start("background", background_command())
+        for queue in Queue:
+            self.start(queue.value, background_command(queue))
         self.start("worker", worker)
         self.wait_for_web()
         return self
@@ -118,9 +121,13 @@ class Processes:
             )  # fmt: skip
 
     def check(self) -> None:
-        """Raise `ProcessFailed` when a child ended by itself."""
-        for name, process in self.running.items():
-            if process.poll() is not None:
+        """Start a background process again that was killed. Raise `ProcessFailed` when another child ended by itself."""
+        for name, process in list(self.running.items()):
+            if process.poll() is None:
+                continue
+            if name in list(Queue) and process.returncode < 0:
+                self.start(name, background_command(Queue(name)))
+            else:
                 raise ProcessFailed(f"The {name} ended with code {process.returncode}; see {self.logs / name}.log.")
 
     def wait_for_web(self, timeout_s: float = 60) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 CHUNK_BYTES: Final = 64 * 1024
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 NICENESS: Final = 10  # pages come first
+KILLED_AFTER_S: Final = 5  # of processor time, should the signal at the limit be ignored
 FEW_THREADS: Final = {
     "POLARS_MAX_THREADS": "2",
     "OMP_NUM_THREADS": "2",
@@ -125,7 +126,7 @@ def _bind(bounds: Bounds) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.alarm(int(bounds.wall_s) + 5)  # should the parent be gone
     os.nice(NICENESS)
-    resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_s, bounds.cpu_s))
+    resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_s, bounds.cpu_s + KILLED_AFTER_S))
     resource.setrlimit(resource.RLIMIT_AS, (_mapped_bytes() + bounds.memory_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -157,7 +158,7 @@ def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: 
 
 
 def _read(answer: bytes, exit_code: int) -> Any:
-    if exit_code in (-signal.SIGXCPU, -signal.SIGKILL):  # the kernel sends the second at the hard limit
+    if exit_code == -signal.SIGXCPU:
         raise OverBounds("processor time")
     if exit_code == -signal.SIGABRT:  # how native libraries end that are refused memory
         raise OverBounds("memory")

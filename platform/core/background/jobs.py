@@ -1,41 +1,52 @@
 """Kinds of background work: how to find the rows that ask for it, and what to do with one.
 
-A message names a kind and a row, and nothing else. It may be lost, come twice or late: what is done follows from the row.
+A message says that a queue has work, and nothing else. It may be lost, come twice or late: what is done follows from the rows,
+and who is served from the turns of those who ask (`turns.py`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final
 
 import structlog
-from celery.exceptions import OperationalError as CeleryOperationalError
 from django.conf import settings
-from django.db.models import F, Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
 from core.after_commit import after_commit
 from core.background.rows import unclaimed
-from core.celery import app
+from core.background.turns import turn_ask, turn_kept, turn_take, turns_waiting
+from core.celery import BROKER_AWAY, app
 
 log = structlog.get_logger(__name__)
-QUEUE: Final = "background"
 TASK: Final = "podium.background"
-RESENT_AT_ONCE: Final = 200
+RESENT_AT_ONCE: Final = 200  # askers of a kind
+WOKEN_AT_ONCE: Final = 8  # messages on a queue: each is followed by another while anything waits
+
+
+class Queue(StrEnum):
+    """Queues of Celery, each with processes of its own, so that what people wait for never waits for what takes long."""
+
+    SHORT = "background"
+    LONG = "background-long"
 
 
 @dataclass(frozen=True)
 class Job:
-    """One kind of work. `waiting` gives the rows that ask for it, claimed or not; `perform` does it for one, if it still asks.
+    """One kind of work. `waiting` gives the rows (`AskedRow`) that ask for it, claimed or not; `perform` does it for one, if it still asks.
 
-    `asked_at` is the field that says since when a row asks.
+    `asked_at` is the field that says since when a row asks. `refused` gives the rows that were worked on for nothing by the fault of
+    who asked: they are counted, see `allowance.py`.
     """
 
     name: str
     waiting: Callable[[], QuerySet[Any]]
     perform: Callable[[int], None]
     asked_at: str = "created_at"
+    queue: Queue = Queue.SHORT
+    refused: Callable[[], QuerySet[Any]] | None = None
 
 
 _jobs: dict[str, Job] = {}
@@ -52,19 +63,50 @@ def jobs() -> list[Job]:
 
 
 def perform(name: str, pk: int) -> None:
-    """Do the work of one row, if it still asks for it."""
+    """Do the work of one row, if it still asks for it, out of turn."""
     _jobs[name].perform(pk)
 
 
-def send(name: str, pk: int) -> bool:
-    """Name a row to the background processes. False when the broker is away: the reconciler sends it again."""
-    _jobs[name].waiting().filter(pk=pk).update(sent_at=timezone.now())
-    try:
-        app.send_task(TASK, args=[name, pk], queue=QUEUE, expires=10 * settings.BACKGROUND_LEASE_S)
-    except (OperationalError, CeleryOperationalError, OSError) as error:
-        log.warning("background_not_sent", job=name, row=pk, error=str(error))
+def work(queue: Queue) -> bool:
+    """Do one piece of work for whoever's turn it is; False when there is none.
+
+    Where the work raises, the asker waits for the reconciler's next round, so that a fault of ours is not repeated without end.
+    """
+    lease_s = settings.BACKGROUND_LEASE_S
+    turn = turn_take(queue, now=timezone.now(), lease_s=lease_s)
+    if turn is None:
         return False
+    try:
+        with turn_kept(turn, lease_s=lease_s):
+            row = _next_row(queue, turn.asker)
+            if row is not None:
+                perform(*row)
+        if _next_row(queue, turn.asker) is not None:
+            turn_ask(queue, turn.asker, now=timezone.now())
+    finally:
+        if turns_waiting(queue, now=timezone.now()).exists():
+            _wake(queue)
     return True
+
+
+def _next_row(queue: Queue, asker: str) -> tuple[str, int] | None:
+    """The asker's oldest row of this queue that nobody works on, with its kind."""
+    now, oldest = timezone.now(), list[tuple[datetime, str, int]]()
+    for job in jobs():
+        if job.queue == queue:
+            rows = job.waiting().filter(unclaimed(now), asker=asker).order_by("pk")
+            oldest += [(asked_at, job.name, pk) for asked_at, pk in rows.values_list(job.asked_at, "pk")[:1]]
+    return min(oldest)[1:] if oldest else None
+
+
+def send(name: str, pk: int) -> bool:
+    """Let the asker of a row take turns, and wake a process. False when the broker is away: the reconciler sends it again."""
+    job = _jobs[name]
+    asker = job.waiting().filter(pk=pk).values_list("asker", flat=True).first()
+    if asker is None:  # nobody asks for it any more
+        return True
+    turn_ask(job.queue, asker, now=timezone.now())
+    return _wake(job.queue)
 
 
 def send_after_commit(name: str, pk: int) -> None:
@@ -73,13 +115,24 @@ def send_after_commit(name: str, pk: int) -> None:
 
 
 def resend(*, now: datetime) -> int:
-    """For the reconciler: name again what asks for work and nobody does, because its message or its process was lost."""
-    stale = Q(sent_at=None) | Q(sent_at__lte=now - timedelta(seconds=settings.BACKGROUND_LEASE_S))
-    sent = 0
+    """For the reconciler: wake the processes for whatever waits and nobody does, because a message or a process was lost."""
     for job in jobs():
-        lost = job.waiting().filter(stale, unclaimed(now)).order_by(F("sent_at").asc(nulls_first=True), "pk")
-        for pk in list(lost.values_list("pk", flat=True)[:RESENT_AT_ONCE]):
-            if not send(job.name, pk):
-                return sent
-            sent += 1
-    return sent
+        lost = job.waiting().filter(unclaimed(now)).order_by().values_list("asker", flat=True).distinct()
+        for asker in list(lost[:RESENT_AT_ONCE]):
+            turn_ask(job.queue, asker, now=now)
+    woken = 0
+    for queue in Queue:
+        for _ in range(turns_waiting(queue, now=now)[:WOKEN_AT_ONCE].count()):
+            if not _wake(queue):
+                return woken
+            woken += 1
+    return woken
+
+
+def _wake(queue: Queue) -> bool:
+    try:
+        app.send_task(TASK, args=[queue.value], queue=queue.value, expires=10 * settings.BACKGROUND_LEASE_S)
+    except BROKER_AWAY as error:
+        log.warning("background_not_sent", queue=queue.value, error=str(error))
+        return False
+    return True

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 from django.db import DatabaseError, connection, models
@@ -17,15 +17,44 @@ RENEWALS = 4  # of a claim within its time
 
 
 class ClaimedRow(models.Model):
-    """A row that asks for work. A claim is like a lease: who does not renew it in time is taken for dead."""
+    """A row that one process has at a time. A claim is like a lease: who does not renew it in time is taken for dead."""
 
-    sent_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When a message last named it.")
     claim_id = models.UUIDField(null=True, blank=True, editable=False)
     claimed_until = models.DateTimeField(null=True, blank=True, editable=False)
     attempts = models.PositiveSmallIntegerField(default=0, editable=False, help_text="How often it was claimed.")
 
     class Meta:
         abstract = True
+
+
+class AskedRow(ClaimedRow):
+    """A row that asks for background work, in the turns of whoever asks (`turns.py`).
+
+    A model has an index on `asker` and `id` over the rows that wait.
+    """
+
+    asker = models.CharField(max_length=40, default="", editable=False, help_text="Whose turns its work takes.")
+
+    class Meta:
+        abstract = True
+
+    def asked_by(self) -> str:
+        """The asker, as `asker_key` writes it."""
+        raise NotImplementedError
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """As Django does, with the asker filled in."""
+        self.asker = self.asker or self.asked_by()
+        super().save(*args, **kwargs)
+
+
+def asker_key(kind: Literal["team", "person", "competition", "site"], pk: object = "") -> str:
+    """Whoever takes turns: a team, a person, the organizers of a competition, or the site itself.
+
+    >>> asker_key("team", 7)
+    'team:7'
+    """
+    return f"{kind}:{pk}"
 
 
 def unclaimed(now: datetime) -> Q:

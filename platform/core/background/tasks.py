@@ -1,10 +1,10 @@
-"""What a background process runs: `celery --app core.celery worker --queues background`."""
+"""What a background process runs: `celery --app core.celery worker --pool solo --queues background`."""
 
 from core.background import jobs
 from core.celery import app
 
 
 @app.task(name=jobs.TASK)
-def background(name: str, pk: int) -> None:
-    """Do the work of one row."""
-    jobs.perform(name, pk)
+def background(queue: str) -> None:
+    """Do one piece of work of a queue."""
+    jobs.work(jobs.Queue(queue))

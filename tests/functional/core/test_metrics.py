@@ -73,9 +73,11 @@ def test_without_a_token_in_the_settings_there_are_no_metrics(site: Scenario, se
 def test_background_work_that_waits_is_counted_with_its_age(site: Scenario) -> None:
     export_begin(competition=site.competition, by=site.organizer, with_files=True, now=site.now - timedelta(seconds=90))
     metrics = scrape()
-    assert 'podium_background_waiting{job="bundle-export"} 1.0' in metrics
-    assert 'podium_background_waiting{job="file-check"} 0.0' in metrics
-    age = re.search(r'podium_background_oldest_age_seconds{job="bundle-export"} ([\d.]+)', metrics)
+    assert 'podium_background_waiting{job="bundle-export",queue="background-long"} 1.0' in metrics
+    assert 'podium_background_waiting{job="file-check",queue="background"} 0.0' in metrics
+    age = re.search(
+        r'podium_background_oldest_age_seconds{job="bundle-export",queue="background-long"} ([\d.]+)', metrics
+    )
     assert age is not None
     assert 90 <= float(age[1]) < 150
     run_background()

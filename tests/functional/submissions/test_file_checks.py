@@ -20,15 +20,15 @@ from competitions.runs import checks
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.reruns import submission_repeat
 from competitions.runs.services import submission_cancel, submission_rerun
-from competitions.submissions.file_checks import check_requests
 from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.refusals import TooManyRefusedFiles
 from competitions.submissions.services import submission_create
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
 from core.background import jobs
+from core.background.allowance import TooManyRefusedFiles, require_allowance
 from core.background.bounded import MAX_ANSWER_BYTES, Bounds, ChildFailed, OverBounds, Stopped, run_bounded
+from core.background.turns import turn_take
 from core.celery import app
 from tests.background import run_background
 from tests.permissions import client_of
@@ -124,17 +124,20 @@ def test_what_a_killed_process_had_claimed_is_sent_again_and_done_by_another(
     site: Scenario, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submission = sent(site)
-    messages: list[int] = []
-    monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.append(args[1]))
+    messages: list[str] = []
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.extend(args))
     pk = submission.file_check.pk
     assert jobs.resend(now=site.now) == 1, "its message was lost"
+    turn = turn_take("background", now=site.now, lease_s=settings.BACKGROUND_LEASE_S)
+    assert turn is not None
+    assert turn.asker == f"team:{site.team.pk}"
     assert checks._claim(pk, now=site.now) is not None, "and the process that took it is killed"
     assert jobs.resend(now=site.now + timedelta(seconds=settings.BACKGROUND_LEASE_S - 1)) == 0
     later = site.now + timedelta(seconds=settings.BACKGROUND_LEASE_S + 5)
     with time_machine.travel(later, tick=False):
         assert jobs.resend(now=later) == 1
-        assert messages == [pk, pk]
-        run_background()
+        assert messages == ["background", "background"]
+        assert jobs.work(jobs.Queue.SHORT)
     assert fresh(submission).status == State.QUEUED
 
 
@@ -151,10 +154,12 @@ def test_a_submission_stands_whatever_becomes_of_its_message(
     with django_capture_on_commit_callbacks(execute=True):
         submission = sent(site)
     assert "a fault of a kind that nobody thought of" in caplog.text
-    messages: list[int] = []
-    monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.append(args[1]))
+    messages: list[str] = []
+    monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.extend(args))
     assert jobs.resend(now=site.now + timedelta(minutes=10)) == 1
-    assert messages == [submission.file_check.pk]
+    assert messages == ["background"]
+    assert jobs.work(jobs.Queue.SHORT)
+    assert fresh(submission).status == State.QUEUED
 
 
 def test_a_check_that_kills_its_process_again_and_again_is_given_up_as_our_fault(site: Scenario, settings: Any) -> None:
@@ -186,14 +191,6 @@ def test_two_processes_never_read_one_file_and_a_claim_that_ran_out_decides_noth
     assert Run.objects.get().code == "y"
 
 
-def test_a_team_s_files_take_turns_and_hold_up_nobody_else(site: Scenario) -> None:
-    first, second = sent(site), sent(site)
-    other = sent(site, team=site.join("Other"))
-    assert checks._claim(first.file_check.pk, now=site.now) is not None
-    assert checks._claim(second.file_check.pk, now=site.now) is None
-    assert checks._claim(other.file_check.pk, now=site.now) is not None
-
-
 def test_refused_files_are_counted_by_team_and_day(site: Scenario, settings: Any) -> None:
     settings.REFUSED_FILES_PER_DAY = 2
     submissions = [sent(site, damaged()) for _ in range(3)]
@@ -204,7 +201,7 @@ def test_refused_files_are_counted_by_team_and_day(site: Scenario, settings: Any
     with pytest.raises(TooManyRefusedFiles, match=r"2 files today .* until 2030-05-02 00:00 UTC"):
         sent(site)
     assert sent(site, team=site.join("Other")).status == State.CHECKING
-    check_requests.require_checks_left(team=site.team, now=site.now + timedelta(days=1))
+    require_allowance(asker=f"team:{site.team.pk}", now=site.now + timedelta(days=1))
 
 
 def test_a_copy_of_what_was_found_right_is_queued_at_once_and_any_other_is_checked(site: Scenario) -> None:

@@ -23,6 +23,7 @@ import pytest
 import requests
 
 from config.demo.processes import background_command
+from core.background.jobs import Queue
 from tests.bombs import zip_of_zeros
 from tests.services import REPOSITORY, accepts_connections, free_port
 from workers.protocol.messages import PROTOCOL_VERSION
@@ -104,7 +105,7 @@ def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served
         "config.wsgi",
     ]
     with ExitStack() as stack:
-        for argv in (web, background_command()):
+        for argv in (web, background_command(Queue.SHORT)):
             log = stack.enter_context((tmp_path / f"{len(argv)}.log").open("wb"))
             process = stack.enter_context(
                 subprocess.Popen(argv, cwd=REPOSITORY, env=environment, stdout=log, stderr=log)

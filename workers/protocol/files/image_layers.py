@@ -6,11 +6,14 @@ import gzip
 import hashlib
 import tarfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any, Final, cast
 
 MAX_ENTRIES: Final = 300_000  # files and folders in all layers together
 ENTRY_BYTES: Final = 4096  # of a disk, that each of them takes at least
+MAX_RATIO: Final = 200  # unpacked : packed, of all layers together; programs and data reach 10
+RATIO_FREE_BYTES: Final = 64 << 20  # what small layers may unpack to whatever their ratio
 CHUNK_BYTES: Final = 1 << 20
 GZIP: Final = b"\x1f\x8b"
 ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
@@ -47,22 +50,20 @@ def member_file(archive: tarfile.TarFile, name: str) -> IO[bytes]:
 
 
 class _Counted:
-    """A stream that digests what is read of it, and refuses more than there is room for."""
+    """A stream that digests what is read of it, and asks whether so much of it may be read."""
 
-    def __init__(self, source: Any, room: int | None = None) -> None:
+    def __init__(self, source: Any, judge: Callable[[int], None] | None = None) -> None:
         self._source = source
         self._digest = hashlib.sha256()
-        self._room = room
+        self._judge = judge
         self.count = 0
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
         data: bytes = self._source.read(min(size, CHUNK_BYTES) if size >= 0 else CHUNK_BYTES)
         self._digest.update(data)
         self.count += len(data)
-        if self._room is not None and self.count > self._room:
-            raise ImageArchiveInvalid(
-                "too_large", "The image's layers, once unpacked, are larger than images may be here."
-            )
+        if self._judge is not None:
+            self._judge(self.count)
         return data
 
     @property
@@ -76,7 +77,7 @@ class LayerReader:
     def __init__(self, archive: tarfile.TarFile, max_bytes: int) -> None:
         self._archive = archive
         self._max_bytes = max_bytes
-        self._content_bytes = 0
+        self._content_bytes = self._packed_bytes = 0
         self.entries = 0
 
     @property
@@ -87,7 +88,7 @@ class LayerReader:
     def check(self, layer: Layer, number: int) -> None:
         """Raise `ImageArchiveInvalid` unless the layer is what the configuration says, and holds no path that leaves the image."""
         packed = _Counted(member_file(self._archive, layer.member))
-        content = _Counted(_unpacked(self._archive, layer, packed), self._max_bytes - self._content_bytes)
+        content = _Counted(_unpacked(self._archive, layer, packed), lambda count: self._judge(count, packed.count))
         try:
             self._walk(content, number)
             while content.read():
@@ -98,6 +99,7 @@ class LayerReader:
             if isinstance(error, ImageArchiveInvalid):
                 raise
             raise ImageArchiveInvalid("damaged", f"Layer {number} is damaged. {SAVE_AGAIN}") from error
+        self._packed_bytes += packed.count
         self._content_bytes += content.count
         if layer.digest and (packed.digest != layer.digest or packed.count != layer.size_bytes):
             raise ImageArchiveInvalid(
@@ -106,6 +108,20 @@ class LayerReader:
         if content.digest != layer.diff_id:
             raise ImageArchiveInvalid(
                 "wrong_digest", f"Layer {number} is not what the configuration says. {SAVE_AGAIN}"
+            )
+
+    def _judge(self, unpacked: int, packed: int) -> None:
+        """Raise `ImageArchiveInvalid` for more than an image may have, as soon as so much of a layer has been read."""
+        unpacked, packed = unpacked + self._content_bytes, packed + self._packed_bytes
+        if unpacked > self._max_bytes:
+            raise ImageArchiveInvalid(
+                "too_large", "The image's layers, once unpacked, are larger than images may be here."
+            )
+        if unpacked > RATIO_FREE_BYTES + MAX_RATIO * packed:
+            raise ImageArchiveInvalid(
+                "too_dense",
+                f"The image's layers unpack to more than {MAX_RATIO} times their size, as files of zeros do. Leave such files out, and "
+                "make them when the program starts.",
             )
 
     def _walk(self, content: _Counted, number: int) -> None:

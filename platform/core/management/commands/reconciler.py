@@ -15,7 +15,7 @@ from core.reconciler import reconcile
 
 log = structlog.get_logger(__name__)
 AWAY_SLACK_S = 1.0
-EVERY_ROUND = ("queues_woken",)  # done while anything waits: no line of the log for it
+EVERY_ROUND = ("queues_woken", "background_sent_again")  # done while anything waits: no line of the log for it
 
 
 class Patience:

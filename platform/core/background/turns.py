@@ -1,0 +1,64 @@
+"""Whose turn it is in the background: whoever was served longest ago, with one piece of work at a time.
+
+A team's, a person's or a competition's hundred files so hold up nobody else's one. A claim reads the index of those who wait, and
+costs the same however many rows each of them has.
+"""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import F, QuerySet
+
+from core.background.rows import claim_kept, unclaimed
+from core.models import Turn
+
+TRIED: Final = 20  # other processes may take the first ones at the same time
+
+
+@dataclass(frozen=True)
+class TurnTaken:
+    """The turn of an asker, while one of its rows is worked on."""
+
+    pk: int
+    asker: str
+    claim_id: uuid.UUID
+
+
+def turn_ask(queue: str, asker: str, *, now: datetime) -> None:
+    """Let the asker wait for its turn. Its row must be committed: who ends a turn looks for more rows afterwards."""
+    turns = Turn.objects.filter(queue=queue, asker=asker)
+    if turns.filter(waiting_since__isnull=False).exists() or turns.update(waiting_since=now):
+        return
+    Turn.objects.bulk_create([Turn(queue=queue, asker=asker, waiting_since=now)], ignore_conflicts=True)
+
+
+def turn_take(queue: str, *, now: datetime, lease_s: float) -> TurnTaken | None:
+    """The turn of who waits and was served longest ago; None when nobody waits whose last piece of work is over."""
+    waiting = turns_waiting(queue, now=now)
+    order = F("served_at").asc(nulls_first=True), "pk"
+    for pk, asker in waiting.order_by(*order).values_list("pk", "asker")[:TRIED]:
+        claim_id = uuid.uuid4()
+        until = now + timedelta(seconds=lease_s)
+        if waiting.filter(pk=pk).update(claim_id=claim_id, claimed_until=until, served_at=now):
+            return TurnTaken(pk, asker, claim_id)
+    return None
+
+
+def turns_waiting(queue: str, *, now: datetime) -> QuerySet[Turn]:
+    """Those who wait and have nothing in work."""
+    return Turn.objects.filter(unclaimed(now), queue=queue, waiting_since__isnull=False)
+
+
+@contextmanager
+def turn_kept(turn: TurnTaken, *, lease_s: float) -> Iterator[None]:
+    """Keep the turn for the length of the block; afterwards the asker does not wait, until it is asked for again."""
+    mine = Turn.objects.filter(pk=turn.pk, claim_id=turn.claim_id)
+    try:
+        with claim_kept(mine, turn.claim_id, lease_s=lease_s):
+            yield
+    finally:
+        mine.update(claimed_until=None, waiting_since=None)
