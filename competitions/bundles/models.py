@@ -8,6 +8,7 @@ from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from core.background.rows import AskedRow, asker_key
+from core.fields import OneLineField
 
 
 class BundleImport(AskedRow):
@@ -28,7 +29,7 @@ class BundleImport(AskedRow):
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.COMPETITION)
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     original = models.ForeignKey(Competition, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
-    file_name = models.CharField(max_length=255)
+    file_name = OneLineField(max_length=255)
     queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     step = models.CharField(max_length=200, blank=True)

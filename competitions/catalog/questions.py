@@ -12,6 +12,7 @@ from django.core.validators import RegexValidator, URLValidator
 from django.db import models
 
 from competitions.catalog.repositories import RepositoryInvalid, pinned_repository
+from core.fields import OneLineField
 from core.refusals import Refusal
 
 MAX_TEXT: Final = 2000
@@ -37,12 +38,12 @@ class AskedQuestion(models.Model):
         SELECT = "select", "one of several"
         CHECKBOX = "checkbox", "yes or no"
 
-    key = models.CharField(
+    key = OneLineField(
         max_length=36, validators=[KEY],
         help_text="In the API and in exports, for instance code_url.",
     )  # fmt: skip
-    title = models.CharField(max_length=200, help_text="The question as people read it.")
-    help_text = models.CharField("help", max_length=300, blank=True)
+    title = OneLineField(max_length=200, help_text="The question as people read it.")
+    help_text = OneLineField("help", max_length=300, blank=True)
     kind = models.CharField("type", max_length=10, choices=Kind, default=Kind.TEXT)
     choices = models.JSONField(default=list, blank=True, help_text='For one of several: ["none", "ImageNet"].')
     is_required = models.BooleanField(

@@ -15,7 +15,7 @@ from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.images import is_image
 from competitions.compute.models import ComputeWorker
-from competitions.resources.images import image_name, image_sources
+from competitions.resources.images import image_name
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 
@@ -154,7 +154,7 @@ def images_of_pages_are_there(competition: Competition) -> Iterator[ReadinessWar
     names = set(competition.images.values_list("name", flat=True)) if with_images else set()
     names |= set(competition.image_uploads.filter(fault="").values_list("name", flat=True)) if with_images else set()
     for page in with_images:
-        missing = [source for source in image_sources(page.body) if image_name(source) not in names]
+        missing = [source for source in page.rendering.sources if image_name(source) not in names]
         if missing:
             yield ReadinessWarning(
                 "no_page_image", f"Page {page.title}",

@@ -15,6 +15,7 @@ from django.dispatch import Signal
 
 from competitions.compute.images import validate_image_patterns, validate_registries
 from competitions.compute.mirrors import validate_mirror
+from core.fields import SHORT_TEXT, LongTextField, OneLineField
 from workers.protocol.images import ImageName, engine_name
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class QueueQuerySet(models.QuerySet["Queue"]):
 class Queue(models.Model):
     """Runs wait here for a compute worker that holds the queue's token."""
 
-    name = models.CharField(max_length=63, unique=True, validators=[QUEUE_NAME])
+    name = OneLineField(max_length=63, unique=True, validators=[QUEUE_NAME])
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,
@@ -53,7 +54,7 @@ class Queue(models.Model):
     )
     token_digest = models.CharField(max_length=64, blank=True, editable=False)
     is_paused = models.BooleanField(default=False, help_text="Runs wait; nothing is handed out.")
-    contact = models.CharField(max_length=200, blank=True, help_text="Who runs the workers, shown to participants.")
+    contact = OneLineField(max_length=200, blank=True, help_text="Who runs the workers, shown to participants.")
     max_in_flight_per_team = models.PositiveSmallIntegerField(
         "runs in flight per team",
         null=True,
@@ -66,7 +67,8 @@ class Queue(models.Model):
         default=False,
         help_text="Workers that run participants' code never get reference data: each is started with a role.",
     )
-    allowed_images = models.TextField(
+    allowed_images = LongTextField(
+        max_length=SHORT_TEXT,
         blank=True,
         validators=[validate_image_patterns],
         help_text="Container images that may run here, one pattern a line, such as <code>podium/*</code>. Empty: all.",
@@ -83,13 +85,14 @@ class Queue(models.Model):
         default=30 * 1024**3,
         help_text="Of a container image that a team brings: the archive, and its layers once unpacked.",
     )
-    image_registries = models.TextField(
+    image_registries = LongTextField(
+        max_length=SHORT_TEXT,
         blank=True,
         validators=[validate_registries],
         help_text="Registries from which teams may name images by digest, one a line, such as <code>registry.example.org</code> or "
         "<code>ghcr.io/lab</code>. Empty: none.",
     )
-    package_mirror = models.CharField(
+    package_mirror = OneLineField(
         max_length=300,
         blank=True,
         validators=[validate_mirror],
@@ -186,9 +189,9 @@ class ComputeWorker(models.Model):
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="workers")
-    name = models.CharField(max_length=100)
+    name = OneLineField(max_length=100)
     instance = models.CharField(max_length=64)
-    version = models.CharField(max_length=50)
+    version = OneLineField(max_length=50)
     slots = models.PositiveSmallIntegerField(default=1)
     host = models.JSONField(default=dict, help_text="Hardware and software, as the worker reports them.")
     registered_at = models.DateTimeField()

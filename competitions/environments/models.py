@@ -11,6 +11,7 @@ from django.db.models import Q
 from competitions.resources.models import StoredFile, Upload
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
+from core.fields import OneLineField
 
 FILE_NAME: Final = RegexValidator(
     r"\A[a-z0-9][a-z0-9._-]{0,59}\Z", "Lower-case letters, digits, dots, dashes and underscores, at most 60."
@@ -33,13 +34,13 @@ class EnvironmentFile(AskedRow):
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="environment_files")
     kind = models.CharField(max_length=10, choices=Kind)
-    name = models.CharField(max_length=60, validators=[FILE_NAME])
+    name = OneLineField(max_length=60, validators=[FILE_NAME])
     version = models.PositiveIntegerField(help_text="Counts up with each file of this name.")
     upload = models.OneToOneField(
         Upload, on_delete=models.SET_NULL, null=True, blank=True, editable=False, related_name="environment_file"
     )
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    file_name = models.CharField(max_length=255)
+    file_name = OneLineField(max_length=255)
     size_bytes = models.PositiveBigIntegerField()
     sha256 = models.CharField(max_length=64, blank=True, help_text="Of the file; known once it is stored.")
     image_id = models.CharField(

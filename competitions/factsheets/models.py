@@ -7,6 +7,7 @@ from django.dispatch import Signal
 
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.questions import AskedQuestion
+from core.fields import OneLineField
 
 # Sent with `competition` when its questions changed: what stands on boards may have changed with them.
 questions_changed = Signal()
@@ -22,7 +23,7 @@ class Question(AskedQuestion):
     )  # fmt: skip
     is_public = models.BooleanField(default=False, help_text="Everybody who sees the submission's row sees the answer.")
     is_on_board = models.BooleanField("on the leaderboard", default=False, help_text="As a column; only if public.")
-    compared_with = models.CharField(
+    compared_with = OneLineField(
         "compared with the score", max_length=36, blank=True,
         help_text="For a number that teams report of themselves: the key of the score that it should equal. The difference is shown.",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
+from core.fields import LongTextField, OneLineField
 
 
 class CompetitionDraft(AskedRow):
@@ -100,9 +101,9 @@ class DraftFile(AskedRow):
         FAILED = "failed", "cannot be used"
 
     draft = models.ForeignKey(CompetitionDraft, on_delete=models.CASCADE, related_name="files")
-    role = models.CharField(max_length=30)
+    role = OneLineField(max_length=30)
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
-    file_name = models.CharField(max_length=255)
+    file_name = OneLineField(max_length=255)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     preview = models.JSONField(default=dict, blank=True, help_text="Columns and first rows, of a table.")
     fault = models.TextField(blank=True, help_text="Why it cannot be used, for the owner.")
@@ -193,8 +194,8 @@ class OrganizersMail(AskedRow):
     audience = models.CharField(max_length=10, choices=Audience)
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     teams = models.ManyToManyField(Team, blank=True, related_name="+")
-    subject = models.CharField(max_length=200)
-    body = models.TextField()
+    subject = OneLineField(max_length=200)
+    body = LongTextField(max_length=20_000)
     created_at = models.DateTimeField()
     sent_to = models.PositiveIntegerField(null=True, blank=True, help_text="How many people it went to, once it did.")
 

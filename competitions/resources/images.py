@@ -2,7 +2,6 @@
 
 import re
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,6 @@ MAX_PIXELS: Final = 40_000_000  # 160 MB decoded
 HEAD_BYTES: Final = 16  # as many as tell the type
 MAX_STEPS: Final = 200_000  # from block to block; 10 MiB in whole blocks take a fifth
 NAME: Final = re.compile(r"[\w-][\w .()-]*(/[\w-][\w .()-]*)*")  # of an image on the site: no part is `..`
-SOURCES: Final = re.compile(r"""!\[[^\]]*\]\(\s*<?([^)\s>]+)|<img\b[^>]*?\ssrc\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 
 PNG, JPEG, GIF, WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
 SUFFIXES: Final = {PNG: ".png", JPEG: ".jpg", GIF: ".gif", WEBP: ".webp"}
@@ -141,12 +139,6 @@ def _webp_size(content: bytes) -> tuple[int, int]:
 
 
 _READERS: Final = {PNG: _png_size, JPEG: _jpeg_size, GIF: _gif_size, WEBP: _webp_size}
-
-
-def image_sources(text: str) -> Iterator[str]:
-    """The addresses of the images that a text, Markdown or HTML, shows."""
-    for match in SOURCES.finditer(text):
-        yield match[1] or match[2]
 
 
 def image_name(source: str) -> str | None:

@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.db.models.fields.related import ForeignObjectRel
 
 from core.background.rows import ClaimedRow
+from core.fields import OneLineField
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -80,9 +81,9 @@ class Resource(models.Model):
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="resources")
     kind = models.CharField(max_length=20, choices=Kind)
-    name = models.CharField(max_length=200)
+    name = OneLineField(max_length=200)
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="resources")
-    file_name = models.CharField(max_length=255, help_text="Name under which the file is downloaded.")
+    file_name = OneLineField(max_length=255, help_text="Name under which the file is downloaded.")
     is_public = models.BooleanField(
         default=False, help_text="Any organizer may use it in a competition, and read it with a program of their own."
     )
@@ -120,7 +121,7 @@ class Upload(models.Model):
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
-    file_name = models.CharField(max_length=255)
+    file_name = OneLineField(max_length=255)
     size_bytes = models.PositiveBigIntegerField(help_text="Size announced by the client.")
     received_bytes = models.PositiveBigIntegerField(default=0)
     began_at = models.DateTimeField()

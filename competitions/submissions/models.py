@@ -10,6 +10,7 @@ from competitions.resources.models import StoredFile
 from competitions.submissions.states import FINAL, ORGANIZERS_OWN, Kind, Reason, State
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
+from core.fields import OneLineField
 
 
 class Program(models.TextChoices):
@@ -28,7 +29,7 @@ class Submission(models.Model):
     submitted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     kind = models.CharField(max_length=10, choices=Kind)
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
-    file_name = models.CharField(max_length=255)
+    file_name = OneLineField(max_length=255)
     description = models.CharField(max_length=500, blank=True)
     received_at = models.DateTimeField(
         help_text="The instant that counts: when the upload began, at most the phase's grace before it was submitted."
@@ -41,7 +42,7 @@ class Submission(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     disqualified_at = models.DateTimeField(null=True, blank=True)
     disqualified_reason = models.CharField(max_length=500, blank=True)
-    idempotency_key = models.CharField(max_length=100, blank=True)
+    idempotency_key = OneLineField(max_length=100, blank=True)
     program = models.CharField(max_length=10, choices=Program, default=Program.NONE, blank=True, editable=False)
     weights = models.ForeignKey(
         EnvironmentFile, on_delete=models.PROTECT, null=True, blank=True, related_name="weights_of", editable=False
@@ -49,7 +50,7 @@ class Submission(models.Model):
     image = models.ForeignKey(
         EnvironmentFile, on_delete=models.PROTECT, null=True, blank=True, related_name="image_of", editable=False
     )
-    image_reference = models.CharField(
+    image_reference = OneLineField(
         max_length=500, blank=True, editable=False, help_text="An image by digest in a registry."
     )
     requirements = models.ForeignKey(
@@ -203,7 +204,7 @@ class Dataset(models.Model):
 
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="dataset")
     task = models.OneToOneField(Task, on_delete=models.PROTECT, related_name="dataset")
-    name = models.CharField(max_length=60)
+    name = OneLineField(max_length=60)
     joined_at = models.DateTimeField()
     counts_from = models.DateTimeField(
         null=True,

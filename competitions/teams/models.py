@@ -10,6 +10,7 @@ from django.db.models.functions import Lower
 
 from competitions.catalog.models import Competition, RulesVersion
 from competitions.catalog.questions import AskedQuestion
+from core.fields import OneLineField
 
 
 class RegistrationQuestion(AskedQuestion):
@@ -57,7 +58,7 @@ class Team(models.Model):
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="teams")
-    name = models.CharField(max_length=60)
+    name = OneLineField(max_length=60)
     captain = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="teams")
     searched_name = models.GeneratedField(

@@ -34,8 +34,8 @@ from competitions.resources.images import image_name
 from competitions.teams.counts import team_count
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
-from competitions.web.text import ShownImage
 from competitions.winners.services import places_to_answer
+from core.markup import ShownImage
 
 
 @dataclass(frozen=True)

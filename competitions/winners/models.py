@@ -13,6 +13,7 @@ from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from competitions.winners.states import OPEN, State
+from core.fields import SHORT_TEXT, LongTextField, OneLineField
 
 
 class Lane(models.Model):
@@ -42,7 +43,7 @@ class Lane(models.Model):
         "where the tolerances come from", blank=True,
         help_text="For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.",
     )  # fmt: skip
-    instructions = models.TextField(blank=True, help_text="Markdown, shown to invited teams.")
+    instructions = LongTextField(max_length=SHORT_TEXT, blank=True, help_text="Markdown, shown to invited teams.")
 
     def __str__(self) -> str:
         return f"Winners of {self.leaderboard}"
@@ -71,9 +72,9 @@ class Place(models.Model):
     invited_at = models.DateTimeField()
     due_at = models.DateTimeField()
     repository_url = models.URLField(max_length=500, blank=True)
-    commit = models.CharField(max_length=64, blank=True)
+    commit = OneLineField(max_length=64, blank=True)
     code = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    code_name = models.CharField(max_length=255, blank=True)
+    code_name = OneLineField(max_length=255, blank=True)
     report_url = models.URLField(max_length=500, blank=True)
     hardware = models.CharField(max_length=1000, blank=True)
     verification = models.ForeignKey(

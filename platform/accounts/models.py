@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
 from core.background.rows import AskedRow, asker_key
+from core.fields import OneLineField
 from core.refusals import Conflict
 
 TOKEN_PREFIX: Final = "podium_"
@@ -55,7 +56,9 @@ class User(AbstractUser):
     """
 
     email = models.EmailField("e-mail address", unique=True)
-    affiliation = models.CharField(max_length=200, blank=True)
+    first_name = OneLineField("first name", max_length=150, blank=True)
+    last_name = OneLineField("last name", max_length=150, blank=True)
+    affiliation = OneLineField(max_length=200, blank=True)
     is_robot = models.BooleanField(default=False, help_text="A program's account; it signs in with API tokens alone.")
 
     objects: ClassVar[AccountManager] = AccountManager()
@@ -83,7 +86,7 @@ class ApiToken(models.Model):
     """A secret for programs, kept as a digest: the token itself is shown once, when it is made."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
-    name = models.CharField(max_length=100)
+    name = OneLineField(max_length=100)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     hint = models.CharField(max_length=20, editable=False, help_text="First characters, to tell tokens apart.")
     scopes = models.JSONField(default=list, validators=[validate_scopes])

@@ -15,6 +15,7 @@ from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
 from competitions.bundles.importing.rows import Existing, written
 from competitions.bundles.reading.addresses import phase_slugs
+from competitions.bundles.reading.faults import invalid
 from competitions.bundles.reading.reader import NO_TERMS, BundleReader
 from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import (
@@ -49,10 +50,11 @@ from competitions.catalog.texts.pages import address_of
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
+from core.markup.bounded import MAX_CHARACTERS
 
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]
-HTML_TAG = re.compile(r"<[a-zA-Z][^>]*>")
+HTML_TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 SAME_FIELDS = (
     "title", "docker_image", "competition_type", "enable_detailed_results", "show_detailed_results_in_submission_panel",
     "show_detailed_results_in_leaderboard", "make_programs_available", "make_input_data_available",
@@ -161,6 +163,8 @@ class Maker:
 
     def _text(self, relative: str) -> tuple[str, Format]:
         text = self.reader.files.text(relative)
+        if len(text) > MAX_CHARACTERS:
+            raise invalid(f"It has {len(text):,} characters; a text has at most {MAX_CHARACTERS:,}.", file=relative)
         if relative.lower().endswith((".html", ".htm")):
             return text, Format.HTML
         return text, Format.MIXED if HTML_TAG.search(text) else Format.MARKDOWN

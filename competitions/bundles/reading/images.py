@@ -9,7 +9,8 @@ from competitions.bundles.reading.archive import BundleFiles
 from competitions.bundles.reading.document import Document
 from competitions.bundles.reading.faults import Note, Where
 from competitions.bundles.reading.schema import CompetitionSpec
-from competitions.resources.images import check_image, image_name, image_sources
+from competitions.resources.images import check_image, image_name
+from core.markup.bounded import rendered
 from core.refusals import InvalidFile
 
 
@@ -39,7 +40,7 @@ class BundleImages:
     def _of_page(self, where: Where, page: str) -> None:
         if self._bundle.file(page) is None:
             return  # said already
-        for source in dict.fromkeys(image_sources(self._bundle.text(page))):
+        for source in dict.fromkeys(_sources(self._bundle.text(page))):
             if (name := image_name(source)) is None:
                 self._note(
                     where, f"the image {source[:80]!r} is not in the bundle; pages show no images of other sites"
@@ -77,6 +78,11 @@ class BundleImages:
 
     def _note(self, where: Where, message: str) -> None:
         self.notes.append(self._document.note(where, message))
+
+
+def _sources(text: str) -> tuple[str, ...]:
+    """Addresses of images, whether the text is Markdown or HTML."""
+    return rendered(text, "mixed").sources
 
 
 def _texts(spec: CompetitionSpec) -> Iterator[tuple[Where, str]]:

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils.functional import cached_property
 
 from competitions.catalog.models.phase import Phase
+from core.fields import OneLineField
 from workers.protocol.calls import METERED
 
 EXACT_DIGITS: Final = 10  # as many as Codabench keeps
@@ -35,7 +36,7 @@ class Leaderboard(models.Model):
 
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="leaderboards")
     key = models.SlugField(max_length=36, default="main", help_text="In addresses; unique within the phase.")
-    title = models.CharField(max_length=64, default="Leaderboard")
+    title = OneLineField(max_length=64, default="Leaderboard")
     index = models.PositiveSmallIntegerField(default=0, help_text="The lowest is the phase's main board.")
     rule = models.CharField("which submission counts", max_length=20, choices=Rule, default=Rule.BEST)
     max_selected = models.PositiveSmallIntegerField(
@@ -154,17 +155,17 @@ class Column(models.Model):
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="columns")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.SCORE)
-    key = models.CharField(
+    key = OneLineField(
         max_length=36, help_text="For a score its key in scores.json; for a measurement its name, for instance wall_s."
     )
     computation = models.CharField(max_length=10, choices=Computation, blank=True)
     sources = models.JSONField(default=list, blank=True, help_text="Keys of the columns it is computed from.")
-    spread_key = models.CharField(
+    spread_key = OneLineField(
         "standard deviation", max_length=36, blank=True,
         help_text="Key of the column that holds it, as for results over several seeds; shown as value ± deviation. It may be hidden.",
     )  # fmt: skip
-    title = models.CharField(max_length=36)
-    unit = models.CharField(max_length=20, blank=True)
+    title = OneLineField(max_length=36)
+    unit = OneLineField(max_length=20, blank=True)
     index = models.PositiveSmallIntegerField(default=0)
     sorting = models.CharField(max_length=4, choices=Sorting, default=Sorting.DESC)
     precision = models.PositiveSmallIntegerField(
@@ -253,7 +254,7 @@ class SealedKey(models.Model):
 
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="sealed_keys")
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="sealed_keys")
-    key = models.CharField(max_length=36)
+    key = OneLineField(max_length=36)
     sealed_at = models.DateTimeField()
 
     class Meta:

@@ -11,6 +11,7 @@ from django.db.models import Q
 from competitions.compute.images import validate_image_name
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
+from core.fields import SHORT_TEXT, LongTextField, OneLineField
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -46,9 +47,9 @@ class Series(models.Model):
     """Competitions that belong together, each a track with its own data, teams and leaderboards."""
 
     slug = models.SlugField(max_length=60, unique=True)
-    title = models.CharField(max_length=256)
-    subtitle = models.CharField(max_length=256, blank=True)
-    description = models.TextField(blank=True, help_text="Markdown.")
+    title = OneLineField(max_length=256)
+    subtitle = OneLineField(max_length=256, blank=True)
+    description = LongTextField(max_length=SHORT_TEXT, blank=True, help_text="Markdown.")
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
         help_text="The organizer who edits it and takes competitions in; administrators do so with every series.",
@@ -74,12 +75,12 @@ class Competition(models.Model):
         BENCHMARK = "benchmark", "benchmark"
 
     slug = models.SlugField(max_length=60, unique=True)
-    title = models.CharField(max_length=256)
-    subtitle = models.CharField(max_length=256, blank=True)
-    host = models.CharField(max_length=200, blank=True, help_text="Who organizes it, as shown under the title.")
+    title = OneLineField(max_length=256)
+    subtitle = OneLineField(max_length=256, blank=True)
+    host = OneLineField(max_length=200, blank=True, help_text="Who organizes it, as shown under the title.")
     logo = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     cover = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    tag_line = models.CharField(
+    tag_line = OneLineField(
         max_length=MOST_TAGS * (TAG_LENGTH + 1) + 1, blank=True, editable=False,
         help_text="The tags with a comma before and after each; written by `tags_set` alone.",
     )  # fmt: skip
@@ -109,11 +110,11 @@ class Competition(models.Model):
         help_text="The series of which this competition is a track.",
     )  # fmt: skip
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
-    docker_image = models.CharField(
+    docker_image = OneLineField(
         max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the site's runtime image."
     )
     competition_type = models.CharField(max_length=12, choices=Type, default=Type.COMPETITION)
-    reward = models.CharField(max_length=256, blank=True)
+    reward = OneLineField(max_length=256, blank=True)
     contact_email = models.EmailField("contact e-mail", blank=True)
     enable_detailed_results = models.BooleanField(
         default=False, help_text="The page that the scoring program writes, detailed_results.html, is kept and shown."

@@ -22,6 +22,7 @@ from competitions.catalog.models.sections import (
 )
 from competitions.catalog.models.task import Task
 from competitions.resources.models import Resource
+from core.fields import SHORT_TEXT, LongTextField, OneLineField
 from workers.protocol.runtimes import image_contents
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class Phase(
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="phases")
     slug = models.SlugField(max_length=60)
-    name = models.CharField(max_length=256)
-    description = models.TextField(blank=True, help_text="Markdown.")
+    name = OneLineField(max_length=256)
+    description = LongTextField(max_length=SHORT_TEXT, blank=True, help_text="Markdown.")
     index = models.PositiveSmallIntegerField(default=0)
     tasks = models.ManyToManyField(Task, related_name="phases", blank=True)
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 
 from competitions.catalog.models.competition import Competition
 from competitions.resources.models import Resource
+from core.fields import SHORT_TEXT, LongTextField, OneLineField
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -61,8 +62,8 @@ class Task(models.Model):
         help_text="Nothing of it is hidden: where a phase runs submissions on it first, everybody who takes part may download its "
         "programs, input and labels.",
     )  # fmt: skip
-    name = models.CharField(max_length=256)
-    description = models.TextField(blank=True)
+    name = OneLineField(max_length=256)
+    description = LongTextField(max_length=SHORT_TEXT, blank=True)
     scoring_program = models.ForeignKey(
         Resource, on_delete=models.PROTECT, related_name="+", limit_choices_to={"kind": Resource.Kind.SCORING_PROGRAM}
     )

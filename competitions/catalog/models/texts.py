@@ -13,6 +13,9 @@ from competitions.catalog.models.competition import Competition
 from competitions.resources.images import NAME
 from competitions.resources.models import StoredFile
 from core.background.rows import AskedRow, asker_key
+from core.fields import LongTextField, OneLineField
+from core.markup.bounded import MAX_CHARACTERS
+from core.markup.rows import WrittenRow
 
 IMAGE_NAME = RegexValidator(rf"\A{NAME.pattern}\Z", "Letters, digits, blanks and the characters _ - . ( ) and /.")
 
@@ -25,12 +28,12 @@ class Format(models.TextChoices):
     HTML = "html", "HTML"
 
 
-class RulesVersion(models.Model):
+class RulesVersion(WrittenRow):
     """The rules' text. A change is a new version, which participants accept again."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="rules_versions")
     number = models.PositiveIntegerField()
-    text = models.TextField()
+    text = LongTextField(max_length=MAX_CHARACTERS)
     format = models.CharField(max_length=10, choices=Format, default=Format.MARKDOWN)
     published_at = models.DateTimeField()
 
@@ -43,11 +46,14 @@ class RulesVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.competition}: rules, version {self.number}"
 
+    def text_and_form(self) -> tuple[str, str]:
+        return self.text, self.format
+
 
 MAX_TAB_TITLE: Final = 24
 
 
-class Page(models.Model):
+class Page(WrittenRow):
     """A text of the competition: part of its overview or of its page Data, or a page with a tab of its own."""
 
     class Tab(models.TextChoices):
@@ -58,8 +64,8 @@ class Page(models.Model):
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="pages")
     tab = models.CharField("shown on", max_length=10, choices=Tab, default=Tab.OVERVIEW)
     slug = models.SlugField(max_length=40, blank=True, editable=False, help_text="Its address, where it has a tab.")
-    title = models.CharField(max_length=256)
-    body = models.TextField()
+    title = OneLineField(max_length=256)
+    body = LongTextField(max_length=MAX_CHARACTERS)
     format = models.CharField(max_length=10, choices=Format, default=Format.MARKDOWN)
     index = models.PositiveSmallIntegerField(default=0)
 
@@ -82,12 +88,15 @@ class Page(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    def text_and_form(self) -> tuple[str, str]:
+        return self.body, self.format
+
 
 class PageImage(models.Model):
     """An image that the competition's texts show by its name: `![what it shows](name)`."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="images")
-    name = models.CharField(max_length=200, validators=[IMAGE_NAME])
+    name = OneLineField(max_length=200, validators=[IMAGE_NAME])
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     small = models.ForeignKey(
         StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+", help_text="For phones."
@@ -113,7 +122,7 @@ class ImageUpload(AskedRow):
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="image_uploads")
     place = models.CharField(max_length=10, choices=Place)
-    name = models.CharField(max_length=200, blank=True, validators=[IMAGE_NAME])
+    name = OneLineField(max_length=200, blank=True, validators=[IMAGE_NAME])
     file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
     fault = models.TextField(blank=True, help_text="Why it cannot be shown, for the organizers.")
     created_at = models.DateTimeField()
@@ -138,12 +147,12 @@ class AnnouncementQuerySet(models.QuerySet["Announcement"]):
         return self.filter(published_at__lte=now, withdrawn_at=None)
 
 
-class Announcement(models.Model):
+class Announcement(WrittenRow):
     """News from the organizers, shown on the competition's first page from `published_at` on."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="announcements")
-    title = models.CharField(max_length=200)
-    body = models.TextField(help_text="Markdown.")
+    title = OneLineField(max_length=200)
+    body = LongTextField(max_length=MAX_CHARACTERS, help_text="Markdown.")
     published_at = models.DateTimeField(help_text="From this instant on it is shown.")
     withdrawn_at = models.DateTimeField(null=True, blank=True, editable=False)
     announced_at = models.DateTimeField(
@@ -164,3 +173,6 @@ class Announcement(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    def text_and_form(self) -> tuple[str, str]:
+        return self.body, Format.MARKDOWN

@@ -19,12 +19,12 @@ from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
 from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
 from core.background.rows import RENEWALS, claim, renew
+from core.markup.sanitizing import SMALL_WIDTH
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
 IMAGE_JOB: Final = "image"
 ENCODE: Final = "competitions.resources.image_encoding:encode"
-SMALL_WIDTH: Final = 720
 SIZES: Final = {  # widths, at most; phones are shown a second image on pages
     ImageUpload.Place.PAGE: {"large": 1600, "small": SMALL_WIDTH, "is_lossless": False},
     ImageUpload.Place.LOGO: {"large": 512, "small": 0, "is_lossless": True},

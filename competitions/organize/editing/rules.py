@@ -12,8 +12,8 @@ from django.template.loader import render_to_string
 from competitions.catalog.models import Competition, Format, RulesVersion
 from competitions.catalog.services import rules_publish, same_text
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.texts import MAX_CHARS
 from competitions.teams.models import Registration
+from core.markup.bounded import MAX_CHARACTERS
 
 CONTEXT_LINES = 2
 
@@ -25,7 +25,7 @@ class RulesForm(ChangeForm):
         model = RulesVersion
         fields = ("text", "format")
         labels: ClassVar[dict[str, str]] = {"text": "Rules", "format": "Written in"}
-        widgets: ClassVar[dict[str, Any]] = {"text": forms.Textarea(attrs={"rows": 24, "maxlength": MAX_CHARS})}
+        widgets: ClassVar[dict[str, Any]] = {"text": forms.Textarea(attrs={"rows": 24, "maxlength": MAX_CHARACTERS})}
 
     def consequences(self, now: datetime) -> list[str]:
         if self.is_unchanged:

@@ -11,9 +11,8 @@ from competitions.catalog.models import Page
 from competitions.catalog.models.texts import IMAGE_NAME
 from competitions.catalog.texts.pages import MAX_TABS, page_save
 from competitions.organize.editing.change_form import ChangeForm
+from core.markup.bounded import MAX_CHARACTERS
 from core.refusals import Refusal
-
-MAX_CHARS = 200_000
 
 
 class PageForm(ChangeForm):
@@ -26,7 +25,7 @@ class PageForm(ChangeForm):
         help_texts: ClassVar[dict[str, str]] = {
             "tab": f"At most {MAX_TABS} pages have a tab of their own, with titles of at most 24 characters."
         }
-        widgets: ClassVar[dict[str, Any]] = {"body": forms.Textarea(attrs={"rows": 22, "maxlength": MAX_CHARS})}
+        widgets: ClassVar[dict[str, Any]] = {"body": forms.Textarea(attrs={"rows": 22, "maxlength": MAX_CHARACTERS})}
 
     def write(self, now: datetime) -> Model:
         self.instance.competition = self.competition

@@ -13,16 +13,27 @@ from competitions.catalog.models import Announcement, Column, Leaderboard
 from competitions.leaderboards.models import Milestone
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import best_over_time
-from competitions.web.text import markdown
 from competitions.web.visit import Visit, visit
+from core.fields import on_one_line, without_control_characters
+from core.markup import no_images
 
 MOST_ITEMS: Final = 30
+
+
+class SafeAtomFeed(Atom1Feed):
+    """Atom of whatever is stored: XML has no control characters, and refuses to be written with them."""
+
+    def __init__(self, title: str, *others: Any, **more: Any) -> None:
+        super().__init__(on_one_line(title), *others, **more)
+
+    def add_item(self, title: str, link: str, description: str, *others: Any, **more: Any) -> None:
+        super().add_item(on_one_line(title), link, without_control_characters(description), *others, **more)
 
 
 class AnnouncementFeed(Feed[Announcement, Visit]):
     """The newest announcements of a competition."""
 
-    feed_type = Atom1Feed
+    feed_type = SafeAtomFeed
 
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Visit:
         return visit(request, kwargs["slug"])
@@ -41,7 +52,7 @@ class AnnouncementFeed(Feed[Announcement, Visit]):
         return item.title
 
     def item_description(self, item: Announcement) -> str:
-        return markdown(item.body)
+        return str(item.rendering.shown(no_images))
 
     def item_pubdate(self, item: Announcement) -> datetime:
         return item.published_at
@@ -79,7 +90,7 @@ class Leader:
 class LeaderFeed(Feed[Leader, BoardAtVisit]):
     """Each improvement of a board's best score."""
 
-    feed_type = Atom1Feed
+    feed_type = SafeAtomFeed
 
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> BoardAtVisit:
         visited = visit(request, kwargs["slug"])

@@ -19,6 +19,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.teams.models import Registration
 from competitions.web.visit import visit
+from core.fields import on_one_line
 
 SALT: Final = "web.calendar"
 REMIND_BEFORE: Final = timedelta(hours=24)
@@ -68,7 +69,7 @@ def _calendar(name: str, phases: Iterable[Phase]) -> Calendar:
     calendar = Calendar()
     calendar.add("prodid", "-//Podium//Deadlines//EN")
     calendar.add("version", "2.0")
-    calendar.add("x-wr-calname", name)
+    calendar.add("x-wr-calname", on_one_line(name))
     calendar.add("refresh-interval", READ_AGAIN_AFTER, parameters={"value": "DURATION"})
     for phase in phases:
         for event in _events(phase):
@@ -94,7 +95,7 @@ def _event(phase: Phase, verb: str, at: datetime) -> Event:
     event.add("uid", f"phase-{phase.pk}-{verb}@{settings.SITE_URL.partition('://')[2]}")
     event.add("dtstamp", timezone.now())
     event.add("dtstart", at)
-    event.add("summary", f"{phase.competition.title}: {phase.name} {verb}")
+    event.add("summary", on_one_line(f"{phase.competition.title}: {phase.name} {verb}"))
     event.add("url", settings.SITE_URL + reverse("web:overview", args=[phase.competition.slug]))
     return event
 

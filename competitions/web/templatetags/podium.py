@@ -8,14 +8,16 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from competitions.catalog.models import Format, Page, RulesVersion
+from competitions.catalog.models import Format
 from competitions.catalog.questions import shown_answer
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.fact_columns import VERIFIED
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn
 from competitions.submissions.states import Reason, State
-from competitions.web import text
 from competitions.web.visit import Visit
+from core.markup import no_images
+from core.markup.bounded import rendered
+from core.markup.rows import WrittenRow
 
 register = template.Library()
 
@@ -28,18 +30,14 @@ STATUS_ICONS = {
 
 @register.filter
 def markdown(value: str, visit: Visit | None = None) -> SafeString:
-    """A Markdown text; with the visit, it shows the images of the competition."""
-    return text.markdown(value, visit.image_url if visit else text.no_images)
+    """A Markdown text that is kept nowhere, or short; with the visit, it shows the images of the competition."""
+    return rendered(value, Format.MARKDOWN).shown(visit.image_url if visit else no_images)
 
 
 @register.filter
-def written(page: Page | RulesVersion, visit: Visit) -> SafeString:
-    """The text of a page or of rules of the visited competition, in the format it was written in."""
-    body = page.body if isinstance(page, Page) else page.text
-    if page.format == Format.HTML:
-        return text.html(body, visit.image_url)
-    render = text.mixed if page.format == Format.MIXED else text.markdown  # also for a format that its form refuses
-    return render(body, visit.image_url)
+def written(row: WrittenRow, visit: Visit) -> SafeString:
+    """The text of a page, of rules or of news of the visited competition, in the format it was written in."""
+    return row.rendering.shown(visit.image_url)
 
 
 @register.filter

@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from competitions.web.text import markdown
 from core.branding import LEGAL_PAGES, LOGO_TYPES
+from core.markup import markdown
 
 KEPT_S = 3600  # a new brand is there within an hour
 

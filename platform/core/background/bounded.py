@@ -2,7 +2,8 @@
 
 The child is forked, so it starts within milliseconds and has everything imported. It must touch neither the database nor the
 network: it reads files, and answers with what JSON can hold. A library with threads of its own, such as the table library, does not
-survive a fork: what uses one is a `Call`, which the child runs as a new interpreter.
+survive a fork, and a process with threads, such as a web server's, is not to be forked: what uses one, or is called from one, is a
+`Call`, a new interpreter.
 """
 
 import json
@@ -10,6 +11,7 @@ import os
 import resource
 import select
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -74,11 +76,10 @@ def run_bounded(
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
     reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _child(work, bounds, writer)
-    os.close(writer)
+    try:
+        child = _started(work, bounds, writer) if isinstance(work, Call) else _forked(work, bounds, reader, writer)
+    finally:
+        os.close(writer)
     try:
         answer = _answer(reader, bounds.wall_s, is_wanted, every_s)
     except BaseException:
@@ -90,13 +91,19 @@ def run_bounded(
     return _read(answer, os.waitstatus_to_exitcode(status))
 
 
-def _child(work: Callable[[], Any] | Call, bounds: Bounds, writer: int) -> NoReturn:
+def _forked(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -> int:
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _child(work, bounds, writer)
+    return child
+
+
+def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
     """Never returns into the parent's stack: no handler, no clean-up and no buffer of the parent's is run twice."""
     code = 1
     try:
-        _bind(bounds)
-        if isinstance(work, Call):
-            _become(work, writer)
+        bind(bounds, _mapped_bytes())
         answer = json.dumps({"answer": work()}).encode()
         os.set_blocking(writer, True)
         while answer:
@@ -109,25 +116,27 @@ def _child(work: Callable[[], Any] | Call, bounds: Bounds, writer: int) -> NoRet
         os._exit(code)
 
 
-def _become(call: Call, writer: int) -> NoReturn:
-    """Go on as a new interpreter with the same limits."""
-    arguments = os.memfd_create("arguments")
-    os.write(arguments, json.dumps(dict(call.arguments)).encode())
-    os.lseek(arguments, 0, os.SEEK_SET)
-    os.dup2(arguments, 0)
-    os.set_inheritable(writer, True)
-    command = [sys.executable, "-m", "core.background.call", str(writer), call.function]
+def _started(call: Call, bounds: Bounds, writer: int) -> int:
+    """A new interpreter, which binds itself before it imports anything of the call."""
+    limits = [str(bounds.wall_s), str(bounds.cpu_s), str(bounds.memory_bytes), str(_mapped_bytes())]
+    command = [sys.executable, "-m", "core.background.call", str(writer), call.function, *limits]
     paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    os.execve(sys.executable, command, os.environ | paths | FEW_THREADS)
+    with os.fdopen(os.memfd_create("arguments"), "w+b") as arguments:
+        arguments.write(json.dumps(dict(call.arguments)).encode())
+        arguments.seek(0)
+        process = subprocess.Popen(command, stdin=arguments, pass_fds=[writer], env=os.environ | paths | FEW_THREADS)
+    process.returncode = 0  # `run_bounded` waits for it, by its number
+    return process.pid
 
 
-def _bind(bounds: Bounds) -> None:
+def bind(bounds: Bounds, mapped_bytes: int) -> None:
+    """Limit this process, for ever. `mapped_bytes` are not counted."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGXCPU, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     signal.alarm(int(bounds.wall_s) + 5)  # should the parent be gone
     os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_CPU, (bounds.cpu_s, bounds.cpu_s + KILLED_AFTER_S))
-    resource.setrlimit(resource.RLIMIT_AS, (_mapped_bytes() + bounds.memory_bytes,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes + bounds.memory_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

@@ -1,4 +1,4 @@
-"""What a new interpreter runs for `run_bounded`: `python -m core.background.call FD module:function`, the arguments on standard input.
+"""What a new interpreter runs for `run_bounded`: `python -m core.background.call FD module:function LIMITS`, arguments on standard input.
 
 No Django, no database: the function reads and writes files, and answers with what JSON can hold.
 """
@@ -7,6 +7,8 @@ import importlib
 import json
 import os
 import sys
+
+from core.background.bounded import Bounds, bind
 
 
 def main(descriptor: int, function: str) -> None:
@@ -21,4 +23,6 @@ def main(descriptor: int, function: str) -> None:
 
 
 if __name__ == "__main__":
+    wall_s, cpu_s, memory_bytes, mapped_bytes = sys.argv[3:]
+    bind(Bounds(float(wall_s), int(cpu_s), int(memory_bytes)), int(mapped_bytes))
     main(int(sys.argv[1]), sys.argv[2])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.resources.images import MAX_BYTES, ImageFacts, check_image, image_facts, image_name, image_sources
+from competitions.resources.images import MAX_BYTES, ImageFacts, check_image, image_facts, image_name
 from core.refusals import InvalidFile
 from tests.images import gif_of, jpeg_head, png_of, webp_head
 
@@ -85,8 +85,3 @@ def test_what_a_page_cannot_show_is_refused_in_words(tmp_path: Path, content: by
 )  # fmt: skip
 def test_the_address_of_an_image_in_a_text_is_its_name_or_leads_elsewhere(source: str, name: str | None) -> None:
     assert image_name(source) == name
-
-
-def test_the_images_of_a_text_are_found_in_markdown_and_html() -> None:
-    text = '![a](one.png) and ![b]( <two.png> "title")\n<p><img alt="c" src=three.png><IMG SRC=\'four.png\'></p> [no](five.png)'
-    assert list(image_sources(text)) == ["one.png", "two.png", "three.png", "four.png"]

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from competitions.web.text import html, markdown, mixed
-from competitions.web.text.formulas import MAX_CHARACTERS
+from core.markup import html, markdown, mixed
+from core.markup.formulas import MAX_CHARACTERS
 from tests.unit.web.test_sanitizing import ACTIVE
 
 PARTS = (

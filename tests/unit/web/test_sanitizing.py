@@ -5,7 +5,7 @@ import re
 import pytest
 
 from competitions.web.templatetags.podium import has_heading
-from competitions.web.text import ShownImage, markdown
+from core.markup import ShownImage, markdown, render
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -93,3 +93,9 @@ def test_tables_and_wide_code_can_be_read_and_scrolled() -> None:
 )
 def test_a_text_with_a_title_of_its_own_is_recognized(body: str, expected: bool) -> None:
     assert has_heading(body) is expected
+
+
+def test_the_images_of_a_text_are_found_in_markdown_and_html() -> None:
+    text = '![a](one.png) and ![b]( <two.png> "title")\n<p><img alt="c" src=three.png><IMG SRC=\'four.png\'></p> [no](five.png)'
+    assert list(render(text, "mixed").sources) == ["one.png", "two.png", "three.png", "four.png"]
+    assert render(text, "markdown").sources == ("one.png", "two.png"), "what is not shown is no image"

@@ -9,6 +9,7 @@ from django.db import models
 
 from competitions.catalog.models.sections.section import Section
 from competitions.compute.images import validate_image_name
+from core.fields import OneLineField
 
 GIB: Final = 1024**3
 MIB: Final = 1024**2
@@ -31,7 +32,7 @@ _DEFAULT: Final = Budget()
 
 
 class BudgetSection(Section):
-    docker_image = models.CharField(
+    docker_image = OneLineField(
         max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the competition's image."
     )
     time_limit_s = models.PositiveIntegerField(

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from competitions.catalog.models.sections.section import Section
+from core.fields import OneLineField
 
 
 def validate_prediction_format(value: object) -> None:
@@ -54,7 +55,7 @@ class IntakeSection(Section):
         help_text="What uploads are checked against before they are queued: an official file, or a table. Empty: any zip.",
     )
 
-    text_files = models.CharField(
+    text_files = OneLineField(
         max_length=200,
         blank=True,
         default=TEXT_FILES,

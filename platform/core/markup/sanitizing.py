@@ -7,10 +7,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import nh3
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from competitions.catalog.texts.images import SMALL_WIDTH
-from competitions.web.text import formulas
+from core.markup import formulas
 
 TAGS: Final = formulas.TAGS | {
     "a", "blockquote", "br", "code", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "section", "span",
@@ -33,7 +33,7 @@ _ID: Final = re.compile(r"fn(ref)?-[0-9a-f]{8}-\d+(:\d+)?")
 _VIDEO_HOSTS: Final = frozenset(("youtube.com", "www.youtube.com", "youtu.be", "vimeo.com"))
 _LINK_ALONE: Final = re.compile(r'<p><a href="([^"]+)"')
 
-_IMAGE: Final = re.compile(r'(<img [^>]*?src=")([^"]+)"')
+SMALL_WIDTH: Final = 720  # of the second image, for phones
 TEXT_WIDTH: Final = "(max-width: 46rem) 100vw, 44rem"  # how wide a text is shown
 
 
@@ -63,16 +63,42 @@ def no_images(source: str) -> ShownImage | None:
     return None
 
 
-def harmless(source: str, tags: set[str], image_url: ImageUrl) -> SafeString:
+@dataclass(frozen=True)
+class Rendering:
+    """HTML of a text in which each image stands under a mark, and the addresses that the text gives for them.
+
+    Which images a page can show changes with what is uploaded; the text's HTML does not.
+    """
+
+    html: str
+    sources: tuple[str, ...]
+    key: str
+
+    def shown(self, image_url: ImageUrl) -> SafeString:
+        """With the images that there are; of any other the text that stands for it is shown."""
+
+        def filled(match: re.Match[str]) -> str:
+            image = image_url(self.sources[int(match[1])]) if int(match[1]) < len(self.sources) else None
+            return f' src="{escape(image.url)}"{image.attributes}' if image else ""
+
+        return mark_safe(
+            re.sub(rf' src="{_mark(self.key)}([0-9]{{1,6}})"', filled, self.html)
+        )  # nh3 has just made it so
+
+
+def _mark(key: str) -> str:
+    return f"image-{key[:16]}-"
+
+
+def harmless(source: str, tags: set[str], key: str) -> Rendering:
     """The part of `source` that is made of these tags, with headings one level lower."""
 
-    shown: dict[str, ShownImage] = {}
+    sources: list[str] = []
 
     def kept(tag: str, name: str, value: str) -> str | None:
         if (tag, name) == ("img", "src"):
-            if (image := image_url(value)) is not None:
-                shown[image.url] = image
-            return image.url if image else None
+            sources.append(value)
+            return f"{_mark(key)}{len(sources) - 1}"
         if name in ("class", "id"):
             return value if (_CLASS if name == "class" else _ID).fullmatch(value) else None
         return value
@@ -84,8 +110,7 @@ def harmless(source: str, tags: set[str], image_url: ImageUrl) -> SafeString:
     for level in range(5, 0, -1):
         html = html.replace(f"<h{level}>", f"<h{level + 1}>").replace(f"</h{level}>", f"</h{level + 1}>")
     html = html.replace("<pre>", '<pre tabindex="0">')  # it scrolls sideways, by keyboard too
-    html = _IMAGE.sub(lambda match: match[0] + (shown[match[2]].attributes if match[2] in shown else ""), html)
-    return mark_safe(_LINK_ALONE.sub(_marked_video, html))  # nh3 has just made it so
+    return Rendering(_LINK_ALONE.sub(_marked_video, html), tuple(sources), key)
 
 
 def _marked_video(match: re.Match[str]) -> str:

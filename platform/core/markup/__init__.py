@@ -11,11 +11,23 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
-from competitions.web.text.code import highlighted
-from competitions.web.text.formulas import mathml
-from competitions.web.text.sanitizing import HTML_TAGS, TAGS, ImageUrl, ShownImage, harmless, no_images
+from core.markup.code import highlighted
+from core.markup.formulas import mathml
+from core.markup.sanitizing import HTML_TAGS, TAGS, ImageUrl, Rendering, ShownImage, harmless, no_images
 
-__all__ = ["ImageUrl", "ShownImage", "html", "markdown", "mixed", "no_images"]
+__all__ = [
+    "MARKUP_VERSION",
+    "ImageUrl",
+    "Rendering",
+    "ShownImage",
+    "html",
+    "key_of",
+    "markdown",
+    "mixed",
+    "no_images",
+    "render",
+]
+MARKUP_VERSION: Final = 1  # raised with each change of what a text becomes: stored HTML of another version is made anew
 
 
 def _formula(source: str, options: dict[str, Any]) -> str:
@@ -55,23 +67,38 @@ _markdown: Final = _reader(html=False)
 _mixed: Final = _reader(html=True)
 
 
-def markdown(text: str, image_url: ImageUrl = no_images) -> SafeString:
-    """HTML of a Markdown text: raw HTML is shown as text, then only harmless tags and links are left.
+def render(text: str, form: str) -> Rendering:
+    """HTML of a text in `markdown`, `mixed` (Markdown with HTML in it) or `html`.
 
-    Headings move down one level, because the page has its own title. `image_url` gives the address on this site of an image that
-    the text names; of any other image the text that stands for it is shown, because pages load nothing from elsewhere.
+    Of Markdown raw HTML is shown as text, of all only harmless tags and links are left. Headings move down one level, because the
+    page has its own title. It takes as long as the text makes it: for texts of any length there is `rendered` in `bounded.py`.
     """
-    return harmless(_markdown.render(text, _names(text)), TAGS, image_url)
+    key = key_of(text, form)
+    if form == "html":
+        return harmless(text, HTML_TAGS, key)
+    if form == "mixed":
+        return harmless(_mixed.render(text, _names(text)), HTML_TAGS, key)
+    return harmless(_markdown.render(text, _names(text)), TAGS, key)
+
+
+def key_of(text: str, form: str) -> str:
+    """What sets a rendering apart: the text, its form, and the version of this code."""
+    return hashlib.sha256(f"{MARKUP_VERSION}\0{form}\0{text}".encode()).hexdigest()
+
+
+def markdown(text: str, image_url: ImageUrl = no_images) -> SafeString:
+    """A short Markdown text. Pages show no image but those of this site: of any other, the text that stands for it is shown."""
+    return render(text, "markdown").shown(image_url)
 
 
 def mixed(text: str, image_url: ImageUrl = no_images) -> SafeString:
-    """HTML of a Markdown text with HTML in it, of which the harmless part is left."""
-    return harmless(_mixed.render(text, _names(text)), HTML_TAGS, image_url)
+    """As `markdown`, with the harmless part of the HTML in it."""
+    return render(text, "mixed").shown(image_url)
 
 
 def html(text: str, image_url: ImageUrl = no_images) -> SafeString:
-    """The harmless part of a page that was written as HTML."""
-    return harmless(text, HTML_TAGS, image_url)
+    """The harmless part of a short page that was written as HTML."""
+    return render(text, "html").shown(image_url)
 
 
 def _names(text: str) -> dict[str, str]:

@@ -1,0 +1,106 @@
+"""Fields for texts that people write: bounded, and on one line where it is one line, by whichever way they come.
+
+Forms and `full_clean` say so with Django's own errors; what is written without them is refused when it reaches the database.
+Migrations know these fields as Django's: nothing of them is in the database.
+"""
+
+import unicodedata
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import Combinable
+
+from core.refusals import Refusal
+
+SHORT_TEXT: Final = 10_000  # characters of a description
+LINE_BREAKS: Final = frozenset("\u2028\u2029")
+
+
+class TextRefused(Refusal):
+    code, http_status = "text_refused", 422
+
+
+def has_control_characters(text: str) -> bool:
+    r"""True for a text with line breaks, tabs, NUL or other control characters, or with halves of characters.
+
+    >>> [has_control_characters(text) for text in ("Ä, 1", "a\nb", "a\x07", "a\u2028b", "\ud800")]
+    [False, True, True, True, True]
+    """
+    return any(is_control_character(char) for char in text)
+
+
+def is_control_character(char: str) -> bool:
+    """True for what shows nothing and breaks lines or formats: U+FFFE and its like, which XML forbids, among it."""
+    is_no_character = ord(char) & 0xFFFE == 0xFFFE
+    return unicodedata.category(char) in ("Cc", "Cs") or char in LINE_BREAKS or is_no_character
+
+
+def on_one_line(text: str) -> str:
+    r"""The text with a blank for each control character.
+
+    >>> on_one_line("a\nb\x0bc")
+    'a b c'
+    """
+    return "".join(" " if is_control_character(char) else char for char in text)
+
+
+def without_control_characters(text: str) -> str:
+    """A text of several lines as every format can hold it: of control characters, line breaks and tabs are left."""
+    return "".join(" " if is_control_character(char) and char not in "\n\r\t" else char for char in text)
+
+
+def one_line(text: str) -> None:
+    """Raise `ValidationError` unless the text stands on one line, and every program can show it."""
+    if has_control_characters(text):
+        raise ValidationError("Write it on one line, without control characters.", code="one_line")
+
+
+def _require(check: Callable[[str], None], text: object, name: str) -> None:
+    """Raise `TextRefused` for a text that is about to be written, and that no form has checked."""
+    if isinstance(text, str):
+        try:
+            check(text)
+        except ValidationError as error:
+            raise TextRefused(f"{name[:1].upper()}{name[1:]}: {' '.join(error.messages)}") from error
+
+
+class OneLineField(models.CharField[str | Combinable, str]):
+    """A title, a name: no line break, no control character."""
+
+    default_validators = [one_line]
+
+    def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+        _require(one_line, value, str(self.verbose_name))
+        return super().get_db_prep_save(value, connection)
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.CharField", args, kwargs
+
+
+class LongTextField(models.TextField[str | Combinable, str]):
+    """A text of several lines, of `max_length` characters at most."""
+
+    def __init__(self, *args: Any, max_length: int, **kwargs: Any) -> None:
+        kwargs["max_length"] = max_length
+        super().__init__(*args, **kwargs)
+        self._bound = MaxLengthValidator(max_length)
+        self.validators.append(self._bound)
+
+    def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+        _require(self._bound, value, str(self.verbose_name))
+        return super().get_db_prep_save(value, connection)
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        del kwargs["max_length"]
+        return name, "django.db.models.TextField", args, kwargs
+
+    def clone(self) -> Any:
+        """As Django makes one for a subclass; what migrations know is not enough."""
+        _, _, args, kwargs = super().deconstruct()
+        return type(self)(*args, **kwargs)

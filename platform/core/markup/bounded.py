@@ -1,0 +1,60 @@
+"""Rendering texts of any length within bounds: short ones here, long ones in a process of their own, each once."""
+
+import threading
+from typing import Any, Final
+
+import structlog
+from django.conf import settings
+from django.utils.html import escape
+
+from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
+from core.markup import Rendering, key_of, render
+
+log = structlog.get_logger(__name__)
+MAX_CHARACTERS: Final = 100_000  # of a page
+HERE_CHARACTERS: Final = 4000  # the worst text of this length takes some 50 ms
+BOUNDS: Final = {"wall_s": 20, "cpu_s": 5}
+AT_ONCE: Final = 2  # in one process of the site
+WAITS_S: Final = 15
+TOO_COSTLY: Final = "This text takes too long to be laid out, so it is shown as it was written."
+BUSY: Final = "This text is being laid out. Load the page again in a moment."
+_places: Final = threading.BoundedSemaphore(AT_ONCE)
+
+
+def rendered(text: str, form: str) -> Rendering:
+    """HTML of a text. One that is too long or too costly is shown as it was written; without a key where another try is worth it."""
+    if len(text) <= HERE_CHARACTERS:
+        return render(text, form)
+    if len(text) > MAX_CHARACTERS:
+        return as_written(text, TOO_COSTLY, key_of(text, form))
+    if not _places.acquire(timeout=WAITS_S):
+        return as_written(text, BUSY, "")
+    try:
+        return _in_a_process(text, form)
+    finally:
+        _places.release()
+
+
+def as_written(text: str, why: str, key: str) -> Rendering:
+    """The text itself, as far as a page may be long."""
+    shown = escape(text[:MAX_CHARACTERS])
+    return Rendering(f'<p class="muted">{why}</p>\n<pre tabindex="0">{shown}</pre>', (), key)
+
+
+def _in_a_process(text: str, form: str) -> Rendering:
+    bounds = Bounds(**BOUNDS, memory_bytes=settings.CHECK_MEMORY_BYTES)
+    work = Call("core.markup.bounded:answer", {"text": text, "form": form})
+    try:
+        answer = run_bounded(work, bounds, is_wanted=lambda: True, every_s=1)
+    except (OverBounds, ChildFailed) as error:
+        log.warning("text_not_laid_out", error=str(error), characters=len(text))
+        if isinstance(error, OverBounds) and error.what == "time":  # this machine has other things to do
+            return as_written(text, BUSY, "")
+        return as_written(text, TOO_COSTLY, key_of(text, form))
+    return Rendering(answer["html"], tuple(answer["sources"]), answer["key"])
+
+
+def answer(text: str, form: str) -> dict[str, Any]:
+    """In the process: the rendering, as JSON holds it."""
+    made = render(text, form)
+    return {"html": made.html, "sources": list(made.sources), "key": made.key}

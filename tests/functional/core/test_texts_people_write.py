@@ -1,0 +1,205 @@
+"""Texts that people write: bounded, on one line where they are one line, and laid out once, by whichever way they come."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from django.apps import apps
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+from icalendar import Calendar
+from rest_framework.test import APIClient
+
+from competitions.catalog.models import Announcement, Competition, Format, Page, Phase
+from competitions.catalog.readiness import competition_warnings
+from core.fields import LongTextField, OneLineField, TextRefused
+from core.markup import bounded, key_of, render
+from core.markup.bounded import HERE_CHARACTERS, MAX_CHARACTERS, TOO_COSTLY, rendered
+from core.markup.rows import WrittenRow
+from tests.scenario import Scenario
+
+OWN_APPS = ("accounts", "audit", "competitions.", "core")
+# Written by the site itself, of what it has checked, or by people in a box of several lines; none of them is a heading or a name.
+OTHER = {
+    "core.StepFailures.step", "core.Turn.queue", "accounts.User.password", "accounts.ApiToken.digest", "accounts.ApiToken.hint",
+    "audit.AuditEntry.actor_name", "audit.AuditEntry.method", "audit.AuditEntry.view", "audit.AuditEntry.path", "audit.AuditEntry.action",
+    "resources.UploadFailures.cause", "compute.Queue.token_digest", "compute.ComputeWorker.instance",
+    "catalog.RulesVersion.html_key", "catalog.Page.html_key", "catalog.Announcement.html_key",
+    "notifications.Notification.event", "notifications.Notification.subject", "notifications.Notification.path",
+    "teams.Registration.decided_reason", "teams.Team.disqualified_reason", "webhooks.Webhook.secret", "webhooks.WebhookMessage.event",
+    "webhooks.WebhookMessage.answer", "environments.EnvironmentFile.sha256", "environments.EnvironmentFile.image_id",
+    "environments.EnvironmentFile.code", "environments.EnvironmentFile.detail", "submissions.Submission.description",
+    "submissions.Submission.disqualified_reason", "runs.Run.claim_id", "runs.Run.code", "runs.Run.detail", "runs.RunEvent.actor",
+    "runs.RunEvent.note", "runs.RunOutput.name", "runs.Attempt.detail", "leaderboards.Entry.tie_key", "leaderboards.Cell.key",
+    "leaderboards.Commitment.digest", "leaderboards.Commitment.salt", "leaderboards.Amendment.reason", "leaderboards.Amendment.digest",
+    "winners.Place.hardware", "winners.Place.reason", "winners.PlaceEvent.actor", "winners.PlaceEvent.note", "bundles.BundleImport.step",
+    "bundles.CompetitionPush.base", "bundles.CompetitionPush.step", "bundles.CompetitionPush.slug", "bundles.CompetitionPush.version",
+    "bundles.CompetitionPush.result", "organize.CompetitionDraft.step", "organize.CompetitionDraft.build_step",
+    "organize.HostRequest.purpose",
+}  # fmt: skip
+CONTROL = ("a\nb", "a\rb", "a\x0bb", "a\x00b", "a\u2028b", "a\x1b[0mb", "a\ufffeb")
+HOSTILE = "<img " * 20_000
+
+
+def own_fields(kind: type[models.Field[Any, Any]]) -> list[tuple[str, models.Field[Any, Any]]]:
+    return [
+        (f"{model._meta.label}.{field.name}", field)
+        for model in apps.get_models()
+        if model.__module__.startswith(OWN_APPS)
+        for field in model._meta.local_fields
+        if isinstance(field, kind)
+    ]
+
+
+def refuses(field: models.Field[Any, Any], text: str) -> bool:
+    try:
+        field.run_validators(text)
+    except ValidationError:
+        return True
+    return False
+
+
+def test_every_text_of_one_line_refuses_line_breaks_and_control_characters() -> None:
+    free = {
+        label
+        for label, field in own_fields(models.CharField)
+        if not field.choices
+        and not label.endswith(".asker")
+        and not all(refuses(field, text) for text in ("a\nb", "a\x0bb"))
+    }
+    assert free == OTHER
+
+
+@pytest.mark.parametrize("text", CONTROL)
+def test_a_title_with_a_control_character_reaches_no_row_by_whatever_way(site: Scenario, text: str) -> None:
+    site.competition.title = text
+    with pytest.raises(ValidationError):
+        site.competition.full_clean()
+    with pytest.raises(TextRefused, match="Title: Write it on one line"):
+        site.competition.save()
+    with pytest.raises(TextRefused):
+        Competition.objects.filter(pk=site.competition.pk).update(title=text)
+    with pytest.raises(TextRefused):
+        Phase.objects.bulk_create([Phase(competition=site.competition, slug="x", name=text, opens_at=site.now)])
+
+
+@pytest.mark.parametrize(
+    "body", [{"title": "a\nb"}, {"pages": [{"title": "a\nb", "content": "x"}]}, {"terms": "x" * 100_001}]
+)
+def test_codabench_s_way_of_editing_answers_with_what_is_wrong(site: Scenario, body: dict[str, Any]) -> None:
+    client = APIClient()
+    client.force_authenticate(site.organizer)
+    answer = client.patch(f"/api/competitions/{site.competition.pk}/", body, format="json")
+    assert 400 <= answer.status_code < 500, answer.content
+    assert "one line" in answer.content.decode() or "100" in answer.content.decode()
+
+
+def test_a_page_may_have_a_hundred_thousand_characters_by_whatever_way(site: Scenario) -> None:
+    page = Page.objects.create(competition=site.competition, title="Long", body="x" * MAX_CHARACTERS)
+    page.body += "x"
+    with pytest.raises(ValidationError):
+        page.full_clean()
+    with pytest.raises(TextRefused, match="Body"):
+        page.save()
+    with pytest.raises(TextRefused):
+        Page.objects.filter(pk=page.pk).update(body=page.body)
+
+
+def test_every_text_that_is_laid_out_has_a_bound() -> None:
+    shown = {
+        "catalog.RulesVersion.text", "catalog.Page.body", "catalog.Announcement.body", "catalog.Series.description",
+        "winners.Lane.instructions",
+    }  # fmt: skip
+    assert shown <= {label for label, field in own_fields(models.TextField) if isinstance(field, LongTextField)}
+    rows = {model._meta.label for model in apps.get_models() if issubclass(model, WrittenRow)}
+    assert rows == {"catalog.RulesVersion", "catalog.Page", "catalog.Announcement"}
+
+
+def test_feeds_and_calendars_are_written_of_what_was_stored_before(site: Scenario) -> None:
+    Announcement.objects.create(competition=site.competition, title="News", body="One\x0cTwo", published_at=site.now)
+    for model, field in ((Competition, "title"), (Phase, "name"), (Announcement, "title")):
+        models.QuerySet(model).update(**{field: models.Value("a\nb\x0b\ufffec")})  # as before it was refused
+    slug = site.competition.slug
+    feed = Client().get(reverse("web:announcement-feed", args=[slug]))
+    assert feed.status_code == 200
+    root = ET.fromstring(feed.content)
+    assert "a b  c: announcements" in {element.text for element in root.iter() if element.text}
+    calendar = Client().get(f"/competitions/{slug}/deadlines.ics")
+    assert calendar.status_code == 200
+    assert "a b  c: a b  c opens" in {
+        str(event["summary"]) for event in Calendar.from_ical(calendar.content).walk("VEVENT")
+    }
+
+
+def test_the_migration_puts_stored_titles_on_one_line(site: Scenario) -> None:
+    migration = import_module("competitions.organize.migrations.0003_texts_on_one_line")
+    named = {f"{label}.{name}.{field}" for (label, name), fields in migration.FIELDS.items() for field in fields}
+    assert named == {label for label, field in own_fields(models.CharField) if isinstance(field, OneLineField)}
+    Competition.objects.update(title=models.Value("a\nb"))
+    migration.put_on_one_line(apps, None)
+    assert Competition.objects.get(pk=site.competition.pk).title == "a b"
+
+
+def test_a_hostile_page_costs_the_site_s_process_nothing_and_is_laid_out_once(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded, "BOUNDS", {"wall_s": 60, "cpu_s": 1})
+    began = time.process_time()
+    page = Page.objects.create(competition=site.competition, title="Hostile", body="![" * (MAX_CHARACTERS // 2))
+    assert time.process_time() - began < 1, "another process reads it"
+    assert page.html_key
+    assert page.html.startswith(f'<p class="muted">{TOO_COSTLY}</p>')
+    monkeypatch.setattr(bounded, "BOUNDS", {})  # whoever lays a text out fails from here on
+    assert Client().get(reverse("web:overview", args=[site.competition.slug])).status_code == 200
+    assert Page.objects.get(pk=page.pk).rendering.html == page.html
+
+
+def test_a_text_that_is_too_long_or_meets_a_busy_machine_is_shown_as_it_was_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = rendered("<b>" * MAX_CHARACTERS, Format.MIXED)
+    assert TOO_COSTLY in made.html
+    assert "&lt;b&gt;" in made.html
+    assert "<b>" not in made.html
+    assert len(made.html) < 20 * MAX_CHARACTERS
+    monkeypatch.setattr(bounded, "BOUNDS", {"wall_s": 0.01, "cpu_s": 5})
+    assert rendered("a" * (HERE_CHARACTERS + 1), Format.MARKDOWN).key == "", "it is tried again"
+
+
+def test_html_of_another_version_or_text_is_made_anew_when_it_is_shown(
+    site: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Page.objects.create(competition=site.competition, title="A", body="*one*")
+    assert page.html_key == key_of("*one*", "markdown")
+    Page.objects.filter(pk=page.pk).update(body="*two*")
+    assert "<em>two</em>" in Page.objects.get(pk=page.pk).rendering.html
+    assert "<em>two</em>" in Page.objects.get(pk=page.pk).html
+    monkeypatch.setattr("core.markup.MARKUP_VERSION", 99)
+    stale = Page.objects.get(pk=page.pk)
+    assert stale.html_key != stale.rendering.key
+
+
+def test_images_are_what_the_page_would_show_and_no_pattern_s_guess(site: Scenario) -> None:
+    page = Page.objects.create(
+        competition=site.competition, title="A", body="`![no](code.png)` ![yes](lost.png)", format=Format.MARKDOWN
+    )
+    assert page.image_sources == ["lost.png"]
+    codes = [warning.code for warning in competition_warnings(site.competition)]
+    assert "no_page_image" in codes
+    Page.objects.filter(pk=page.pk).update(body=HOSTILE)
+    began = time.monotonic()
+    competition_warnings(site.competition)
+    assert time.monotonic() - began < 20, "it was half a minute"
+
+
+def test_a_mark_that_an_author_writes_shows_nothing() -> None:
+    made = render('![x](a.png) <img src="image-0123456789abcdef-0">', "mixed")
+    forged = f'src="image-{made.key[:16]}-7"'
+    again = type(made)(f"<p> {forged}</p>", (), made.key)
+    assert again.shown(lambda _: pytest.fail("there is no such image")) == "<p></p>"

@@ -1,0 +1,129 @@
+"""Every regular expression over text that people send takes as long as the text is, and no longer: this finds them by itself."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from django.apps import apps
+from django.core.validators import RegexValidator
+from django.db import models
+
+import competitions
+import core
+import workers.protocol
+from core.markup.bounded import MAX_CHARACTERS
+
+PACKAGES = (competitions, workers.protocol, core)
+METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
+UNITS = (
+    "<img ", "![", "<a", "a", "0", " ", "-", ".", "/", "a.", "a-", "a/", "a ", '"', "'", "[", "(", "#", "=", "_", ":", "\n", "\t",
+    "\x1b[", "@",
+)  # fmt: skip
+ENDS = ("", "\x00", "!", ">")
+EACH_S = 5  # the slow ones found so far took longer
+RUN = """
+import json, re, signal, sys
+cases = json.load(sys.stdin)
+for pattern, flags, method, length, where in cases:
+    print(where, repr(pattern), method, flush=True)
+    compiled = re.compile(pattern, flags)
+    for unit in {units!r} + tuple({{c * 2 for c in re.sub(r"[\\\\\\\\^$*+?{{}}()|\\\\[\\\\]]", "", pattern)[:12]}}):
+        for end in {ends!r}:
+            text = (unit * (length // len(unit) + 1))[: length - len(end)] + end
+            signal.setitimer(signal.ITIMER_REAL, {each_s})  # its default action ends the process, which no Python handler could
+            if method == "sub":
+                compiled.sub("", text)
+            elif method == "finditer":
+                list(compiled.finditer(text))
+            else:
+                getattr(compiled, method)(text)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print("all", flush=True)
+"""
+
+
+def modules() -> Iterator[ModuleType]:
+    for package in PACKAGES:
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".migrations" not in info.name and ".management" not in info.name:
+                yield importlib.import_module(info.name)
+
+
+def sources() -> dict[ModuleType, str]:
+    return {module: Path(module.__file__).read_text() for module in modules() if module.__file__}
+
+
+def compiled_patterns(texts: dict[ModuleType, str]) -> Iterator[tuple[str, int, str, int, str]]:
+    """Constants of modules, each with the ways in which it is used anywhere."""
+    used = " ".join(texts.values())
+    for module in texts:
+        for name, value in vars(module).items():
+            if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+                methods = set(re.findall(rf"\b{name}\.({'|'.join(METHODS)})\(", used)) or {"search"}
+                for method in methods:
+                    yield value.pattern, value.flags, method, MAX_CHARACTERS, f"{module.__name__}.{name}"
+
+
+def written_in_place(texts: dict[ModuleType, str]) -> Iterator[tuple[str, int, str, int, str]]:
+    """Patterns in calls such as `re.sub("…", …)`."""
+    for module, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+                continue
+            first, caller = node.args[0], node.func.value
+            is_of_re = isinstance(caller, ast.Name) and caller.id == "re" and node.func.attr in METHODS
+            if is_of_re and isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value, 0, node.func.attr, MAX_CHARACTERS, f"{module.__name__}:{node.lineno}"
+
+
+def of_fields() -> Iterator[tuple[str, int, str, int, str]]:
+    """Validators of models, for as much as their fields hold."""
+    for model in apps.get_models():
+        for field in model._meta.local_fields:
+            for validator in field.validators if isinstance(field, models.CharField) else ():
+                if isinstance(validator, RegexValidator):
+                    regex = re.compile(validator.regex)
+                    yield (
+                        regex.pattern,
+                        regex.flags,
+                        "search",
+                        field.max_length or MAX_CHARACTERS,
+                        f"{model.__name__}.{field.name}",
+                    )
+
+
+def test_no_pattern_takes_longer_than_its_text_is_long() -> None:
+    texts = sources()
+    cases = sorted({*compiled_patterns(texts), *written_in_place(texts), *of_fields()})
+    assert len(cases) > 50, "the patterns are found"
+    assert took_too_long(cases) is None
+
+
+def test_a_pattern_that_is_slow_is_found() -> None:
+    slow = r"<img\b[^>]*?\ssrc\s*="
+    assert took_too_long([(slow, 0, "search", MAX_CHARACTERS, "here")]) is not None
+
+
+def took_too_long(cases: list[tuple[str, int, str, int, str]]) -> str | None:
+    """The pattern that did not end in time."""
+    program = RUN.format(units=UNITS, ends=ENDS, each_s=EACH_S)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(cases),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert lines, done.stderr
+    return None if lines[-1] == "all" else lines[-1]
