@@ -125,13 +125,14 @@ class Database:
 
 
 class Broker:
-    """A Redis that keeps nothing: a restart is an empty one."""
+    """A Redis that keeps nothing: a restart is an empty one. `disk` is where it would save."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, disk: Path | None = None) -> None:
         self.port = free_port()
         program = shutil.which("redis-server")
         assert program is not None
         argv = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        argv += ["--dir", str(disk)] if disk else []
         self._part = Part("redis", folder, argv, dict(os.environ))
         self.start()
 
