@@ -108,10 +108,10 @@ def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, Any]
     if size_bytes <= UNASKED_BYTES and not _is_multipart(request) and not is_asking(request):
         admission = Admission(UNASKED_BYTES)
     else:
-        found = _admission(request, view, kwargs)
-        if isinstance(found, HttpResponseBase):
-            return found
-        admission = found
+        answer = _admission(request, view, kwargs)
+        if isinstance(answer, HttpResponseBase):
+            return answer
+        admission = answer
     if size_bytes > admission.room_bytes:
         raise BodyTooLarge(size_bytes=size_bytes, limit_bytes=admission.room_bytes)
     admission = replace(admission, sender=_sender(request))

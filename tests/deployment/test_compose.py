@@ -223,7 +223,7 @@ def test_every_setting_of_the_docs_reaches_the_containers(tmp_path: Path) -> Non
 
 def test_without_secret_files_nothing_starts(tmp_path: Path, docker_engine: None) -> None:
     described_stack = described(tmp_path)
-    with pytest.raises(AssertionError, match="undefined secret file|postgres_password"):
+    with pytest.raises(AssertionError, match=r"undefined secret file|postgres_password"):
         described_stack.compose("up", "--detach", "--no-build", "postgres")
 
 

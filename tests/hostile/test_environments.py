@@ -267,8 +267,8 @@ def test_digests_that_lie_are_found_out(bench: Bench, lies: str) -> None:
     _, evil = wheel_of("small", "1.0", more={"evil.py": b""})
     pages = index_of({name: evil if lies == "the page" else good})
     if lies == "the page":  # it says the good one's digest, and has the other
-        digests = [hashlib.sha256(content).hexdigest().encode() for content in (evil, good)]
-        pages = {path: page.replace(*digests) for path, page in pages.items()}
+        has, says = (hashlib.sha256(content).hexdigest().encode() for content in (evil, good))
+        pages = {path: page.replace(has, says) for path, page in pages.items()}
     if lies == "the file":  # the page says nothing of digests
         pages = index_of({name: evil}, hashes=False)
     lock = lock_line("small", good)

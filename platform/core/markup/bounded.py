@@ -56,5 +56,5 @@ def _in_a_process(text: str, form: str) -> Rendering:
 
 def answer(text: str, form: str) -> dict[str, Any]:
     """In the process: the rendering, as JSON holds it."""
-    made = render(text, form)
-    return {"html": made.html, "sources": list(made.sources), "key": made.key}
+    rendering = render(text, form)
+    return {"html": rendering.html, "sources": list(rendering.sources), "key": rendering.key}

@@ -41,6 +41,6 @@ class WrittenRow(models.Model):
         text, form = self.text_and_form()
         if self.html_key == key_of(text, form):
             return False
-        made = rendered(text, form)
-        self.html, self.html_key, self.image_sources = made.html, made.key, list(made.sources)
+        rendering = rendered(text, form)
+        self.html, self.html_key, self.image_sources = rendering.html, rendering.key, list(rendering.sources)
         return True

@@ -163,11 +163,11 @@ def test_a_hostile_page_costs_the_site_s_process_nothing_and_is_laid_out_once(
 def test_a_text_that_is_too_long_or_meets_a_busy_machine_is_shown_as_it_was_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = rendered("<b>" * MAX_CHARACTERS, Format.MIXED)
-    assert TOO_COSTLY in made.html
-    assert "&lt;b&gt;" in made.html
-    assert "<b>" not in made.html
-    assert len(made.html) < 20 * MAX_CHARACTERS
+    laid_out = rendered("<b>" * MAX_CHARACTERS, Format.MIXED)
+    assert TOO_COSTLY in laid_out.html
+    assert "&lt;b&gt;" in laid_out.html
+    assert "<b>" not in laid_out.html
+    assert len(laid_out.html) < 20 * MAX_CHARACTERS
     monkeypatch.setattr(bounded, "BOUNDS", {"wall_s": 0.01, "cpu_s": 5})
     assert rendered("a" * (HERE_CHARACTERS + 1), Format.MARKDOWN).key == "", "it is tried again"
 
@@ -199,7 +199,7 @@ def test_images_are_what_the_page_would_show_and_no_pattern_s_guess(site: Scenar
 
 
 def test_a_mark_that_an_author_writes_shows_nothing() -> None:
-    made = render('![x](a.png) <img src="image-0123456789abcdef-0">', "mixed")
-    forged = f'src="image-{made.key[:16]}-7"'
-    again = type(made)(f"<p> {forged}</p>", (), made.key)
+    laid_out = render('![x](a.png) <img src="image-0123456789abcdef-0">', "mixed")
+    forged = f'src="image-{laid_out.key[:16]}-7"'
+    again = type(laid_out)(f"<p> {forged}</p>", (), laid_out.key)
     assert again.shown(lambda _: pytest.fail("there is no such image")) == "<p></p>"

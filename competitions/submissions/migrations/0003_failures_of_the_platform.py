@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
         ("catalog", "0001_initial"),
         ("environments", "0001_initial"),
         ("resources", "0001_initial"),
-        ("submissions", "0001_initial"),
+        ("submissions", "0002_background_turns"),
         ("teams", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
