@@ -104,7 +104,10 @@ def _require_outputs(arrived: Mapping[str, str], announced: Mapping[str, str]) -
 
 def _ended(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
-    _worker_succeeded(run)
+    if (
+        result.stages or result.target == State.FINISHED
+    ):  # what is refused before a container starts says nothing of the host
+        _worker_succeeded(run)
     record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
     if run.is_smoke and result.target == State.FINISHED:
         smoke_passed(run, now)  # before its submission follows: with these it goes on

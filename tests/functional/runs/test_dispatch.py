@@ -180,6 +180,14 @@ def test_one_team_quarantines_no_worker_with_however_many_runs(site: Scenario) -
     assert worker.failed_teams == [of_same_person.pk]
 
 
+def test_a_refusal_before_any_container_says_nothing_of_a_worker_that_fails(site: Scenario) -> None:
+    worker, fault = site.worker(), failed(Reason.INFRASTRUCTURE)
+    refusal = failed(Reason.PROGRAM_ERROR) | {"stages": []}
+    for team, body in ((site.team, fault), (site.join(), refusal)):
+        worker = fail_on(site, worker, team, body)
+    assert worker.infrastructure_failures == 1
+
+
 @pytest.mark.parametrize("code", ["mirror_unreachable", "image_pull_failed"])
 def test_what_every_host_would_fail_on_counts_against_no_worker(site: Scenario, code: str) -> None:
     worker = site.worker()

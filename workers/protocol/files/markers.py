@@ -21,7 +21,7 @@ IMPLEMENTATIONS: Final = {
     "cpython": "CPython",
     "pypy": "PyPy",
 }  # as `implementation_name` and as `platform_python_implementation` says it
-MACHINES: Final = ("x86_64", "aarch64")
+MACHINES: Final = ("x86_64", "aarch64", "ppc64le", "s390x", "riscv64")
 # The same in every container.
 FIXED: Final = {"os_name": "posix", "sys_platform": "linux", "platform_system": "Linux"}
 OF_MACHINE: Final = frozenset({"platform_machine"})
