@@ -177,7 +177,7 @@ def _admission_of_api(request: HttpRequest, view: Any, kwargs: dict[str, Any]) -
     api_view.request, api_view.headers = asked, api_view.default_response_headers
     try:
         if request.user.is_authenticated and not get_authorization_header(asked):
-            asked.user = request.user
+            asked.user, asked.auth = request.user, None
         else:
             asked.authenticators = [
                 each for each in api_view.get_authenticators() if not isinstance(each, SessionAuthentication)

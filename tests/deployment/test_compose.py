@@ -13,6 +13,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.message import Message
@@ -293,9 +294,41 @@ def test_the_front_says_what_to_do_about_a_body_without_a_length_that_is_too_lar
     assert "send files as uploads" in page.text
     for path in re.findall(r'href="(/_front/[^"]+)"', page.text):
         assert stack.get(path).status_code == 200, path
-    answer = requests.post(f"{stack.url}/api/v1/submissions/", data=body(), headers=stack.proxied(), timeout=20)
+    answer = requests.post(f"{stack.url}/api/api-token-auth/", data=body(), headers=stack.proxied(), timeout=20)
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_who_sends_an_upload_is_asked_through_the_front_before_its_end(stack: Stack) -> None:
+    for path in ("/api/v1/submissions/", "/api/worker/v1/claim"):
+        answer = requests.post(f"{stack.url}{path}", data=bytes(30_000_000), headers=stack.proxied(), timeout=60)
+        assert answer.status_code == 401, path
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/api/v1/submissions/", "/api/worker/v1/claim"])
+def test_slow_bodies_of_many_silence_nobody_through_the_front(stack: Stack, path: str) -> None:
+    address = urlsplit(stack.url)
+    with ExitStack() as opened:
+        clients = []
+        for number in range(200):  # three times as many as there are threads, each from an address of its own
+            client = opened.enter_context(socket.create_connection((address.hostname or "", address.port or 0), 10))
+            fields = stack.proxied(**{
+                "X-Forwarded-For": f"192.0.2.{number}", "Content-Length": "9000000", "Content-Type": "multipart/form-data; boundary=x",
+                "Cookie": f"csrftoken={32 * 'a'}",
+            })  # fmt: skip
+            head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+            client.sendall(
+                f"POST {path} HTTP/1.1\r\n{head}\r\n--x\r\n".encode() + bytes(400_000 if number % 2 else 1200)
+            )
+            clients.append(client)
+        for _ in range(5):
+            for client in clients:
+                with suppress(OSError):
+                    client.send(b"a" * 1200)
+            began = time.monotonic()
+            assert [stack.get(each).status_code for each in ("/healthz", "/readyz", "/accounts/login/")] == [200] * 3
+            assert time.monotonic() - began < 10
+            time.sleep(1)
 
 
 def test_what_was_submitted_is_still_there_when_the_stack_was_taken_down_and_up_again(

@@ -36,7 +36,7 @@ from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
 from core.problems import refusal_response
-from core.receiving import takes_body
+from core.receiving import announced_bytes, takes_body
 from core.refusals import Refusal
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import SPOKEN_BY_THE_SITE, M, Message
@@ -140,21 +140,30 @@ def require_same_lease(lease: Mapping[str, Any], message: Heartbeat | Complete |
 
 def _room_of_queue(request: HttpRequest) -> int:
     queue_of(request)
-    return BODY_LIMIT_BYTES
+    return _message_limit(request)
 
 
 def _room_of_lease(request: HttpRequest, run_id: UUID) -> int:
     lease_of(request, run_id)
-    return BODY_LIMIT_BYTES
+    return _message_limit(request)
 
 
 def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
-    return _output_limit(lease_of(request, run_id), name)
+    limit_bytes = _output_limit(lease_of(request, run_id), name)
+    if announced_bytes(request) > limit_bytes:
+        raise _output_too_large(limit_bytes)
+    return limit_bytes
+
+
+def _message_limit(request: HttpRequest) -> int:
+    """How large a message may be. Raises `InvalidResult` for a larger one."""
+    if announced_bytes(request) > BODY_LIMIT_BYTES:
+        raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
+    return BODY_LIMIT_BYTES
 
 
 def body_of(request: HttpRequest) -> Any:
-    if int(request.headers.get("Content-Length") or 0) > BODY_LIMIT_BYTES:
-        raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
+    _message_limit(request)
     try:
         return json.loads(request.body)
     except (ValueError, RecursionError) as error:
@@ -283,12 +292,16 @@ def file(request: HttpRequest, token: str) -> HttpResponseBase:
     return stored_response(request, stored)
 
 
+def _output_too_large(limit_bytes: int) -> OutputTooLarge:
+    return OutputTooLarge(f"The output is larger than the {limit_bytes:,} bytes that the phase allows.")
+
+
 def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:
     received = 0
     while chunk := request.read(CHUNK_BYTES):
         received += len(chunk)
         if received > limit_bytes:
-            raise OutputTooLarge(f"The output is larger than the {limit_bytes:,} bytes that the phase allows.")
+            raise _output_too_large(limit_bytes)
         yield chunk
 
 

@@ -15,7 +15,7 @@ from django.urls import get_resolver
 
 from competitions.api.views.base import ApiView
 from core.receiving import ADMIN_FORMS, ASKING, UNASKED_BYTES
-from tests.scenario import Scenario
+from tests.scenario import Scenario, zip_of
 from tests.services import REPOSITORY
 
 LARGE = 30_000_000
@@ -129,6 +129,20 @@ def test_who_is_signed_in_may_send_a_file_as_large_as_their_room(
     settings.UPLOAD_ROOM_BYTES = 100 * LARGE
     settings.UPLOAD_MAX_BYTES = 1_000_000
     assert asked(client, path).status_code == 413
+
+
+def test_who_is_signed_in_sends_a_file_to_the_api_from_a_page(site: Scenario) -> None:
+    client = stranger()
+    client.force_login(site.member(site.join("Team")))
+    secret = client.cookies["csrftoken"].value
+    form = {
+        "phase": site.phase.pk,
+        "kind": "code",
+        "file": SimpleUploadedFile("a.zip", zip_of({"metadata.yaml": "command: python3 a.py"})),
+    }
+    answer = client.post("/api/v1/submissions/", form, headers={"X-CSRFToken": secret})
+    assert answer.status_code == 201, answer.content
+    assert client.post("/api/v1/submissions/", form).status_code == 403, "without the form's secret"
 
 
 def test_no_more_comes_when_the_site_is_receiving_all_that_it_has_room_for(
