@@ -4,7 +4,6 @@ Forms and `full_clean` say so with Django's own errors; what is written without 
 Migrations know these fields as Django's: nothing of them is in the database.
 """
 
-import unicodedata
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,42 +14,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Combinable
 
 from core.refusals import Refusal
+from core.text import has_control_characters
 
 SHORT_TEXT: Final = 10_000  # characters of a description
-LINE_BREAKS: Final = frozenset("\u2028\u2029")
 
 
 class TextRefused(Refusal):
     code, http_status = "text_refused", 422
-
-
-def has_control_characters(text: str) -> bool:
-    r"""True for a text with line breaks, tabs, NUL or other control characters, or with halves of characters.
-
-    >>> [has_control_characters(text) for text in ("Ä, 1", "a\nb", "a\x07", "a\u2028b", "\ud800")]
-    [False, True, True, True, True]
-    """
-    return any(is_control_character(char) for char in text)
-
-
-def is_control_character(char: str) -> bool:
-    """True for what shows nothing and breaks lines or formats: U+FFFE and its like, which XML forbids, among it."""
-    is_no_character = ord(char) & 0xFFFE == 0xFFFE
-    return unicodedata.category(char) in ("Cc", "Cs") or char in LINE_BREAKS or is_no_character
-
-
-def on_one_line(text: str) -> str:
-    r"""The text with a blank for each control character.
-
-    >>> on_one_line("a\nb\x0bc")
-    'a b c'
-    """
-    return "".join(" " if is_control_character(char) else char for char in text)
-
-
-def without_control_characters(text: str) -> str:
-    """A text of several lines as every format can hold it: of control characters, line breaks and tabs are left."""
-    return "".join(" " if is_control_character(char) and char not in "\n\r\t" else char for char in text)
 
 
 def one_line(text: str) -> None:

@@ -1,7 +1,11 @@
 """Text that people, programs and databases can take, and whole numbers in it."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
+from typing import Final
+
+LINE_BREAKS: Final = frozenset("\u2028\u2029")
 
 
 def printable(text: str) -> str:
@@ -42,3 +46,32 @@ def is_number(text: str) -> bool:
     [True, False, False, False, False, False]
     """
     return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def has_control_characters(text: str) -> bool:
+    r"""True for a text with line breaks, tabs, NUL or other control characters, or with halves of characters.
+
+    >>> [has_control_characters(text) for text in ("Ä, 1", "a\nb", "a\x07", "a\u2028b", "\ud800")]
+    [False, True, True, True, True]
+    """
+    return any(is_control_character(char) for char in text)
+
+
+def is_control_character(char: str) -> bool:
+    """True for what shows nothing and breaks lines or formats: U+FFFE and its like, which XML forbids, among it."""
+    is_no_character = ord(char) & 0xFFFE == 0xFFFE
+    return unicodedata.category(char) in ("Cc", "Cs") or char in LINE_BREAKS or is_no_character
+
+
+def on_one_line(text: str) -> str:
+    r"""The text with a blank for each control character.
+
+    >>> on_one_line("a\nb\x0bc")
+    'a b c'
+    """
+    return "".join(" " if is_control_character(char) else char for char in text)
+
+
+def without_control_characters(text: str) -> str:
+    """A text of several lines as every format can hold it: of control characters, line breaks and tabs are left."""
+    return "".join(" " if is_control_character(char) and char not in "\n\r\t" else char for char in text)

@@ -50,7 +50,7 @@ from competitions.catalog.texts.pages import address_of
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
-from core.markup.bounded import MAX_CHARACTERS
+from core.markup import MAX_CHARACTERS
 
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]

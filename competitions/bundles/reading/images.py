@@ -10,7 +10,7 @@ from competitions.bundles.reading.document import Document
 from competitions.bundles.reading.faults import Note, Where
 from competitions.bundles.reading.schema import CompetitionSpec
 from competitions.resources.images import check_image, image_name
-from core.markup.bounded import rendered
+from core.markup import MAX_CHARACTERS, render
 from core.refusals import InvalidFile
 
 
@@ -81,8 +81,8 @@ class BundleImages:
 
 
 def _sources(text: str) -> tuple[str, ...]:
-    """Addresses of images, whether the text is Markdown or HTML."""
-    return rendered(text, "mixed").sources
+    """Addresses of images, whether the text is Markdown or HTML; of a text that is too long, the import says so."""
+    return render(text, "mixed").sources if len(text) <= MAX_CHARACTERS else ()
 
 
 def _texts(spec: CompetitionSpec) -> Iterator[tuple[Where, str]]:

@@ -7,13 +7,15 @@ import types
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from competitions.bundles.reading.dates import read_instant
 from competitions.bundles.reading.faults import Where
 from competitions.resources.images import NAME as IMAGE_NAME
-from core.text import is_number
+from core.text import has_control_characters, is_number, on_one_line
 from workers.protocol.images import parse_image
+
+ONE_LINE: Final = ("title", "subtitle", "name", "host", "unit", "reward", "help_text")
 
 
 def _accepts_none(annotation: Any) -> bool:
@@ -39,6 +41,12 @@ class Spec(BaseModel):
             for key, value in data.items()
             if value is not None or (key in fields and _accepts_none(fields[key].annotation))
         }
+
+    @field_validator(*ONE_LINE, mode="before", check_fields=False)
+    @classmethod
+    def _is_one_line(cls, value: Any) -> Any:
+        """YAML's blocks end with a line break, and folded ones may hold some: a title is the words."""
+        return on_one_line(value).strip() if isinstance(value, str) and has_control_characters(value) else value
 
 
 def _instant(value: Any) -> Any:

@@ -14,7 +14,7 @@ from competitions.resources.images import NAME
 from competitions.resources.models import StoredFile
 from core.background.rows import AskedRow, asker_key
 from core.fields import LongTextField, OneLineField
-from core.markup.bounded import MAX_CHARACTERS
+from core.markup import MAX_CHARACTERS
 from core.markup.rows import WrittenRow
 
 IMAGE_NAME = RegexValidator(rf"\A{NAME.pattern}\Z", "Letters, digits, blanks and the characters _ - . ( ) and /.")

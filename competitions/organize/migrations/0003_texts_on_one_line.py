@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import IntegrityError, migrations, transaction
 
-from core.fields import has_control_characters, on_one_line
+from core.text import has_control_characters, on_one_line
 
 FIELDS = {
     ("accounts", "ApiToken"): ("name",),

@@ -8,8 +8,8 @@ from django.db.models.functions import Cast, Concat
 
 
 def fill_in_askers(apps: Any, schema_editor: Any) -> None:
-    """Checks that wait take their team's turns, and those that were refused today are counted as its own."""
-    checks = apps.get_model("submissions", "FileCheck").objects.exclude(outcome="passed")
+    """Checks take their team's turns, also when they are asked for again, and those that were refused today are counted as its own."""
+    checks = apps.get_model("submissions", "FileCheck").objects
     submissions = apps.get_model("submissions", "Submission").objects.filter(pk=OuterRef("submission_id"))
     team = Subquery(submissions.values("team_id")[:1])
     checks.update(asker=Concat(Value("team:"), Cast(team, CharField())))

@@ -14,8 +14,8 @@ from competitions.leaderboards.models import Milestone
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import best_over_time
 from competitions.web.visit import Visit, visit
-from core.fields import on_one_line, without_control_characters
 from core.markup import no_images
+from core.text import on_one_line, without_control_characters
 
 MOST_ITEMS: Final = 30
 

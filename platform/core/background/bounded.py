@@ -78,6 +78,9 @@ def run_bounded(
     reader, writer = os.pipe()
     try:
         child = _started(work, bounds, writer) if isinstance(work, Call) else _forked(work, bounds, reader, writer)
+    except OSError:  # no room for another process
+        os.close(reader)
+        raise
     finally:
         os.close(writer)
     try:

@@ -17,6 +17,7 @@ from core.markup.sanitizing import HTML_TAGS, TAGS, ImageUrl, Rendering, ShownIm
 
 __all__ = [
     "MARKUP_VERSION",
+    "MAX_CHARACTERS",
     "ImageUrl",
     "Rendering",
     "ShownImage",
@@ -27,6 +28,7 @@ __all__ = [
     "no_images",
     "render",
 ]
+MAX_CHARACTERS: Final = 100_000  # of a text
 MARKUP_VERSION: Final = 1  # raised with each change of what a text becomes: stored HTML of another version is made anew
 
 

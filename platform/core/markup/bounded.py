@@ -1,6 +1,7 @@
 """Rendering texts of any length within bounds: short ones here, long ones in a process of their own, each once."""
 
 import threading
+from functools import lru_cache
 from typing import Any, Final
 
 import structlog
@@ -8,14 +9,14 @@ from django.conf import settings
 from django.utils.html import escape
 
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
-from core.markup import Rendering, key_of, render
+from core.markup import MAX_CHARACTERS, Rendering, key_of, render
 
 log = structlog.get_logger(__name__)
-MAX_CHARACTERS: Final = 100_000  # of a page
 HERE_CHARACTERS: Final = 4000  # the worst text of this length takes some 50 ms
 BOUNDS: Final = {"wall_s": 20, "cpu_s": 5}
 AT_ONCE: Final = 2  # in one process of the site
-WAITS_S: Final = 15
+WAITS_S: Final = 3  # a thread of the web server, when the places are taken
+KEPT: Final = 16  # long texts that no row keeps, such as a series' description
 TOO_COSTLY: Final = "This text takes too long to be laid out, so it is shown as it was written."
 BUSY: Final = "This text is being laid out. Load the page again in a moment."
 _places: Final = threading.BoundedSemaphore(AT_ONCE)
@@ -27,12 +28,10 @@ def rendered(text: str, form: str) -> Rendering:
         return render(text, form)
     if len(text) > MAX_CHARACTERS:
         return as_written(text, TOO_COSTLY, key_of(text, form))
-    if not _places.acquire(timeout=WAITS_S):
-        return as_written(text, BUSY, "")
     try:
         return _in_a_process(text, form)
-    finally:
-        _places.release()
+    except _Busy:
+        return as_written(text, BUSY, "")
 
 
 def as_written(text: str, why: str, key: str) -> Rendering:
@@ -41,16 +40,26 @@ def as_written(text: str, why: str, key: str) -> Rendering:
     return Rendering(f'<p class="muted">{why}</p>\n<pre tabindex="0">{shown}</pre>', (), key)
 
 
+class _Busy(Exception):
+    """This machine has other things to do: another try is worth it."""
+
+
+@lru_cache(maxsize=KEPT)
 def _in_a_process(text: str, form: str) -> Rendering:
+    """Raises `_Busy`."""
     bounds = Bounds(**BOUNDS, memory_bytes=settings.CHECK_MEMORY_BYTES)
     work = Call("core.markup.bounded:answer", {"text": text, "form": form})
+    if not _places.acquire(timeout=WAITS_S):
+        raise _Busy
     try:
         answer = run_bounded(work, bounds, is_wanted=lambda: True, every_s=1)
-    except (OverBounds, ChildFailed) as error:
+    except (OverBounds, ChildFailed, OSError) as error:
         log.warning("text_not_laid_out", error=str(error), characters=len(text))
-        if isinstance(error, OverBounds) and error.what == "time":  # this machine has other things to do
-            return as_written(text, BUSY, "")
+        if isinstance(error, OSError) or (isinstance(error, OverBounds) and error.what == "time"):
+            raise _Busy from error
         return as_written(text, TOO_COSTLY, key_of(text, form))
+    finally:
+        _places.release()
     return Rendering(answer["html"], tuple(answer["sources"]), answer["key"])
 
 

@@ -16,11 +16,12 @@ from django.urls import reverse
 from icalendar import Calendar
 from rest_framework.test import APIClient
 
+from competitions.bundles.reading.schema import PageSpec
 from competitions.catalog.models import Announcement, Competition, Format, Page, Phase
 from competitions.catalog.readiness import competition_warnings
 from core.fields import LongTextField, OneLineField, TextRefused
-from core.markup import bounded, key_of, render
-from core.markup.bounded import HERE_CHARACTERS, MAX_CHARACTERS, TOO_COSTLY, rendered
+from core.markup import MAX_CHARACTERS, bounded, key_of, render
+from core.markup.bounded import HERE_CHARACTERS, TOO_COSTLY, rendered
 from core.markup.rows import WrittenRow
 from tests.scenario import Scenario
 
@@ -109,6 +110,10 @@ def test_a_page_may_have_a_hundred_thousand_characters_by_whatever_way(site: Sce
         page.save()
     with pytest.raises(TextRefused):
         Page.objects.filter(pk=page.pk).update(body=page.body)
+
+
+def test_a_bundle_s_titles_are_the_words_of_a_yaml_block() -> None:
+    assert PageSpec.model_validate({"title": "A\n  title\n", "file": "a.md"}).title == "A   title"
 
 
 def test_every_text_that_is_laid_out_has_a_bound() -> None:

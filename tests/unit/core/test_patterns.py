@@ -20,7 +20,7 @@ from django.db import models
 import competitions
 import core
 import workers.protocol
-from core.markup.bounded import MAX_CHARACTERS
+from core.markup import MAX_CHARACTERS
 
 PACKAGES = (competitions, workers.protocol, core)
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
