@@ -65,5 +65,5 @@ def _in_a_process(text: str, form: str) -> Rendering:
 
 def answer(text: str, form: str) -> dict[str, Any]:
     """In the process: the rendering, as JSON holds it."""
-    rendering = render(text, form)
-    return {"html": rendering.html, "sources": list(rendering.sources), "key": rendering.key}
+    laid_out = render(text, form)
+    return {"html": laid_out.html, "sources": list(laid_out.sources), "key": laid_out.key}

@@ -41,6 +41,6 @@ class WrittenRow(models.Model):
         text, form = self.text_and_form()
         if self.html_key == key_of(text, form):
             return False
-        rendering = rendered(text, form)
-        self.html, self.html_key, self.image_sources = rendering.html, rendering.key, list(rendering.sources)
+        laid_out = rendered(text, form)
+        self.html, self.html_key, self.image_sources = laid_out.html, laid_out.key, list(laid_out.sources)
         return True

@@ -81,7 +81,7 @@ def test_background_work_that_waits_is_counted_with_its_age(site: Scenario) -> N
     assert age is not None
     assert 90 <= float(age[1]) < 150
     run_background()
-    assert 'podium_background_oldest_age_seconds{job="bundle-export"} 0.0' in scrape()
+    assert 'podium_background_oldest_age_seconds{job="bundle-export",queue="background-long"} 0.0' in scrape()
 
 
 def test_the_room_in_the_object_store_is_told(site: Scenario) -> None:
