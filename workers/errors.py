@@ -43,7 +43,7 @@ class OutputRefused(Judged):
 
 
 def is_fault_of_host(error: Exception) -> bool:
-    """Whether an error tells of this host, and so of no data that was read on it."""
+    """True for an error that tells of this host, and so of no data that was read on it."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in OF_THE_HOST)
 
 
@@ -67,7 +67,7 @@ def reading(refused: Callable[[str], Judged]) -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    """What was raised, in one line without a path of this host."""
+    """The words of an error, in one line without a path of this host."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(f"{type(error).__name__}: {error}"[:MAX_WORDS].split())

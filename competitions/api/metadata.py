@@ -1,4 +1,4 @@
-"""What `OPTIONS` tells of an address."""
+"""Answers to `OPTIONS`."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Which runs a queue may be given: whoever owns it runs its workers, and so can read all that is run and scored there."""
+"""Rules for what a queue may be given: whoever owns it runs its workers, and can read all that is scored there."""
 
 from collections.abc import Iterable, Iterator
 
@@ -54,7 +54,7 @@ def run_fault(task: Task, phase: Phase, queue: Queue) -> str:
 
 
 def faults_on_queue(competition: Competition, queue: Queue) -> Iterator[str]:
-    """What the competition, as it is stored, has that may not run on this queue: a sentence each."""
+    """A sentence for each part of the competition, as it is stored, that may not run on this queue."""
     if queue.owner_id is None:
         return
     phases = list(competition.phases.prefetch_related("leaderboards").select_related("competition"))

@@ -21,7 +21,7 @@ def has_foreign_image(task: Task, phase: Phase) -> bool:
 
 
 def is_foreign(task: Task, competition: Competition) -> bool:
-    """Whether some organizer of the competition may use the task and not read it."""
+    """True where some organizer of the competition may use the task and not read it."""
     if task.competition_id == competition.pk:
         return False
     return not all(task.is_readable_by(user) for user in competition.organizers.all())

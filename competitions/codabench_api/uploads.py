@@ -23,8 +23,8 @@ from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
-from core.receiving import announced_bytes, takes_body
 from core.refusals import NotAllowed, Refusal
+from core.serving.receiving import announced_bytes, takes_body
 from core.text import is_number
 
 BUNDLE: Final = "competition_bundle"
@@ -82,7 +82,7 @@ def _upload_of(token: str) -> Upload | None:
 
 
 def _room(request: HttpRequest, token: str) -> int:
-    """What may come to the address: the size is announced by the request itself. Raises 404 or the refusal of an upload."""
+    """Room for a body at the address: the size is announced by the request itself. Raises 404 or the refusal of an upload."""
     if (upload := _upload_of(token)) is None:
         raise Http404
     return upload_resize(upload=upload, size_bytes=announced_bytes(request) or 1).size_bytes

@@ -27,8 +27,8 @@ from competitions.resources.versions import (
     uses_of,
 )
 from core.guarded_admin import GuardedAdmin
-from core.receiving import announced_bytes
 from core.refusals import InvalidFile
+from core.serving.receiving import announced_bytes
 from core.text import is_number
 
 EDITED: Final = ["name", "is_public", "shared_with", "upload"]

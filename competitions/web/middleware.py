@@ -10,8 +10,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from competitions.web.refused_forms import back_to_form
 from core.problems import refusal_response
-from core.receiving import admit
 from core.refusals import Refusal
+from core.serving.receiving import admit
 
 
 class BodyMiddleware:

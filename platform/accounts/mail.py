@@ -9,7 +9,7 @@ from django.core.mail import get_connection, send_mail
 from django.core.mail.backends.base import BaseEmailBackend
 
 from accounts.models import User
-from core.after_commit import after_commit
+from core.background.after_commit import after_commit
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import Scope, User
 from audit.models import AuditEntry
-from core.receiving import Admitted
+from core.serving.receiving import Admitted
 
 HARMLESS: Final = ("GET", "HEAD", "OPTIONS", "TRACE")
 SECRETS: Final = ("password", "secret", "token", "csrf", "otp")

@@ -188,7 +188,7 @@ STATIC_ROOT = Path(env.str("PODIUM_STATIC_DIR", default=str(DATA_DIR / "static")
 STATICFILES_DIRS = [BASE_DIR / "platform" / "static"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 # Uploaded files go to disk at once, never to memory, and only where a view takes some.
-FILE_UPLOAD_HANDLERS = ["core.receiving.DeclaredFilesHandler"]
+FILE_UPLOAD_HANDLERS = ["core.serving.receiving.DeclaredFilesHandler"]
 RECEIVING_BYTES = env.int(
     "PODIUM_RECEIVING_BYTES", default=20 * 1024**3
 )  # bodies that the whole site receives at a time

@@ -1,4 +1,4 @@
-"""What every part of the site leaves for its metrics, and whose turn it is in the background."""
+"""Rows that every part of the site leaves for its metrics, and whose turn it is in the background."""
 
 from django.db import models
 from django.db.models import Q

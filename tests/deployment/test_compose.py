@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import socket
 import ssl
 import subprocess
@@ -279,6 +280,22 @@ def test_a_submission_is_scored_by_the_worker_of_the_stack(
     bearer = f"Bearer {contest['token']}"
     part = stack.get(f"/api/v1/submissions/{submission}/download/", Authorization=bearer, Range="bytes=5-14")
     assert (part.status_code, part.content) == (206, (baselines / file).read_bytes()[5:15]), "the front serves the file"
+
+
+def test_background_processes_that_are_killed_while_they_wait_come_back(
+    stack: Stack, competition: tuple[dict[str, Any], Path]
+) -> None:
+    contest, baselines = competition
+    waiting = [container for container in stack.containers() if service_of(container).startswith("background")]
+    assert {service_of(container) for container in waiting} == {"background", "background-long"}
+    for container in waiting:
+        os.kill(container["State"]["Pid"], signal.SIGKILL)
+    shown = outcome(stack, contest, submit(stack, contest, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz"))
+    assert shown["status"] == "finished", f"{shown}\n{stack.compose('logs', '--tail', '40', 'background', 'web')}"
+
+
+def service_of(container: dict[str, Any]) -> str:
+    return str(container["Config"]["Labels"]["com.docker.compose.service"])
 
 
 def test_nobody_reaches_stored_files_past_the_site(stack: Stack) -> None:

@@ -18,8 +18,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from config.demo.processes import web_command
-from core.receiving import UNASKED_BYTES, Admission
 from core.serving.bodies import ALLOWANCE_S, BYTES_PER_S, LONGEST_S, SMALL_S, STALL_S, Body
+from core.serving.receiving import UNASKED_BYTES, Admission
 from tests.services import REPOSITORY, accepts_connections, free_port
 
 THREADS = 16

@@ -1,4 +1,4 @@
-"""What an image says about itself that decides how it is run: entrypoint, volumes, and what must not reach its container as it is."""
+"""Parts of an image that decide how it is run: entrypoint, volumes, and what must not reach its container as it is."""
 
 from __future__ import annotations
 

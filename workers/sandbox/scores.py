@@ -171,7 +171,7 @@ def read_progress(output: Path) -> float | None:
 
 
 def _small_json(output: Path, name: str, max_bytes: int) -> Any:
-    """What a file of an output holds; None where nothing of it can be used."""
+    """The content of a file of an output; None where nothing of it can be used."""
     try:
         with reading(partial(OutputRefused, "output_invalid", "unreadable_file")):
             return json.loads(read_bounded(output, name, max_bytes) or b"null")

@@ -20,8 +20,8 @@ from competitions.api.views.base import ApiView
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import UploadTooLarge, upload_abort, upload_append, upload_begin
-from core.receiving import announced_bytes
 from core.refusals import Refusal
+from core.serving.receiving import announced_bytes
 from core.text import is_number
 
 OFFSET = OpenApiParameter(
@@ -72,7 +72,7 @@ class UploadDetail(ApiView):
     keeps_part = True  # of a part that breaks off
 
     def body_room(self, request: Request, *, key: UUID) -> int:  # type: ignore[override]  # what the address names
-        """What is left of the upload. Raises `UploadTooLarge`."""
+        """Bytes that are left of the upload. Raises `UploadTooLarge`."""
         upload = self.upload(key)
         size_bytes = upload.received_bytes + announced_bytes(cast("HttpRequest", request))
         if size_bytes > upload.size_bytes:

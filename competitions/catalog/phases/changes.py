@@ -85,7 +85,7 @@ def store_phase(phase: Phase, *, tasks: Collection[Task], now: datetime) -> Phas
 
 
 def _change_to(phase: Phase, tasks: Collection[Task]) -> PhaseChange:
-    """What storing it would change, read under the phase's lock. Raises `ValidationError` for values that it may not have."""
+    """The change that storing it would be, read under the phase's lock. Raises `ValidationError` for values that it may not have."""
     stored = Phase.objects.select_for_update(of=("self",), no_key=True).filter(pk=phase.pk).first()
     values = _values_of(phase) | {TASKS: tasks}
     changes = frozenset(values if stored is None else changes_of(stored, values))

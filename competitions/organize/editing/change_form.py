@@ -67,7 +67,7 @@ class ChangeForm(EditForm[Any]):
 
     @property
     def confirmed(self) -> str:
-        """What the button to confirm has sent."""
+        """The confirmation that its button has sent."""
         return str(self.data.get(CONFIRMED, ""))
 
     @property

@@ -50,7 +50,7 @@ def infrastructure_failed(run: Run, result: Result, *, actor: str, now: datetime
 
 
 def _is_of_other_people(team: int, counted: list[int]) -> bool:
-    """Whether a team has nobody of the teams that count already: what one team sends must not take a worker from everybody."""
+    """True for a team that shares nobody with the teams that count already: what one team sends must not take a worker from everybody."""
     people = Membership.objects.filter(team=team).values("user")
     return team not in counted and not Membership.objects.filter(team__in=counted, user__in=people).exists()
 

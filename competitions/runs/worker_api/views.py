@@ -36,8 +36,8 @@ from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
 from core.problems import refusal_response
-from core.receiving import announced_bytes, takes_body
 from core.refusals import Refusal
+from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import SPOKEN_BY_THE_SITE, M, Message
 from workers.protocol.results import Complete

@@ -1,4 +1,4 @@
-"""What may be worked on for nothing on one day (UTC): files that are refused cost time, whatever kind they are of."""
+"""Limit on work for nothing on one day (UTC): files that are refused cost time, whatever kind they are of."""
 
 from datetime import datetime, timedelta
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from core.after_commit import after_commit
+from core.background.after_commit import after_commit
 from core.background.rows import unclaimed
 from core.background.turns import turn_ask, turn_kept, turn_take, turns_waiting
 from core.celery import BROKER_AWAY, app

@@ -1,4 +1,4 @@
-"""What a background process runs: `celery --app core.celery worker --pool solo --queues background`."""
+"""The task of a background process: `celery --app core.celery worker --pool solo --queues background`."""
 
 from core.background import jobs
 from core.celery import app

@@ -84,7 +84,7 @@ def render(text: str, form: str) -> Rendering:
 
 
 def key_of(text: str, form: str) -> str:
-    """What sets a rendering apart: the text, its form, and the version of this code."""
+    """Digest that sets a rendering apart: the text, its form, and the version of this code."""
     return hashlib.sha256(f"{MARKUP_VERSION}\0{form}\0{text}".encode()).hexdigest()
 
 

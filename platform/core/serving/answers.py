@@ -1,4 +1,4 @@
-"""What the application answers, held until the loop has sent it: no thread waits for who takes it slowly."""
+"""Answers of the application, held until the loop has sent it: no thread waits for who takes it slowly."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -8,8 +8,8 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final
 
 from core.problems import CONTENT_TYPE, problem_document
-from core.receiving import Admission, Admitted
 from core.refusals import Refusal
+from core.serving.receiving import Admission, Admitted
 from core.serving.requests import StoredContent, status_of
 
 IN_MEMORY_BYTES: Final = 2 * 1024 * 1024  # of an answer that is waiting to be sent

@@ -7,7 +7,7 @@ import time
 from concurrent.futures import Executor
 from typing import IO, Any, Final
 
-from core.receiving import UNASKED_BYTES, Admission, require_spool_room, spool_folder, spool_prefix
+from core.serving.receiving import UNASKED_BYTES, Admission, require_spool_room, spool_folder, spool_prefix
 
 STALL_S: Final = 30.0  # without a byte
 SMALL_S: Final = 30.0  # for a whole body of who may be anybody
@@ -30,7 +30,7 @@ class Body:
         self.began = self.last_at = time.monotonic()
 
     def is_too_slow(self, now: float) -> bool:
-        """Whether it has come to a stop, or has come for longer than its bytes are worth."""
+        """True when it has come to a stop, or has come for longer than its bytes are worth."""
         allowed = SMALL_S if self.admission.room_bytes <= UNASKED_BYTES else ALLOWANCE_S + self.received / BYTES_PER_S
         return now - self.last_at > STALL_S or now - self.began > min(allowed, LONGEST_S)
 

@@ -13,9 +13,9 @@ from tornado.http1connection import HTTP1Connection
 from tornado.httputil import HTTPHeaders, HTTPMessageDelegate, RequestStartLine, ResponseStartLine
 from tornado.iostream import StreamClosedError
 
-from core.receiving import ASKING, UNASKED_BYTES, Admission, BodyTooLarge, ReceivingFull
 from core.serving.answers import Answer, plain_answer, refusal_answer
 from core.serving.bodies import Body
+from core.serving.receiving import ASKING, UNASKED_BYTES, Admission, BodyTooLarge, ReceivingFull
 from core.serving.requests import http_date, wsgi_environment
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ DISK: Final = "The site's disk takes no more. Nothing was kept; send it again la
 
 
 class Exchange(HTTPMessageDelegate):
-    """What the connection calls as the request comes."""
+    """Methods that the connection calls as the request comes."""
 
     def __init__(self, server: "SiteServer", connection: HTTP1Connection, *, client: str) -> None:
         self.server, self.connection, self.client = server, connection, client
@@ -73,7 +73,7 @@ class Exchange(HTTPMessageDelegate):
             self.body = Body(answer.admission, self.server.disk)
 
     async def _asked(self) -> Answer:
-        """What the application says to the body before it comes."""
+        """The application's answer to the body before it comes."""
         return await self.server.in_thread(
             self.server.responded, self.environment | {ASKING: True, "wsgi.input": io.BytesIO()}
         )

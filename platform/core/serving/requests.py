@@ -39,7 +39,7 @@ def _target(target: str) -> str:
 
 
 class StoredContent:
-    """What a view answers with a file: it is sent by the loop, piece by piece, when the thread is free again."""
+    """The content of an answer that is a file: it is sent by the loop, piece by piece, when the thread is free again."""
 
     def __init__(self, file: IO[bytes], block_size: int = 0) -> None:
         self.file = file

@@ -104,7 +104,7 @@ class SiteServer(HTTPServerConnectionDelegate):
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
     def responded(self, environment: dict[str, Any]) -> Answer:
-        """What the application answers, in a thread; a fault that not even its page for faults survives is told in a sentence."""
+        """Call the application, in a thread; a fault that not even its page for faults survives is told in a sentence."""
         try:
             return respond(self.application, environment)
         except Exception:
@@ -112,7 +112,7 @@ class SiteServer(HTTPServerConnectionDelegate):
             return plain_answer(500, "fault", FAULT, path=environment["PATH_INFO"])
 
     def is_overloaded(self) -> bool:
-        """Whether so many requests wait for a thread that another one is better told so."""
+        """True when so many requests wait for a thread that another one is better told so."""
         return self._waiting >= MOST_WAITING
 
     @staticmethod

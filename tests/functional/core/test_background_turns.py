@@ -82,7 +82,7 @@ def sent_code(site: Scenario, *, team: Team | None = None) -> FileCheck:
 
 
 def asked(*rows: Any) -> None:
-    """What follows the commit of these rows."""
+    """Do the work that follows the commit of these rows."""
     for row in rows:
         job = next(job for job in jobs.jobs() if job.waiting().model is type(row))
         assert jobs.send(job.name, row.pk)

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import get_resolver
 
 from competitions.api.views.base import ApiView
-from core.receiving import ADMIN_FORMS, ASKING, UNASKED_BYTES
+from core.serving.receiving import ADMIN_FORMS, ASKING, UNASKED_BYTES
 from tests.scenario import Scenario, zip_of
 from tests.services import REPOSITORY
 

@@ -128,7 +128,7 @@ def phase_forms(phase: Phase) -> list[str]:
 
 
 def errors(client: Client, url: str, **changed: object) -> str:
-    """What the form says to a change; nothing was saved."""
+    """The words of the form to a change that it refused."""
     answer = save_form(client, url, **changed)
     assert answer.status_code != 302, "it was saved"
     return str(answer.content.decode())

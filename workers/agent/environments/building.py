@@ -132,7 +132,7 @@ def _read(requirements: bytes) -> tuple[Locked, ...]:
 
 
 def _asked(order: Order, site: Site, inputs: Path) -> Interpreter:
-    """What Python the image has, in its own words."""
+    """The Python of the image, in its own words."""
     with _Container(order, site, "python", ASK_LIMITS) as container:
         evidence, log_tail = container.run(("python3", "-c", ASK), inputs)
         if evidence.exit_code != 0:
@@ -194,7 +194,7 @@ def _install(order: Order, site: Site, inputs: Path, target: Path, *, wall_s: fl
 
 
 def _made_bytes(packages: Path, max_bytes: int) -> int:
-    """What a team's python3 made takes on this host's disk, checked as outputs are: a link would lead to other files of the host.
+    """Room on this host's disk for what a team's python3 made, checked as outputs are: a link would lead to other files of the host.
 
     Raises `EnvironmentRefused` for what is no folder of ordinary files, or too large.
     """

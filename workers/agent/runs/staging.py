@@ -337,7 +337,7 @@ def _described(path: Path) -> ImageArchive:
 
 
 def _chunks(path: Path, image: ImageArchive) -> Iterator[bytes]:
-    """What the engine is handed of it. Raises `Unrunnable`."""
+    """The part of it that the engine is handed. Raises `Unrunnable`."""
     with reading(_unreadable_image):
         yield from loadable(path, image)
 

@@ -82,7 +82,7 @@ class LayerReader:
 
     @property
     def unpacked_bytes(self) -> int:
-        """What the layers that were read take on a disk."""
+        """Room on a disk for the layers that were read."""
         return max(self._content_bytes, self.entries * ENTRY_BYTES)
 
     def check(self, layer: Layer, number: int) -> None:
@@ -156,7 +156,7 @@ class LayerReader:
 
 
 def _is_sparse(entry: tarfile.TarInfo) -> bool:
-    """Whether a file has holes: engines write them out, so a few bytes may stand for terabytes."""
+    """True for a file with holes: engines write them out, so a few bytes may stand for terabytes."""
     is_named = any(key.startswith("GNU.sparse") for key in entry.pax_headers)
     return entry.sparse is not None or entry.type == tarfile.GNUTYPE_SPARSE or is_named
 

@@ -46,7 +46,7 @@ class Locked:
     line: int
 
     def is_for(self, python: Python) -> bool:
-        """Whether it is installed for this Python."""
+        """True where it is installed for this Python."""
         return self.pythons is None or python in self.pythons
 
 
@@ -126,7 +126,7 @@ def _read_line(number: int, line: str) -> Locked:
 
 
 def _parts(line: str) -> tuple[str, list[str]]:
-    """What names the package, and the options behind it."""
+    """The package with its version, and the options behind it."""
     words = line.split()
     first = next((place for place, word in enumerate(words) if word.startswith("--")), len(words))
     return " ".join(words[:first]), words[first:]

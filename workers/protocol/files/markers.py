@@ -88,7 +88,7 @@ def _representative(python: Python, names: set[str]) -> Python:
 
 
 def _holds(marker: Marker, python: Python, text: str) -> bool:
-    """Whether it holds for the first patch release and for the last: what lies between them is not known."""
+    """True where it holds for the first patch release and for the last: what lies between them is not known."""
     try:
         first, last = (marker.evaluate(_values(python, patch)) for patch in (0, LAST_PATCH))
     except Exception as error:  # whatever the library raises over it: there is no value

@@ -1,4 +1,4 @@
-"""Which bodies the site takes: how many bytes from whom at which address, decided before they are read.
+"""Rules for the bodies that the site takes: how many bytes from whom at which address, decided before they are read.
 
 Every body may be as large as a form without a file: of anybody `UNASKED_BYTES`, of who is signed in `FORM_BYTES`. More, and files,
 come only where a view declares it: a function by `takes_body`, a view of the API or a model admin by a method `body_room`. Either
@@ -67,7 +67,7 @@ class FilesNotTaken(Refusal, BadRequest):
 
 @dataclass(frozen=True)
 class Admission:
-    """What this sender may send in this request."""
+    """The admission of this sender in this request."""
 
     room_bytes: int
     takes_files: bool = False
@@ -129,7 +129,7 @@ def _sender(request: HttpRequest) -> str:
 
 
 def is_asking(request: HttpRequest) -> bool:
-    """Whether the body has not been read yet, and only the answer to whether it may come is wanted."""
+    """True while the body has not been read, and only the answer to whether it may come is wanted."""
     return bool(request.META.get(ASKING))
 
 
