@@ -249,7 +249,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:download-many": ("post", "", {"A": 401, "SMTOXR": 400}),
     "codabench:dump": ("post", "OR", {"A": 401, "SMTX": 404}),
     "codabench:dump-file": ("get", "", {EVERYBODY: 404}),
-    "codabench:upload-task": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "codabench:upload-task": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
     "codabench:queues": ("get", SIGNED_IN, {"A": 401}),
     "codabench:participants": ("get", SIGNED_IN, {"A": 401}),
     "codabench:user-quota": ("get", SIGNED_IN, {"A": 401}),

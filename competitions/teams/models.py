@@ -139,7 +139,7 @@ class Invitation(models.Model):
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
-    named_as = models.CharField(
+    named_as = OneLineField(
         max_length=254, blank=True, default="", db_default="",
         help_text="The user name or address that the captain knew; whose account it is stays unsaid until it is accepted.",
     )  # fmt: skip

@@ -131,8 +131,17 @@ class Cluster:
         except (URLError, OSError):
             return False
 
-    def submit(self, count: int = 3, *, seconds: float = 1.2) -> dict[uuid.UUID, float]:
-        """Queue code submissions, each with an answer of its own; the expected score by run."""
+    def other_team(self) -> Any:
+        """Another team, of another person."""
+        from accounts.models import User
+        from competitions.teams.models import Team
+
+        number = next(self._numbers)
+        captain = User.objects.create(username=f"captain{number}", email=f"captain{number}@example.org")
+        return Team.objects.create(competition=self.phase.competition, name=f"Team {number}", captain=captain)
+
+    def submit(self, count: int = 3, *, seconds: float = 1.2, team: Any = None) -> dict[uuid.UUID, float]:
+        """Queue code submissions of a team, each with an answer of its own; the expected score by run."""
         from competitions.resources.storage import store_bytes
         from competitions.runs.planning import runs_add
         from competitions.submissions.models import Submission
@@ -145,7 +154,7 @@ class Cluster:
             stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
             now = datetime.now(UTC)
             submission = Submission.objects.create(
-                phase=self.phase, team=self.team, submitted_by=self.user, kind="code", file=stored, file_name="code.zip",
+                phase=self.phase, team=team or self.team, submitted_by=self.user, kind="code", file=stored, file_name="code.zip",
                 received_at=now, created_at=now, checked_at=now,
             )  # fmt: skip
             with transaction.atomic():

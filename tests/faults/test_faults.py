@@ -340,13 +340,17 @@ def test_a_run_that_two_workers_were_lost_with_is_held_for_a_person(cluster: Clu
     cluster.assert_clean()
 
 
-def test_a_worker_with_three_faults_in_a_row_is_quarantined(cluster: Cluster) -> None:
+def test_a_worker_with_faults_of_three_teams_in_a_row_is_quarantined(cluster: Cluster) -> None:
     from competitions.compute.models import ComputeWorker
 
     sick, well = cluster.hosts
     well.kill()
     with full_disk(sick):
-        runs = cluster.submit(3)
+        runs = (
+            cluster.submit(1)
+            | cluster.submit(1, team=cluster.other_team())
+            | cluster.submit(1, team=cluster.other_team())
+        )
         quarantined: Callable[[], bool] = (
             ComputeWorker.objects.filter(name=sick.name).exclude(quarantined_at=None).exists
         )

