@@ -191,11 +191,16 @@ def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes]
         raise UploadExpired from error
 
 
+def require_offset(upload: Upload, offset: int) -> None:
+    """Raise `WrongOffset` for a part that does not begin where the last one ended; one that was sent twice is such a part."""
+    if upload.is_complete or offset != upload.received_bytes:
+        raise WrongOffset(expected=upload.received_bytes, got=offset)
+
+
 def _append(upload: Upload, offset: int, chunks: Iterable[bytes], now: datetime) -> Upload:
     if upload.expires_at <= now:
         raise UploadExpired
-    if upload.is_complete or offset != upload.received_bytes:
-        raise WrongOffset(expected=upload.received_bytes, got=offset)
+    require_offset(upload, offset)
     # Each request writes a file of its own, so that two at one offset, or a slow one that comes late, cannot mix their bytes.
     with tempfile.NamedTemporaryFile(dir=upload.folder, prefix="arriving-", delete=False) as file:
         arriving = Path(file.name)

@@ -19,7 +19,13 @@ from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
-from competitions.resources.uploads import UploadTooLarge, upload_abort, upload_append, upload_begin
+from competitions.resources.uploads import (
+    UploadTooLarge,
+    require_offset,
+    upload_abort,
+    upload_append,
+    upload_begin,
+)
 from core.refusals import Refusal
 from core.serving.receiving import announced_bytes
 from core.text import is_number
@@ -72,8 +78,9 @@ class UploadDetail(ApiView):
     keeps_part = True  # of a part that breaks off
 
     def body_room(self, request: Request, *, key: UUID) -> int:  # type: ignore[override]  # what the address names
-        """Bytes that are left of the upload. Raises `UploadTooLarge`."""
+        """Bytes that are left of the upload. Raises `OffsetMissing`, `WrongOffset` or `UploadTooLarge`."""
         upload = self.upload(key)
+        require_offset(upload, _offset_of(request))
         size_bytes = upload.received_bytes + announced_bytes(cast("HttpRequest", request))
         if size_bytes > upload.size_bytes:
             raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=upload.size_bytes)
@@ -91,14 +98,9 @@ class UploadDetail(ApiView):
         request={"application/offset+octet-stream": OpenApiTypes.BINARY},
     )  # fmt: skip
     def patch(self, request: Request, key: UUID) -> Response:
-        upload = self.upload(key)
-        offset = request.headers.get("Upload-Offset", "")
-        if not is_number(offset):
-            raise OffsetMissing
+        upload, offset = self.upload(key), _offset_of(request)
         return self.answer(
-            upload_append(
-                key=upload.key, user=upload.user, offset=int(offset), chunks=_body(request), now=timezone.now()
-            )
+            upload_append(key=upload.key, user=upload.user, offset=offset, chunks=_body(request), now=timezone.now())
         )
 
     @extend_schema(operation_id="uploads_destroy", responses={204: None})
@@ -109,6 +111,13 @@ class UploadDetail(ApiView):
     def answer(self, upload: Upload) -> Response:
         headers = {"Upload-Offset": str(upload.received_bytes), "Cache-Control": "no-store"}
         return Response(s.UploadOut(upload).data, headers=headers)
+
+
+def _offset_of(request: Request) -> int:
+    offset = request.headers.get("Upload-Offset", "")
+    if not is_number(offset):
+        raise OffsetMissing
+    return int(offset)
 
 
 def _body(request: Request) -> Iterator[bytes]:
