@@ -176,14 +176,20 @@ def test_the_site_hears_nothing_of_slow_bodies_that_the_front_takes_in(site: str
         assert requests.get(f"{site}/", timeout=20).content == b"the site"
 
 
+def refused(url: str) -> requests.Response:
+    """The answer to 192.0.2.1 once all that it may have under way has arrived at the front."""
+    give_up = time.monotonic() + 25
+    while True:
+        answer = requests.get(url, headers={"X-Forwarded-For": "198.51.100.1, 192.0.2.1"}, timeout=20)
+        if answer.status_code == 429 or time.monotonic() > give_up:
+            assert answer.status_code == 429
+            return answer
+
+
 def test_one_address_has_so_many_requests_under_way_and_others_are_served(site: str) -> None:
-    asks = {"X-Forwarded-For": "198.51.100.1, 192.0.2.1"}
     with connections(site, 140, head(1000, X_Forwarded_For="192.0.2.1") + b"a"):
-        give_up = time.monotonic() + 30
-        while (answer := requests.get(f"{site}/api/v1/", headers=asks, timeout=20)).status_code != 429:
-            assert time.monotonic() < give_up
+        answer, page = refused(f"{site}/api/v1/"), refused(f"{site}/")
         assert (answer.json()["code"], answer.headers["Retry-After"]) == ("too_many_requests", "10")
-        page = requests.get(f"{site}/", headers=asks, timeout=20)
-        assert (page.status_code, page.headers["Content-Type"]) == (429, "text/html; charset=utf-8")
+        assert page.headers["Content-Type"] == "text/html; charset=utf-8"
         assert requests.get(f"{site}/", headers={"X-Forwarded-For": "192.0.2.2"}, timeout=20).content == b"the site"
     assert requests.get(f"{site}/", headers={"X-Forwarded-For": "192.0.2.3"}, timeout=20).ok
