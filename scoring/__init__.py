@@ -8,22 +8,20 @@
 Files of predictions: `scoring.formats.submissions`. Command line: ``python -m scoring --help``.
 """
 
+from scoring.benchmarks.accuracy import accuracy, paper_accuracy
+from scoring.benchmarks.curves import average_precision, pooled_roc_auc, roc_auc
+from scoring.benchmarks.differences import mean_absolute_error, root_mean_squared_error
+from scoring.benchmarks.links import hits_at_k, mean_reciprocal_rank, ranks
+from scoring.benchmarks.subtokens import f1_subtokens
+from scoring.benchmarks.topk import candidate_mean_reciprocal_rank, hits_at_10, top10_mean_reciprocal_rank
 from scoring.errors import CODES, ScoringInputError
-from scoring.evaluators import describe, evaluate, metric_names, names
-from scoring.metrics.binary import average_precision, pooled_roc_auc, roc_auc
-from scoring.metrics.classification import accuracy, balanced_accuracy, paper_accuracy
-from scoring.metrics.links import hits_at_k, mean_reciprocal_rank, ranks
-from scoring.metrics.regression import mean_absolute_error, root_mean_squared_error
-from scoring.metrics.sequences import f1_subtokens
-from scoring.metrics.topk import candidate_mean_reciprocal_rank, hits_at_10, top10_mean_reciprocal_rank
-from scoring.samples import per_sample
+from scoring.evaluation import describe, evaluate, metric_names, names, per_sample
 
 __all__ = [
     "CODES",
     "ScoringInputError",
     "accuracy",
     "average_precision",
-    "balanced_accuracy",
     "candidate_mean_reciprocal_rank",
     "describe",
     "evaluate",

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from scoring.errors import ScoringInputError
-from scoring.evaluators import describe, evaluate, metric_names, names
+from scoring.evaluation import describe, evaluate, metric_names, names
 from scoring.formats import seed_results, submissions
-from scoring.formats.files import load_inputs
+from scoring.formats.inputs import load_inputs
 
 INVALID: Final = 2
 TABLE: Final = "table"
@@ -49,7 +49,7 @@ def _report_error(error: ScoringInputError, *, as_json: bool) -> None:
 
 def _evaluate(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     known = describe(options.name)
-    uploads = {file: submissions.split_of(options.name, file.name) for file in options.files}
+    uploads = {file: submissions.named_split(options.name, file.name) for file in options.files}
     inputs = load_inputs([file for file, split in uploads.items() if split is None], options.name)
     for file, split in uploads.items():
         if split is not None:
@@ -92,7 +92,7 @@ def _try_metric(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def _split_from_name(dataset: str, file: Path) -> str:
     """The split that the file's name stands for; of a dataset with one split, that one."""
-    named_split = submissions.split_of(dataset, file.name)
+    named_split = submissions.named_split(dataset, file.name)
     known = submissions.splits(dataset)
     if named_split is None and len(known) == 1:
         return known[0]
@@ -147,10 +147,13 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="a dataset or metric, see describe")
     parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE",
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
         help="labels and predictions: .npz (its arrays by name), .npy (named as the file), .json (lists); a file with "
         "an official name of predictions is checked like an upload first",
-    )  # fmt: skip
+    )
     _add_rows(parser)
     parser.set_defaults(run=_evaluate)
 

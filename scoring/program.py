@@ -1,4 +1,4 @@
-"""What every scoring program does: read the reference and the uploaded files, refuse or score, write the scores.
+"""The scoring program: read the reference and the uploaded files, refuse or score, write the scores.
 
 Exit codes: 0 scored; 65 (`REFUSED`) the participant's file is invalid and ``refusal.json`` says why; 1 anything else,
 which is the organizer's to mend. What a participant can read never depends on the labels: a file is checked completely
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +19,9 @@ from numpy.typing import NDArray
 
 from scoring import reference
 from scoring.errors import CODES, ScoringInputError
-from scoring.evaluators import evaluate
+from scoring.evaluation import evaluate, per_sample
 from scoring.formats import seed_results, submissions
-from scoring.reference import Reference
-from scoring.samples import per_sample
+from scoring.reference import ArrayReference
 
 REFUSED: Final = 65
 Arrays = dict[str, NDArray[Any]]
@@ -37,7 +37,9 @@ class Refused(Exception):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry of a scoring program: ``score.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code.
+    """Entry of every scoring program: ``score.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code.
+
+    The reference folder says what is scored: files of predictions, results of several seeds, or a table.
 
     >>> import tempfile
     >>> from scoring.formats.submissions import write
@@ -50,11 +52,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     {"acc": 0.5}
     0
     """
-    return run(score_predictions, sys.argv[1:] if argv is None else argv)
+    folders = sys.argv[1:] if argv is None else argv
+    if len(folders) != 2:
+        print("usage: score.py INPUT OUTPUT (INPUT holds the folders ref and res)", file=sys.stderr)
+        return 1
+    given, output = Path(folders[0]), Path(folders[1])
+    try:
+        scores = score(given / "ref", given / "res", output)
+    except Refused as refusal:
+        _write_json(output / "refusal.json", {"code": refusal.code, "message": refusal.message})
+        print(f"refused: {refusal.code}: {CODES[refusal.code]}")
+        return REFUSED
+    except ScoringInputError as error:
+        print(f"the reference data cannot be used: {error}", file=sys.stderr)
+        return 1
+    _write_json(output / "scores.json", scores)
+    print(json.dumps(scores))
+    return 0
 
 
-def main_results(argv: Sequence[str] | None = None) -> int:
-    """As `main`, for self-computed results of several seeds (`scoring.formats.seed_results`).
+def score(ref: Path, res: Path, output: Path) -> dict[str, float]:
+    """Scores of the files in `res` by the rule of the reference folder `ref`.
+
+    Raises `Refused`, or `ScoringInputError` where the reference is at fault.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as root:
@@ -62,47 +82,29 @@ def main_results(argv: Sequence[str] | None = None) -> int:
     ...     res.mkdir(parents=True)
     ...     _ = reference.write_results(ref, "ogbn-papers100M")
     ...     path = seed_results.write(res, "ogbn-papers100M", valid=[0.5] * 3, test=[0.5] * 3, seeds=[1, 2, 3])
-    ...     main_results([str(ref.parent), str(output)])
-    {"acc": 0.5, "acc_std": 0.0, "acc_valid": 0.5, "acc_valid_std": 0.0}
-    0
+    ...     score(ref, res, output)
+    {'acc': 0.5, 'acc_std': 0.0, 'acc_valid': 0.5, 'acc_valid_std': 0.0}
     """
-    return run(score_results, sys.argv[1:] if argv is None else argv)
+    kind = reference.kind(ref)
+    if kind == "table":
+        from scoring.tables.scores import score_table  # only here: its table library is an extra
 
-
-def run(score: Callable[[Path, Path, Path], dict[str, float]], argv: Sequence[str]) -> int:
-    """Score ``INPUT`` into ``OUTPUT`` by a function of the folders ref, res and output; the exit code."""
-    if len(argv) != 2:
-        print("usage: score.py INPUT OUTPUT (INPUT holds the folders ref and res)", file=sys.stderr)
-        return 1
-    given, output = Path(argv[0]), Path(argv[1])
-    try:
-        scores = score(given / "ref", given / "res", output)
-    except Refused as refusal:
-        write_json(output / "refusal.json", {"code": refusal.code, "message": refusal.message})
-        print(f"refused: {refusal.code}: {CODES[refusal.code]}")
-        return REFUSED
-    except ScoringInputError as error:
-        print(f"the reference data cannot be used: {error}", file=sys.stderr)
-        return 1
-    write_json(output / "scores.json", scores)
-    print(json.dumps(scores))
-    return 0
+        return score_table(ref, res, output)
+    return score_results(ref, res) if kind == "results" else score_predictions(ref, res, output)
 
 
 def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
-    """Scores of the files in `res`, one per split of the reference folder `ref`.
+    """Scores of the files of predictions in `res`, one per split of the reference folder `ref`.
 
     With one split the keys are the metrics; with several, ``<metric>_<split>``. All files are checked before any label
-    is read. Raises `Refused`, or `ScoringInputError` where the reference is at fault.
+    is read. Raises as `score`.
 
     >>> import tempfile
     >>> from scoring.formats.submissions import write
-    >>> with tempfile.TemporaryDirectory() as root:
-    ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
-    ...     res.mkdir(parents=True)
-    ...     _ = reference.write(ref, "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}})
-    ...     _ = write(res, "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2)
-    ...     score_predictions(ref, res, output)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ref = reference.write(Path(folder) / "ref", "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}}).parent
+    ...     _ = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2)
+    ...     score_predictions(ref, Path(folder), Path(folder))
     {'acc': 0.5}
     """
     known = reference.read(ref)
@@ -113,43 +115,41 @@ def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
         inputs = {**known.labels(split), **predictions}
         scores |= {f"{key}{suffix}": value for key, value in _evaluate(known, inputs, set(predictions)).items()}
         if known.per_sample and known.dataset is not None:
-            _write_samples(output / f"per_sample_{split}.npz", known.dataset, inputs)
+            write_samples(output / f"per_sample_{split}.npz", per_sample(known.dataset, inputs))
     return scores
 
 
-def score_results(ref: Path, res: Path, output: Path) -> dict[str, float]:
+def score_results(ref: Path, res: Path) -> dict[str, float]:
     """Mean and unbiased standard deviation of the self-computed results in `res`; see `scoring.formats.seed_results`.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as root:
-    ...     ref, res, output = (Path(root) / name for name in ("input/ref", "input/res", "output"))
-    ...     res.mkdir(parents=True)
-    ...     _ = reference.write_results(ref, "ogbn-papers100M")
-    ...     path = seed_results.write(res, "ogbn-papers100M", valid=[0.5] * 3, test=[0.5] * 3, seeds=[1, 2, 3])
-    ...     score_results(ref, res, output)["acc"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ref = reference.write_results(Path(folder) / "ref", "ogbn-papers100M").parent
+    ...     _ = seed_results.write(folder, "ogbn-papers100M", valid=[0.5] * 3, test=[0.5] * 3, seeds=[1, 2, 3])
+    ...     score_results(ref, Path(folder))["acc"]
     0.5
     """
-    dataset = reference.dataset_of_results(ref)
-    path = _find(res, seed_results.official_filename(dataset))
+    dataset = reference.results_dataset(ref)
+    path = _find_upload(res, seed_results.official_filename(dataset))
     try:
         return seed_results.summary(seed_results.read(path, dataset))
     except ScoringInputError as error:
         raise Refused(error.code, str(error)) from error
 
 
-def _read_upload(known: Reference, split: str, res: Path) -> Arrays:
+def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:
     """The checked predictions for one split. The labels have not been opened yet, so the whole message may be shown."""
     expected = known.layout(split)
-    path = _find(res, expected.filename)
+    path = _find_upload(res, expected.filename)
     try:
         return submissions.read_layout(path, expected)
     except ScoringInputError as error:
         raise Refused(error.code, str(error)) from error
 
 
-def _find(res: Path, filename: str) -> Path:
+def _find_upload(res: Path, filename: str) -> Path:
     """The uploaded file of that name; else the only other file, whose wrong name then makes the best message."""
-    files = [path for path in sorted(res.rglob("*")) if is_upload(path, res)]
+    files = uploaded_files(res)
     exact = [path for path in files if path.name == filename]
     if len(exact) == 1:
         return exact[0]
@@ -161,30 +161,67 @@ def _find(res: Path, filename: str) -> Path:
     raise Refused(code, f"{filename}: it is {times} among the uploaded files ({shown}); upload it once by this name.")
 
 
-def is_upload(path: Path, res: Path) -> bool:
-    """A regular file that a person put there: no link, nothing hidden, none of the extras archivers add."""
-    parts = path.relative_to(res).parts
-    return path.is_file() and not path.is_symlink() and not any(part.startswith((".", "__MACOSX")) for part in parts)
+def uploaded_files(res: Path) -> list[Path]:
+    """The regular files that a person put there: no link, nothing hidden, none of the extras archivers add.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("p.csv", ".DS_Store"):
+    ...         _ = (Path(folder) / name).write_text("")
+    ...     [path.name for path in uploaded_files(Path(folder))]
+    ['p.csv']
+    """
+    return [
+        path for path in sorted(res.rglob("*")) if path.is_file() and not path.is_symlink() and not _is_extra(path, res)
+    ]
 
 
-def _evaluate(known: Reference, inputs: Arrays, predicted: set[str]) -> dict[str, float]:
-    """The scores; an error about the predictions is a refusal without any detail, as the labels are in play now."""
-    try:
+def _is_extra(path: Path, res: Path) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in path.relative_to(res).parts)
+
+
+def _evaluate(known: ArrayReference, inputs: Arrays, predicted: set[str]) -> dict[str, float]:
+    with refusing(predicted):
         if known.dataset is not None:
             return evaluate(known.dataset, inputs)
         return {key: value for metric in known.metrics for key, value in evaluate(metric, inputs).items()}
+
+
+@contextmanager
+def refusing(predicted: Collection[str] = ()) -> Iterator[None]:
+    """Refuse what is wrong with the team's values, in fixed words: the labels are in play now.
+
+    `predicted` are the names of the team's arrays; metrics call them ``prediction``.
+
+    >>> with refusing(["y_pred"]):
+    ...     raise ScoringInputError("nan", "y_pred", "it holds NaN", "give numbers")
+    Traceback (most recent call last):
+    scoring.program.Refused: The predictions cannot be scored: an array holds NaN where a number is required.
+    """
+    try:
+        yield
     except ScoringInputError as error:
-        if error.where.partition(",")[0] in predicted:
+        if error.where.partition(",")[0] in {"prediction", "y_pred", *predicted}:
             raise Refused(error.code, f"The predictions cannot be scored: {CODES[error.code]}.") from error
         raise
 
 
-def _write_samples(path: Path, dataset: str, inputs: Arrays) -> None:
-    values: dict[str, Any] = dict(per_sample(dataset, inputs))
-    np.savez_compressed(path, **values)
+def write_samples(path: Path, samples: Mapping[str, NDArray[Any]]) -> None:
+    """Write the values of the single samples as float32, one array a metric; nothing where there are none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_samples(Path(folder) / "a.npz", {"mae": np.array([0.5])})
+    ...     np.load(Path(folder) / "a.npz")["mae"].dtype
+    dtype('float32')
+    """
+    if samples:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, Any] = {key: values.astype(np.float32) for key, values in samples.items()}
+        np.savez_compressed(path, **arrays)
 
 
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write one JSON document; NaN and infinity raise ValueError."""
+def _write_json(path: Path, value: Mapping[str, str | float]) -> None:
+    """NaN and infinity raise ValueError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, allow_nan=False) + "\n", "utf-8")

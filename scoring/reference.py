@@ -15,24 +15,45 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.catalogue import DATASETS
+from scoring.arrays import numeric, take
+from scoring.benchmarks.datasets import DATASETS
 from scoring.errors import ScoringInputError
-from scoring.evaluators import describe, metric_names
+from scoring.evaluation import describe, metric_names
 from scoring.formats.layouts import Layout, Member, layout
-from scoring.metrics.arrays import numeric, take
 
 FORMAT: Final = 1
 DESCRIPTION: Final = "reference.json"
+TABLE_DESCRIPTION: Final = "metric.json"
+"""Where the reference data are a table; see `scoring.tables.table_reference`."""
+
 _ANY_NUMBER: Final = ("<f8", "<f4", "<i8", "<i4", "<i2")
 
 
+class SplitEntry(TypedDict):
+    """One split of ``reference.json``."""
+
+    rows: int
+    labels: str
+    filename: NotRequired[str]
+
+
+class ReferenceDocument(TypedDict, total=False):
+    """The document ``reference.json``."""
+
+    format: int
+    dataset: str
+    metrics: list[str]
+    per_sample: bool
+    splits: dict[str, SplitEntry]
+
+
 @dataclass(frozen=True)
-class Reference:
+class ArrayReference:
     """An opened reference folder. Labels are loaded only when `labels` is called."""
 
     folder: Path
@@ -60,10 +81,11 @@ class Reference:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
         except (OSError, ValueError) as error:
-            raise _bad(path.name, f"it cannot be read ({error})", "write it with scoring.reference.write") from error
+            raise bad_description(path.name, f"it cannot be read ({error})") from error
         for name in _reference_inputs(self.dataset):
             if name not in arrays or arrays[name].shape[:1] != (self.rows[split],):
-                raise _bad(path.name, f"{name} is missing or of the wrong length", f"give {self.rows[split]} rows")
+                what, right = f"{name} is missing or of the wrong length", f"give {self.rows[split]} rows"
+                raise ScoringInputError("bad_reference", path.name, what, right)
         return arrays
 
 
@@ -101,10 +123,9 @@ def write(
     """
     names = _reference_inputs(dataset)
     arrays = {split: {name: numeric(take(given, name), name) for name in names} for split, given in labels.items()}
-    rows = {split: given[names[0]].shape[0] for split, given in arrays.items()}
-    for split in arrays:
-        layout(dataset, split, rows[split])  # refuses an unknown split, or no rows
-    return _write(Path(folder), arrays, rows, {"dataset": dataset, "per_sample": per_sample}, {})
+    for split, given in arrays.items():
+        layout(dataset, split, len(given[names[0]]))  # refuses an unknown split, or no rows
+    return _write(Path(folder), arrays, {}, dataset=dataset, per_sample=per_sample)
 
 
 def write_metrics(
@@ -134,9 +155,8 @@ def write_metrics(
                 "unknown_name", "metrics", f"there is no metric {metric!r}", f"use {', '.join(metric_names())}"
             )
     arrays = {split: {"y_true": numeric(values, "y_true")} for split, values in labels.items()}
-    rows = {split: given["y_true"].shape[0] for split, given in arrays.items()}
     chosen = {split: (filenames or {}).get(split, f"y_pred_{split}.npz") for split in arrays}
-    return _write(Path(folder), arrays, rows, {"metrics": list(metrics)}, chosen)
+    return _write(Path(folder), arrays, chosen, metrics=list(metrics))
 
 
 def write_results(folder: str | os.PathLike[str], dataset: str) -> Path:
@@ -144,27 +164,27 @@ def write_results(folder: str | os.PathLike[str], dataset: str) -> Path:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     dataset_of_results(write_results(folder, "ogbn-arxiv").parent)
+    ...     results_dataset(write_results(folder, "ogbn-arxiv").parent)
     'ogbn-arxiv'
     """
-    return _write(Path(folder), {}, {}, {"dataset": describe(dataset)["name"]}, {})
+    return write_description(Path(folder) / DESCRIPTION, {"dataset": describe(dataset)["name"]})
 
 
-def dataset_of_results(folder: str | os.PathLike[str]) -> str:
+def results_dataset(folder: str | os.PathLike[str]) -> str:
     """The dataset of such a folder. Raises `ScoringInputError` (``bad_reference``).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     dataset_of_results(write_results(folder, "ogbg-molhiv").parent)
+    ...     results_dataset(write_results(folder, "ogbg-molhiv").parent)
     'ogbg-molhiv'
     """
-    dataset = _told(Path(folder)).get("dataset")
+    dataset = _read_document(Path(folder)).get("dataset")
     if dataset not in DATASETS:
-        raise _bad(DESCRIPTION, "it names no known dataset", "see scoring.names()")
+        raise ScoringInputError("bad_reference", DESCRIPTION, "it names no known dataset", "see scoring.names()")
     return str(dataset)
 
 
-def read(folder: str | os.PathLike[str]) -> Reference:
+def read(folder: str | os.PathLike[str]) -> ArrayReference:
     """Open a reference folder. Raises `ScoringInputError` (``bad_reference``) with the field at fault.
 
     >>> import tempfile
@@ -173,61 +193,108 @@ def read(folder: str | os.PathLike[str]) -> Reference:
     ...     read(folder).labels("test-dev")["y_true"].tolist()
     [1, 2]
     """
-    told = _told(Path(folder))
-    dataset, metrics = told.get("dataset"), told.get("metrics", [])
+    document = _read_document(Path(folder))
+    dataset, metrics = document.get("dataset"), document.get("metrics", [])
     if dataset not in DATASETS and not (dataset is None and metrics and set(metrics) <= set(metric_names())):
-        raise _bad(DESCRIPTION, "it names no known dataset and no known metrics", "see scoring.names()")
-    return _reference(Path(folder), dataset, metrics, told)
+        what = "it names no known dataset and no known metrics"
+        raise ScoringInputError("bad_reference", DESCRIPTION, what, "see scoring.names()")
+    return _open(Path(folder), dataset, metrics, document)
 
 
-def _told(folder: Path) -> dict[str, Any]:
-    """The document of a reference folder, of the format this version understands."""
+def kind(folder: str | os.PathLike[str]) -> Literal["predictions", "results", "table"]:
+    """The kind of files that a reference folder scores. Raises `ScoringInputError` (``bad_reference``).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kind(write_results(folder, "ogbn-arxiv").parent)
+    'results'
+    """
+    if (Path(folder) / TABLE_DESCRIPTION).exists():
+        return "table"
+    return "predictions" if "splits" in _read_document(Path(folder)) else "results"
+
+
+def read_description(path: Path) -> object:
+    """The JSON document that describes a reference folder. Raises `ScoringInputError` (``bad_reference``).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_description(write_results(folder, "ogbn-arxiv"))["dataset"]
+    'ogbn-arxiv'
+    """
     try:
-        told = json.loads((folder / DESCRIPTION).read_text("utf-8"))
+        return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise _bad(DESCRIPTION, f"it cannot be read ({error})", "write it with scoring.reference.write") from error
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise _bad(DESCRIPTION, f"it is not of format {FORMAT}", "write it with scoring.reference.write")
-    return told
+        raise bad_description(path.name, f"it cannot be read ({error})") from error
 
 
-def _reference(folder: Path, dataset: str | None, metrics: list[str], told: dict[str, Any]) -> Reference:
+def bad_description(where: str, what: str) -> ScoringInputError:
+    """The error of a description that cannot be used.
+
+    >>> bad_description("metric.json", "it is empty").code
+    'bad_reference'
+    """
+    module = "scoring.tables.table_reference" if where == TABLE_DESCRIPTION else "scoring.reference"
+    return ScoringInputError("bad_reference", where, what, f"write it with {module}.write")
+
+
+def write_description(path: Path, document: Mapping[str, object]) -> Path:
+    """Write a description into a folder, which is made where it is missing; the path.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     json.loads(write_description(Path(folder) / "ref" / "reference.json", {"dataset": "obl2021"}).read_text())
+    {'format': 1, 'dataset': 'obl2021'}
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"format": FORMAT, **document}, indent=1) + "\n", "utf-8")
+    return path
+
+
+def _read_document(folder: Path) -> ReferenceDocument:
+    """The description of a folder of arrays, of the format this version understands."""
+    document = read_description(folder / DESCRIPTION)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise bad_description(DESCRIPTION, f"it is not of format {FORMAT}")
+    return cast("ReferenceDocument", document)
+
+
+def _open(folder: Path, dataset: str | None, metrics: Sequence[str], document: ReferenceDocument) -> ArrayReference:
     try:
-        splits = {str(split): dict(entry) for split, entry in told["splits"].items()}
-        reference = Reference(
+        splits = {str(split): entry for split, entry in document["splits"].items()}
+        reference = ArrayReference(
             folder=folder,
             dataset=dataset,
             metrics=tuple(metrics),
             filenames={split: entry["filename"] for split, entry in splits.items() if dataset is None},
             rows={split: int(entry["rows"]) for split, entry in splits.items()},
             files={split: Path(entry["labels"]).name for split, entry in splits.items()},
-            per_sample=bool(told.get("per_sample", False)),
+            per_sample=bool(document.get("per_sample", False)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _bad(DESCRIPTION, f"its splits are wrong ({error!r})", "give rows and labels for every split") from error
+        right = "give rows and labels for every split"
+        raise ScoringInputError("bad_reference", DESCRIPTION, f"its splits are wrong ({error!r})", right) from error
     if not splits:
-        raise _bad(DESCRIPTION, "it names no split", "give at least one split with rows and labels")
+        right = "give at least one split with rows and labels"
+        raise ScoringInputError("bad_reference", DESCRIPTION, "it names no split", right)
     return reference
 
 
 def _write(
     folder: Path,
     arrays: Mapping[str, Mapping[str, NDArray[Any]]],
-    rows: Mapping[str, int],
-    head: dict[str, Any],
     filenames: Mapping[str, str],
+    **head: object,
 ) -> Path:
+    """Write the arrays of each split, and the description."""
+    splits: dict[str, SplitEntry] = {}
     folder.mkdir(parents=True, exist_ok=True)
-    splits: dict[str, dict[str, Any]] = {}
     for split, given in arrays.items():
-        splits[split] = {"rows": rows[split], "labels": f"{split}.npz"}
+        splits[split] = {"rows": len(next(iter(given.values()))), "labels": f"{split}.npz"}
         if split in filenames:
             splits[split]["filename"] = filenames[split]
-        stored: dict[str, Any] = dict(given)
-        np.savez_compressed(folder / f"{split}.npz", **stored)
-    path = folder / DESCRIPTION
-    path.write_text(json.dumps({"format": FORMAT, **head, "splits": splits}, indent=1) + "\n", "utf-8")
-    return path
+        np.savez_compressed(folder / f"{split}.npz", **given)  # type: ignore[arg-type]  # arrays by name
+    return write_description(folder / DESCRIPTION, {**head, "splits": splits})
 
 
 def _reference_inputs(dataset: str | None) -> list[str]:
@@ -235,7 +302,3 @@ def _reference_inputs(dataset: str | None) -> list[str]:
     if dataset is None:
         return ["y_true"]
     return [entry["name"] for entry in describe(dataset)["inputs"] if entry["role"] == "reference"]
-
-
-def _bad(where: str, what: str, right: str) -> ScoringInputError:
-    return ScoringInputError("bad_reference", where, what, right)

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.catalogue import DATASETS, RANKED_EDGES
+from scoring.benchmarks.datasets import DATASETS, RANKED_EDGES
+from scoring.benchmarks.topk import CANDIDATES, K
 from scoring.errors import ScoringInputError
-from scoring.evaluators import describe
-from scoring.metrics.topk import CANDIDATES, K
+from scoring.evaluation import describe
 
 Arrays: TypeAlias = dict[str, Any]
 
@@ -90,9 +90,15 @@ class _Maker:
     def make(self) -> tuple[Arrays, Arrays]:
         """The maker for the dataset's kind of task."""
         kinds = {
-            "acc": self.classes, "rocauc": self.binary, "ap": self.binary, "rmse": self.numbers, "mae": self.numbers,
-            "mrr": self.ranked, "h10": self.openbiolink, "F1": self.words,
-        }  # fmt: skip
+            "acc": self.classes,
+            "rocauc": self.binary,
+            "ap": self.binary,
+            "rmse": self.numbers,
+            "mae": self.numbers,
+            "mrr": self.ranked,
+            "h10": self.openbiolink,
+            "F1": self.words,
+        }
         if self.dataset in _NEGATIVES:
             return {}, self.pooled()
         if self.dataset in ("lsc-wikikg90mv2", "lsc-wikikg90m"):

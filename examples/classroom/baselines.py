@@ -12,7 +12,7 @@ import polars as pl
 from examples.baselines import Baseline
 from examples.classroom.bundle import SLUG
 from examples.classroom.data import TARGET
-from scoring.tables.reference import read
+from scoring.tables.table_reference import read
 
 EXACT = 1e-3  # boards show three digits
 

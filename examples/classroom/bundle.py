@@ -10,8 +10,8 @@ from typing import Any, Final
 import scoring
 from examples.classroom.data import SEED, TARGET, TEST_HOURS, TRAIN_HOURS, hours
 from examples.writing import copy_parts, instant, main, write_yaml
-from scoring.tables import reference
-from scoring.tables.samples import sample_submission
+from scoring.tables import table_reference
+from scoring.tables.baselines import sample_submission
 from scoring.tables.splitting import USAGE, with_usage
 
 HERE = Path(__file__).resolve().parent
@@ -27,10 +27,10 @@ def build_bundle(dest: Path, *, now: datetime, seed: int = SEED) -> Path:
     shutil.copytree(PROGRAM, dest / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))
     train, test = hours(TRAIN_HOURS, seed, first_id=1), hours(TEST_HOURS, seed, first_id=10_001)
     solution = with_usage(test.select("id", TARGET), fraction=PUBLIC_SHARE, seed=seed)
-    scored = reference.reference_for(
-        solution, [reference.ChosenMetric("rmse")], id_column="id", targets=[TARGET], usage_column=USAGE
+    scored = table_reference.reference_for(
+        solution, [table_reference.ChosenMetric("rmse")], id_column="id", targets=[TARGET], usage_column=USAGE
     )
-    reference.write(dest / "reference_data", solution, scored)
+    table_reference.write(dest / "reference_data", solution, scored)
     public = dest / "public_data"
     public.mkdir()
     train.write_csv(public / "train.csv")

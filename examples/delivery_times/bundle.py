@@ -12,9 +12,9 @@ import polars as pl
 
 import scoring
 from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
-from scoring.tables import reference
+from scoring.tables import table_reference
+from scoring.tables.baselines import sample_submission
 from scoring.tables.files import write_table
-from scoring.tables.samples import sample_submission
 from scoring.tables.schema import Column, TableSchema
 from scoring.tables.splitting import with_usage
 
@@ -49,11 +49,11 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     write_table(train, data / "train.csv")
     write_table(test.drop("minutes"), data / "test.csv")
     write_table(sample_submission(solution, SCHEMA), dest / "sample_submission.csv")
-    own = reference.ChosenMetric(reference.OWN_METRIC, key="cost", parameters={"late_cost": 3.0})
-    known = reference.reference_for(
+    own = table_reference.ChosenMetric(table_reference.OWN_METRIC, key="cost", parameters={"late_cost": 3.0})
+    known = table_reference.reference_for(
         solution, [own], id_column="id", targets=["minutes"], usage_column="Usage", schema=SCHEMA
     )
-    reference.write(dest / "reference_data", solution, known, metric_file=(HERE / "metric.py").read_bytes())
+    table_reference.write(dest / "reference_data", solution, known, metric_file=(HERE / "metric.py").read_bytes())
     shutil.copytree(PROGRAM, dest / "scoring_program", ignore=shutil.ignore_patterns("__pycache__"))
     return write_yaml(dest, competition(now))
 

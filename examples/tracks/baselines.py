@@ -12,8 +12,8 @@ from typing import Final
 from examples.baselines import Baseline
 from examples.tracks.bundle import run_baseline
 from examples.tracks.track import Track
-from scoring.formats.layouts import owner_of
-from scoring.program import score_predictions, score_results
+from scoring.formats.layouts import file_owner
+from scoring.program import score
 
 EXACT = 1e-4  # boards show four digits
 ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
@@ -30,7 +30,7 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
     """
     baselines = []
     for path in run_baseline(bundle, dest):
-        owner = owner_of(path.name)
+        owner = file_owner(path.name)
         phase = next(candidate for candidate in track.phases if owner is None or owner[1] == candidate.split)
         metric = track.columns[0].key
         score = _score(bundle / f"reference_data_{phase.split}", path, has_official_file=track.has_official_file)[
@@ -62,12 +62,12 @@ def _code(bundle: Path, track: Track, dest: Path, predictions: Baseline) -> Base
 
 
 def _score(ref: Path, upload: Path, *, has_official_file: bool) -> dict[str, float]:
-    """What the scoring program says of the upload."""
+    """The scores of the upload, as the scoring program gives them."""
     with tempfile.TemporaryDirectory() as scratch:
         res, output = Path(scratch) / "res", Path(scratch) / "output"
         res.mkdir()
         if has_official_file:
             shutil.copy(upload, res)
-            return score_predictions(ref, res, output)
-        shutil.unpack_archive(upload, res)
-        return score_results(ref, res, output)
+        else:
+            shutil.unpack_archive(upload, res)
+        return score(ref, res, output)

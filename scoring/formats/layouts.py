@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from scoring.catalogue import DATASETS
+from scoring.benchmarks.datasets import DATASETS
+from scoring.benchmarks.topk import CANDIDATES, K
 from scoring.errors import ScoringInputError
-from scoring.metrics.topk import CANDIDATES, K
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ def official_filename(dataset: str, split: str) -> str:
     return _FILES[dataset][split] if dataset in _FILES else f"y_pred_{dataset}.npz"
 
 
-def owner_of(filename: str) -> tuple[str, str] | None:
+def file_owner(filename: str) -> tuple[str, str] | None:
     """The dataset and split whose official file has this name.
 
-    >>> owner_of("pred_OBL2021.npz")
+    >>> file_owner("pred_OBL2021.npz")
     ('obl2021', 'test')
     """
     for dataset in DATASETS:

@@ -166,11 +166,13 @@ def _infos_by_key(archive: zipfile.ZipFile, layout: Layout) -> dict[str, zipfile
     names = [info.filename for info in given]
     expected = " and ".join(keys_by_name)
     for name in names:
-        if "/" in name or "\\" in name or info_has_hidden_name(name):
-            raise ScoringInputError("path_in_member", _shown(name), "its name holds a path", f"name it {expected}")
+        if "/" in name or "\\" in name or has_path(name):
+            raise ScoringInputError(
+                "path_in_member", _printable_name(name), "its name holds a path", f"name it {expected}"
+            )
     missing = [name for name in keys_by_name if name not in names]
     if missing:
-        shown = ", ".join(map(_shown, names[:3]))
+        shown = ", ".join(map(_printable_name, names[:3]))
         raise ScoringInputError("wrong_key", layout.filename, f"it holds {shown}", f"it must hold {expected} alone")
     if len(given) != len(keys_by_name):
         raise ScoringInputError(
@@ -179,16 +181,16 @@ def _infos_by_key(archive: zipfile.ZipFile, layout: Layout) -> dict[str, zipfile
     return {keys_by_name[info.filename]: info for info in given}
 
 
-def info_has_hidden_name(name: str) -> bool:
+def has_path(name: str) -> bool:
     """Whether a member's name would mean something to a file system: a drive, a parent, a control character.
 
-    >>> info_has_hidden_name("y_pred.npy"), info_has_hidden_name("..")
+    >>> has_path("y_pred.npy"), has_path("..")
     (False, True)
     """
     return ".." in name or ":" in name or not name.isprintable()
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """A member's name as it may stand in a message: short and printable."""
     return ascii(name[:60])
 
@@ -204,9 +206,11 @@ def _require_plain_member(info: zipfile.ZipInfo, member: Member) -> None:
     allowed = max(member.largest_bytes + _OVERHEAD_BYTES, _HARMLESS_BYTES)
     if info.file_size > allowed:
         raise ScoringInputError(
-            "too_large", info.filename, f"it unpacks to {info.file_size:,} bytes",
+            "too_large",
+            info.filename,
+            f"it unpacks to {info.file_size:,} bytes",
             f"the array {member.key} takes {member.largest_bytes:,}",
-        )  # fmt: skip
+        )
 
 
 def _read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Member, layout: Layout) -> Header:
@@ -279,9 +283,11 @@ def _require_shape(header: Header, member: Member, layout: Layout, name: str) ->
     sibling = sibling_with_shape(layout, member, header.shape)
     if sibling is not None:
         raise ScoringInputError(
-            "wrong_split", name, f"its shape {header.shape} is that of {sibling}",
+            "wrong_split",
+            name,
+            f"its shape {header.shape} is that of {sibling}",
             f"upload the file for {layout.split}, shape {member.shape}",
-        )  # fmt: skip
+        )
     raise ScoringInputError("wrong_shape", name, f"its shape is {header.shape}", f"it must be {member.shape}")
 
 

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from scoring.catalogue import Metric
+from scoring.benchmarks.datasets import Score
 from scoring.errors import ScoringInputError
-from scoring.evaluators import describe
+from scoring.evaluation import describe
 
 SEEDS: Final = 10
 SEEDS_PAPERS100M: Final = 3
@@ -76,7 +76,7 @@ def read(path: str | os.PathLike[str], dataset: str, *, filename: str | None = N
         raise ScoringInputError(
             "wrong_file_name", name, "this is not the official file name", f"call it {expected_name}"
         )
-    return _checked(_load(location), dataset)
+    return _read_document(_load(location), dataset)
 
 
 def write(
@@ -98,7 +98,7 @@ def write(
             for seed, on_valid, on_test in zip(seeds, valid, test, strict=True)
         ],
     }
-    _checked(document, dataset)
+    _read_document(document, dataset)
     path = Path(folder) / official_filename(dataset)
     path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
     return path
@@ -135,7 +135,7 @@ def _load(path: Path) -> Any:
         ) from error
 
 
-def _checked(document: Any, dataset: str) -> SeedResults:
+def _read_document(document: Any, dataset: str) -> SeedResults:
     metric = describe(dataset)["metrics"][0]
     if not isinstance(document, dict) or not isinstance(document.get("seeds"), list):
         raise _bad("seeds", "the list of seeds is missing", 'give {"dataset", "metric", "seeds": [...]}')
@@ -169,7 +169,7 @@ def _seed(entry: Any, place: int) -> int:
     return seed
 
 
-def _result(entry: dict[str, Any], place: int, split: str, metric: Metric) -> float:
+def _result(entry: dict[str, Any], place: int, split: str, metric: Score) -> float:
     where, value = f"seeds[{place}].{split}", entry.get(split)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise _bad(where, "it is missing or not a number", f"give the {metric['key']} as a number")
@@ -179,7 +179,7 @@ def _result(entry: dict[str, Any], place: int, split: str, metric: Metric) -> fl
         raise ScoringInputError(
             "nan" if math.isnan(value) else "infinite", where, f"it is {value}", "give a finite number"
         )
-    if value < lowest or (highest is not None and value > highest):
+    if (lowest is not None and value < lowest) or (highest is not None and value > highest):
         bound = f"{lowest} to {highest}" if highest is not None else f"{lowest} or more"
         raise ScoringInputError(
             "out_of_range", where, f"it is {value}", f"{metric['key']} lies in {bound}, not in percent"

@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scoring.arrays import AnyArray, numeric, require_finite, take
+from scoring.benchmarks.topk import first_row_with_duplicates
 from scoring.errors import ScoringInputError
 from scoring.formats import npz
-from scoring.formats.layouts import Layout, Member, layout, official_filename, owner_of, splits
+from scoring.formats.layouts import Layout, Member, file_owner, layout, official_filename, splits
 from scoring.formats.npz import read_arrays
-from scoring.metrics.arrays import AnyArray, numeric, require_finite, take
-from scoring.metrics.topk import first_row_with_duplicates
 
 __all__ = [
     "Report",
     "check",
     "check_headers",
+    "named_split",
     "official_filename",
     "read",
     "read_layout",
-    "split_of",
     "splits",
     "write",
 ]
@@ -192,13 +192,13 @@ def write(
     return target
 
 
-def split_of(dataset: str, filename: str) -> str | None:
+def named_split(dataset: str, filename: str) -> str | None:
     """The split of `dataset` whose official file is called `filename`, or None.
 
-    >>> split_of("lsc-pcqm4mv2", "y_pred_pcqm4m-v2_test-challenge.npz")
+    >>> named_split("lsc-pcqm4mv2", "y_pred_pcqm4m-v2_test-challenge.npz")
     'test-challenge'
     """
-    owner = owner_of(filename)
+    owner = file_owner(filename)
     return owner[1] if owner is not None and owner[0] == dataset else None
 
 
@@ -206,7 +206,7 @@ def _require_name(name: str, expected: Layout) -> None:
     """The official name and no other, with the reason that helps most."""
     if name == expected.filename:
         return
-    owner = owner_of(name)
+    owner = file_owner(name)
     right = f"this upload is for {expected.dataset} {expected.split} and must be called {expected.filename}"
     if owner is not None and owner[0] == expected.dataset:
         raise ScoringInputError("wrong_split", ascii(name), f"this is the name of the file for {owner[1]}", right)

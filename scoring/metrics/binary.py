@@ -1,104 +1,30 @@
-"""ROC-AUC and average precision over many tasks with missing labels.
-
-Both are exact counts: the scores of the smaller side are looked up in the sorted scores of the other, so ties, -0.0 and
-values that differ in the last bit behave as in scikit-learn, without its checks per call.
-"""
+"""Metrics of two classes: the truth is 0 or 1, the prediction a score, a probability or a class."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from scoring.errors import ScoringInputError
-from scoring.metrics.arrays import AnyArray, blocks, labelled, numeric, require_ndim, require_rows, require_same_shape
-from scoring.metrics.parallel import map_in_order
+from scoring.metrics.metric import SKLEARN, Floats, Parameter, Prediction, Rows, Subject, Target, no_value
 
-TaskMetric: TypeAlias = Callable[[AnyArray, AnyArray], float]
-
-_TASKS_AT_A_TIME: Final = 8  # columns copied together: one cache line of float64, so the input is read once
-
-
-def roc_auc(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """Area under the ROC curve, mean over the tasks that hold both classes; from 0 to 1, higher is better.
-
-    It is the chance that a positive scores higher than a negative; a tie counts half.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_tasks)
-        1 for positive, 0 for negative, NaN for "not labelled" (left out).
-    y_score : array-like of the same shape
-        Any real scores, higher for positive, finite where the label counts. Scores are compared in their own type.
-
-    A task without a 1 or without a 0 is left out of the sum *and* of the divisor; its scores are not looked at.
-    Large inputs use several cores (see `scoring.metrics.parallel`).
-
-    Raises
-    ------
-    ScoringInputError
-        Unequal shapes, no rows, no task with both classes (``no_scorable_task``), a scored task with other labels than
-        0 and 1 (``not_binary``), NaN or infinite scores on labelled places of a scored task.
-
-    References: Fawcett (2006), "An introduction to ROC analysis", Pattern Recognition Letters 27; ogb 1.3.6, which
-    calls `sklearn.metrics.roc_auc_score` per task.
-
-    >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    0.75
-    >>> roc_auc([[0, 1], [1, float("nan")]], [[0.3, 0.9], [0.3, 0.1]])
-    0.5
-    """
-    return _mean_over_tasks(_task_roc_auc, y_true, y_score)
+_PROBABILITY, _CLASS = Prediction("probability"), Prediction("binary")
+_EPSILON: Final = float(np.finfo(np.float64).eps)
+BINARY: Final = Subject(
+    group="binary", direction="max", target=Target("binary"), prediction=Prediction("number"), perfect=1.0
+)
 
 
-def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """Average precision, mean over the tasks that hold both classes; from 0 to 1, higher is better.
+def area_under_roc(positives: NDArray[Any], negatives: NDArray[Any]) -> float:
+    """Area under the ROC curve: pairs won plus half the pairs tied, over all pairs.
 
-    The step-wise sum over distinct score thresholds of (gain in recall) x precision, not the trapezoid under the curve.
-    Equal scores are one threshold, so constant scores give the share of positives.
+    An exact count: the scores of the smaller side are looked up in the sorted scores of the other, so ties, -0.0 and
+    values that differ in the last bit behave as in scikit-learn, without its checks per call.
 
-    Parameters and rules for tasks, NaN labels and errors: as `roc_auc`.
-
-    References: Davis & Goadrich (2006), "The relationship between precision-recall and ROC curves", ICML; ogb 1.3.6,
-    which calls `sklearn.metrics.average_precision_score` per task.
-
-    >>> average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    0.8333333333333333
-    """
-    return _mean_over_tasks(_task_average_precision, y_true, y_score)
-
-
-def pooled_roc_auc(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike) -> float:
-    """ROC-AUC of one pool of positive and one of negative scores; from 0 to 1, higher is better.
-
-    Parameters
-    ----------
-    y_pred_pos, y_pred_neg : array-like of shape (n_positives,) and (n_negatives,)
-        Finite scores; the lengths may differ. They are compared in numpy's common type.
-
-    Raises
-    ------
-    ScoringInputError
-        Not one-dimensional, one side empty, NaN or infinity.
-
-    References: `ogbl-vessel` in ogb 1.3.6. Doubtful there: one empty side gives NaN and a warning; here it is refused.
-
-    >>> pooled_roc_auc([0.9, 0.4], [0.1, 0.4, 0.3])
+    >>> area_under_roc(np.array([0.9, 0.4]), np.array([0.1, 0.4, 0.3]))
     0.9166666666666666
     """
-    positives, negatives = numeric(y_pred_pos, "y_pred_pos"), numeric(y_pred_neg, "y_pred_neg")
-    for scores, name in ((positives, "y_pred_pos"), (negatives, "y_pred_neg")):
-        require_ndim(scores, name, 1, "one dimension, (edges,)")
-        require_rows(scores, name)
-        _require_finite_scores(scores, name)
-    common = np.promote_types(positives.dtype, negatives.dtype)
-    return _task_roc_auc(positives.astype(common, copy=False), negatives.astype(common, copy=False))
-
-
-def _task_roc_auc(positives: AnyArray, negatives: AnyArray) -> float:
-    """Pairs won plus half the pairs tied, over all pairs, as integers up to the last division."""
     few, many = sorted((positives, negatives), key=len)
     few, many = np.sort(few), np.sort(many)  # sorted needles too: the look-ups then walk through memory
     below = int(np.searchsorted(many, few, "left").sum()) + int(np.searchsorted(many, few, "right").sum())
@@ -106,61 +32,203 @@ def _task_roc_auc(positives: AnyArray, negatives: AnyArray) -> float:
     return (below if positives.size <= negatives.size else pairs - below) / pairs
 
 
-def _task_average_precision(positives: AnyArray, negatives: AnyArray) -> float:
-    """Mean over the positives of the precision at their own score: the step-wise sum, ties included."""
+def step_precision(positives: NDArray[Any], negatives: NDArray[Any]) -> float:
+    """Mean over the positives of the precision at their own score: the step-wise sum, ties included.
+
+    >>> step_precision(np.array([0.35, 0.8]), np.array([0.1, 0.4]))
+    0.8333333333333333
+    """
     positives, negatives = np.sort(positives), np.sort(negatives)
     hits = positives.size - np.searchsorted(positives, positives, "left")
     false_alarms = negatives.size - np.searchsorted(negatives, positives, "left")
     return float(np.mean(hits / (hits + false_alarms)))
 
 
-def _mean_over_tasks(metric: TaskMetric, y_true: ArrayLike, y_score: ArrayLike) -> float:
-    truth, score = numeric(y_true, "y_true"), numeric(y_score, "y_pred")
-    require_same_shape(truth, score, ("y_true", "y_pred"))
-    if truth.ndim == 1:
-        truth, score = truth[:, np.newaxis], score[:, np.newaxis]
-    require_ndim(truth, "y_true", 2, "(samples,) or (samples, tasks)")
-    require_rows(truth, "y_true")
-
-    def score_group(tasks: slice) -> list[float]:
-        return list(_scores_of_tasks(metric, truth[:, tasks], score[:, tasks], tasks.start))
-
-    groups = map_in_order(score_group, blocks(truth.shape[1], _TASKS_AT_A_TIME), elements=truth.size)
-    scores = [value for group in groups for value in group]
-    if not scores:
-        raise ScoringInputError(
-            "no_scorable_task", "y_true", "no task holds both classes", "give at least one task with a 1 and a 0"
-        )
-    return sum(scores) / len(scores)
+def _by_truth(rows: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The predictions of the positives, and those of the negatives."""
+    return rows.prediction[rows.truth == 1], rows.prediction[rows.truth != 1]
 
 
-def _scores_of_tasks(metric: TaskMetric, truth: AnyArray, score: AnyArray, first: int) -> Iterator[float]:
-    """The metric of each task that holds both classes; the others are passed over in silence, as officially."""
-    pairs = zip(np.ascontiguousarray(truth.T), np.ascontiguousarray(score.T), strict=True)
-    for task, (labels, scores) in enumerate(pairs, start=first):
-        is_positive, is_negative = labels == 1, labels == 0
-        positives, negatives = int(np.count_nonzero(is_positive)), int(np.count_nonzero(is_negative))
-        if positives and negatives:
-            _require_binary(labels, positives + negatives, task)
-            yield metric(_scores_where(is_positive, scores, task), _scores_where(is_negative, scores, task))
+def _require_both(rows: Rows) -> None:
+    counted = rows.truth if rows.weight is None else rows.truth[rows.weight > 0]
+    if not 0 < np.count_nonzero(counted == 1) < len(counted):
+        raise no_value("only one of the two classes occurs", "give each part rows of both")
 
 
-def _scores_where(chosen: NDArray[np.bool_], scores: AnyArray, task: int) -> AnyArray:
-    picked = scores[chosen]
-    _require_finite_scores(picked, f"y_pred, task {task}")
-    return picked
+@BINARY.whole("roc_auc", "ROC AUC", SKLEARN + "roc_auc_score", words="area under the curve auroc")
+def roc_auc(rows: Rows) -> float:
+    """Chance that a positive scores above a negative; ties count half.
+
+    >>> round(roc_auc(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
+    0.75
+    """
+    _require_both(rows)
+    if rows.weight is None:
+        return area_under_roc(*_by_truth(rows))
+    from sklearn.metrics import roc_auc_score  # here, because loading it takes longer than scoring most files
+
+    return float(roc_auc_score(rows.truth, rows.prediction, sample_weight=rows.weight))
 
 
-def _require_binary(labels: AnyArray, binary: int, task: int) -> None:
-    places = int(np.count_nonzero(labelled(labels))) if labels.dtype.kind == "f" else labels.size
-    if places != binary:
-        raise ScoringInputError(
-            "not_binary", f"y_true, task {task}", "it holds labels other than 0 and 1", "use 0, 1 and NaN alone"
-        )
+@BINARY.whole("gini", "Gini coefficient", SKLEARN + "roc_auc_score", range=(-1.0, 1.0), words="normalized gini")
+def gini(rows: Rows) -> float:
+    """Twice the ROC AUC minus 1: 0 is chance.
+
+    >>> round(gini(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
+    0.5
+    """
+    return 2 * roc_auc(rows) - 1
 
 
-def _require_finite_scores(scores: NDArray[Any], where: str) -> None:
-    if scores.dtype.kind != "f" or np.isfinite(scores).all():
-        return
-    code, held = ("nan", "NaN") if np.isnan(scores).any() else ("infinite", "infinity")
-    raise ScoringInputError(code, where, f"it holds {held} where a score is needed", "give finite scores")
+@BINARY.whole(
+    "partial_roc_auc",
+    "Partial ROC AUC",
+    SKLEARN + "roc_auc_score(max_fpr)",
+    parameters=(Parameter("max_fpr", "number", 0.2, "highest false-positive rate", 1e-6, 1.0),),
+)
+def partial_roc_auc(rows: Rows, *, max_fpr: float) -> float:
+    """ROC AUC at low false-positive rates, rescaled so that chance is 0.5.
+
+    >>> round(partial_roc_auc(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5])), max_fpr=0.5), 4)
+    0.6667
+    """
+    from sklearn.metrics import roc_auc_score
+
+    _require_both(rows)
+    return float(roc_auc_score(rows.truth, rows.prediction, max_fpr=max_fpr, sample_weight=rows.weight))
+
+
+@BINARY.whole("average_precision", "Average precision", SKLEARN + "average_precision_score", words="pr auc auprc")
+def average_precision(rows: Rows) -> float:
+    """Mean precision at each positive's rank: the area under the precision-recall curve.
+
+    Step-wise: equal scores are one threshold.
+
+    >>> round(average_precision(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
+    0.8333
+    """
+    _require_both(rows)
+    if rows.weight is None:
+        return step_precision(*_by_truth(rows))
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(rows.truth, rows.prediction, sample_weight=rows.weight))
+
+
+@BINARY.mean(
+    "log_loss",
+    "Log loss",
+    SKLEARN + "log_loss",
+    direction="min",
+    range=(0.0, None),
+    prediction=_PROBABILITY,
+    perfect=0.0,
+    words="binary cross entropy",
+)
+def log_losses(rows: Rows) -> Floats:
+    """Mean of minus the logarithm of the probability given to the truth.
+
+    Probabilities are clipped by 2.2e-16.
+
+    >>> log_losses(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))).round(4).tolist()
+    [0.2231, 0.1054, 0.9163, 0.6931]
+    """
+    probability = np.clip(rows.prediction.astype(np.float64), _EPSILON, 1 - _EPSILON)
+    return -np.log(np.where(rows.truth == 1, probability, 1 - probability))
+
+
+@BINARY.mean(
+    "brier_score",
+    "Brier score",
+    SKLEARN + "brier_score_loss",
+    direction="min",
+    prediction=_PROBABILITY,
+    perfect=0.0,
+    words="calibration",
+)
+def brier_losses(rows: Rows) -> Floats:
+    """Mean squared difference of probability and truth.
+
+    >>> brier_losses(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))).round(4).tolist()
+    [0.04, 0.01, 0.36, 0.25]
+    """
+    return np.asarray((rows.prediction.astype(np.float64) - rows.truth) ** 2, dtype=np.float64)
+
+
+@BINARY.whole("ks_statistic", "Kolmogorov-Smirnov statistic", "scipy.stats.ks_2samp", words="youden")
+def ks_statistic(rows: Rows) -> float:
+    """Largest gap between true- and false-positive rate.
+
+    >>> round(ks_statistic(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
+    0.5
+    """
+    from sklearn.metrics import roc_curve
+
+    _require_both(rows)
+    false_rate, true_rate, _ = roc_curve(rows.truth, rows.prediction, sample_weight=rows.weight)
+    return float(np.max(true_rate - false_rate))
+
+
+def _table(rows: Rows) -> tuple[float, float, float, float]:
+    """True positives, false positives, false negatives, true negatives."""
+    weight = np.ones(len(rows.truth)) if rows.weight is None else rows.weight
+    cells = np.bincount(2 * rows.truth.astype(np.int64) + rows.prediction.astype(np.int64), weight, 4)
+    return float(cells[3]), float(cells[1]), float(cells[2]), float(cells[0])
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+@BINARY.whole(
+    "f_beta",
+    "F score",
+    SKLEARN + "fbeta_score",
+    prediction=_CLASS,
+    parameters=(Parameter("beta", "number", 1.0, "how many times recall counts as much as precision", 0.01, 100.0),),
+    words="f1 f2 fbeta",
+)
+def f_beta(rows: Rows, *, beta: float) -> float:
+    """Harmonic mean of precision and recall of the class 1; beta 1 weighs both alike.
+
+    >>> round(f_beta(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0])), beta=1.0), 4)
+    0.6667
+    """
+    hits, alarms, missed, _ = _table(rows)
+    square = beta**2
+    return _share((1 + square) * hits, (1 + square) * hits + square * missed + alarms)
+
+
+@BINARY.whole("precision", "Precision", SKLEARN + "precision_score", prediction=_CLASS)
+def precision(rows: Rows) -> float:
+    """Share of the predicted positives that are positive.
+
+    >>> round(precision(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))), 4)
+    1.0
+    """
+    hits, alarms, _, _ = _table(rows)
+    return _share(hits, hits + alarms)
+
+
+@BINARY.whole("recall", "Recall", SKLEARN + "recall_score", prediction=_CLASS, words="sensitivity")
+def recall(rows: Rows) -> float:
+    """Share of the positives that were found.
+
+    >>> round(recall(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))), 4)
+    0.5
+    """
+    hits, _, missed, _ = _table(rows)
+    return _share(hits, hits + missed)
+
+
+@BINARY.whole(
+    "specificity", "Specificity", SKLEARN + "recall_score(pos_label=0)", prediction=_CLASS, words="true negative rate"
+)
+def specificity(rows: Rows) -> float:
+    """Share of the negatives that were left alone.
+
+    >>> round(specificity(Rows(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))), 4)
+    1.0
+    """
+    _, alarms, _, rejected = _table(rows)
+    return _share(rejected, rejected + alarms)

@@ -1,156 +1,412 @@
-"""Mean absolute error and root mean squared error, in the official evaluators' own arithmetic."""
+"""Metrics of numbers: errors, correlations, deviances of counts, distances on the earth."""
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from scoring.errors import ScoringInputError
-from scoring.metrics.arrays import (
-    BLOCK,
-    AnyArray,
-    blocks,
-    labelled,
-    numeric,
-    require_finite,
-    require_ndim,
-    require_rows,
-    require_same_shape,
+from scoring.metrics.metric import SKLEARN, Floats, Parameter, Prediction, Rows, Subject, Target, no_value
+
+_SEVERAL, _PLACE = Target("number", several=True), Target("number", ("latitude", "longitude"))
+_POSITIVE: Final = Prediction("positive")
+_EARTH_KM: Final = 6371.0088
+NUMBERS: Final = Subject(
+    group="regression",
+    direction="min",
+    range=(0.0, None),
+    target=Target("number"),
+    prediction=Prediction("number"),
+    unit="unit of the target",
+    perfect=0.0,
+)
+AGREEMENT: Final = Subject(
+    group="regression",
+    direction="max",
+    range=(-1.0, 1.0),
+    target=Target("number"),
+    prediction=Prediction("number"),
+    perfect=1.0,
 )
 
 
-def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Mean of ``|y_true - y_pred|``, in the unit of `y_true` (eV in PCQM4M); lower is better, 0.0 is perfect.
+@NUMBERS.mean("rmse", "Root mean squared error", SKLEARN + "root_mean_squared_error", finish=np.sqrt)
+def squared_errors(rows: Rows) -> Any:
+    """Large errors cost more than in proportion.
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Finite numbers in one unit. Nothing is skipped and nothing is clamped. The differences are taken in the common
-        type of the two arrays, as the official evaluator does: float64 labels with float32 predictions in float64.
+    >>> squared_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.25, 0.0, 1.0]
+    """
+    gap = rows.truth - rows.prediction
+    return np.multiply(gap, gap, out=gap)
 
-    Raises
-    ------
-    ScoringInputError
-        Not one-dimensional, unequal lengths ((n,) against (n, 1) is never broadcast), no rows, NaN, infinity, values so
-        large that the mean is infinite, integers whose difference would wrap around (``inexact``).
 
-    References: Hu et al. (2021), "OGB-LSC", NeurIPS Datasets and Benchmarks; PCQM4Mv2Evaluator of ogb 1.3.6.
-    Doubtful there: NaN and infinite scores are returned, and unsigned integers wrap (0 - 1 = 255).
+@NUMBERS.mean("mae", "Mean absolute error", SKLEARN + "mean_absolute_error")
+def absolute_errors(rows: Rows) -> Any:
+    """Mean distance from the truth.
 
-    >>> mean_absolute_error([1.0, 2.0, 4.0], [1.5, 2.0, 3.0])
+    >>> absolute_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.5, 0.0, 1.0]
+    """
+    gap = rows.truth - rows.prediction
+    return np.abs(gap, out=gap)
+
+
+@NUMBERS.mean("mse", "Mean squared error", SKLEARN + "mean_squared_error", unit="unit of the target, squared")
+def squares(rows: Rows) -> Any:
+    """Mean squared distance from the truth.
+
+    >>> squares(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.25, 0.0, 1.0]
+    """
+    return squared_errors(rows)
+
+
+@NUMBERS.mean(
+    "rmsle", "Root mean squared logarithmic error", SKLEARN + "root_mean_squared_log_error", unit="", finish=np.sqrt
+)
+def squared_log_errors(rows: Rows) -> Any:
+    """For values of very different sizes: errors count in proportion.
+
+    >>> squared_log_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.0498, 0.0, 0.0498]
+    """
+    for values, where in ((rows.truth, "the solution"), (rows.prediction, "prediction")):
+        if np.any(values <= -1):
+            raise ScoringInputError("out_of_range", where, "it holds values of -1 or below", "give values above -1")
+    return (np.log1p(rows.truth) - np.log1p(rows.prediction)) ** 2
+
+
+@NUMBERS.whole("median_absolute_error", "Median absolute error", SKLEARN + "median_absolute_error", weighted=False)
+def median_absolute_error(rows: Rows) -> float:
+    """Half of the rows are nearer; outliers do not count.
+
+    >>> round(median_absolute_error(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
     0.5
     """
-    truth, prediction = numeric(y_true, "y_true"), numeric(y_pred, "y_pred")
-    require_ndim(truth, "y_true", 1, "one dimension, (samples,)")
-    require_same_shape(truth, prediction, ("y_true", "y_pred"))
-    require_rows(truth, "y_true")
-    _require_exact_difference(truth, prediction, squared=False)
-    with np.errstate(all="ignore"):  # a NaN, infinity or overflow shows in the result and is looked for then
-        total = _sum_of_absolute_differences(truth, prediction)
-    return _finite_result(total / len(truth), truth, prediction)
+    return float(np.median(absolute_errors(rows)))
 
 
-def absolute_errors(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
-    """The single ``|y_true - y_pred|``, shape (n_samples,), in the arrays' common type: what `mean_absolute_error`
-    averages.
+@NUMBERS.whole("max_error", "Largest error", SKLEARN + "max_error", weighted=False)
+def max_error(rows: Rows) -> float:
+    """The worst row alone counts.
 
-    >>> absolute_errors([1.0, 2.0], [1.5, 2.0])
-    array([0.5, 0. ])
+    >>> round(max_error(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
     """
-    mean_absolute_error(y_true, y_pred)  # the same checks and refusals
-    differences: AnyArray = np.abs(np.subtract(y_true, y_pred))
-    return differences
+    return float(np.max(absolute_errors(rows)))
 
 
-def root_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Square root of the mean squared difference, in the unit of `y_true`; lower is better, 0.0 is perfect.
+@NUMBERS.mean("mape", "Mean absolute percentage error", SKLEARN + "mean_absolute_percentage_error", unit="share")
+def percentage_errors(rows: Rows) -> Any:
+    """Errors as a share of the truth, which should not be near 0.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_tasks)
-        Numbers; a NaN label means "not labelled" and the place is left out.
-    y_pred : array-like of the same shape
-        Finite wherever there is a label.
+    Where the truth is 0, it counts as 2.2e-16.
 
-    With several tasks: the mean of their errors. The arithmetic stays in the arrays' common type, so two float32 arrays
-    give a float32 result.
-
-    Raises
-    ------
-    ScoringInputError
-        Unequal shapes, no rows, a task without any label, NaN or infinity in a labelled place, values so large that the
-        result is infinite in the arrays' type, integers that would wrap around (``inexact``).
-
-    References: Hu et al. (2020), "Open Graph Benchmark", NeurIPS 33; ogbg evaluators of ogb 1.3.6.
-    Doubtful there: two float32 arrays overflow to infinity from differences of about 1.8e19, int8 wraps around.
-
-    >>> root_mean_squared_error([[1.0], [2.0], [float("nan")]], [[2.0], [4.0], [0.0]])
-    1.5811388300841898
+    >>> percentage_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.5, 0.0, 0.25]
     """
-    truth, prediction = numeric(y_true, "y_true"), numeric(y_pred, "y_pred")
-    require_same_shape(truth, prediction, ("y_true", "y_pred"))
-    if truth.ndim == 1:
-        truth, prediction = truth[:, np.newaxis], prediction[:, np.newaxis]
-    require_ndim(truth, "y_true", 2, "(samples,) or (samples, tasks)")
-    require_rows(truth, "y_true")
-    errors = [_task_rmse(truth[:, task], prediction[:, task]) for task in range(truth.shape[1])]
-    if not errors:
-        raise ScoringInputError("empty_input", "y_true", "it holds no tasks", "give at least one column")
-    return float(sum(errors) / len(errors))
+    return absolute_errors(rows) / np.maximum(np.abs(rows.truth), np.finfo(np.float64).eps)
 
 
-def _task_rmse(truth: AnyArray, prediction: AnyArray) -> Any:
-    """One task's error as a numpy scalar of the arrays' own type."""
-    chosen = labelled(truth)
-    truth, prediction = truth[chosen], prediction[chosen]
-    if truth.shape[0] == 0:
-        raise ScoringInputError("no_labelled_rows", "y_true", "every label is NaN", "give at least one label")
-    _require_exact_difference(truth, prediction, squared=True)
-    with np.errstate(all="ignore"):
-        error = np.sqrt(((truth - prediction) ** 2).mean())
-    _finite_result(float(error), truth, prediction)
-    return error
+@NUMBERS.mean(
+    "rmspe", "Root mean squared percentage error", "formula: sqrt(mean(((y - p) / y)^2))", unit="share", finish=np.sqrt
+)
+def squared_percentage_errors(rows: Rows) -> Any:
+    """Errors as a share of the truth, squared.
+
+    The truth must not be 0.
+
+    >>> squared_percentage_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.25, 0.0, 0.0625]
+    """
+    if np.any(rows.truth == 0):
+        raise no_value("a true value is 0", "choose another metric")
+    return (absolute_errors(rows) / rows.truth) ** 2
 
 
-def _sum_of_absolute_differences(truth: AnyArray, prediction: AnyArray) -> float:
-    """Block by block in one small buffer: the input is read once and nothing of its size is allocated."""
-    common = np.promote_types(truth.dtype, prediction.dtype)
-    if common == np.float16:  # the official mean is rounded to float16 at the end
-        return float(np.mean(np.abs(truth - prediction))) * len(truth)
-    buffer = np.empty(min(BLOCK, truth.shape[0]), common)
-    total = 0.0
-    for part in blocks(truth.shape[0], BLOCK):
-        gap = np.subtract(truth[part], prediction[part], out=buffer[: part.stop - part.start])
-        total += float(np.add.reduce(np.abs(gap, out=gap)))
-    return total
+@NUMBERS.mean(
+    "smape",
+    "Symmetric mean absolute percentage error",
+    "Makridakis (1993), Int. J. Forecasting 9(4)",
+    group="time series",
+    range=(0.0, 2.0),
+    unit="share",
+)
+def symmetric_percentage_errors(rows: Rows) -> Any:
+    """Errors as a share of the mean of truth and prediction.
+
+    0 where both are 0.
+
+    >>> symmetric_percentage_errors(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.4, 0.0, 0.2857]
+    """
+    size = (np.abs(rows.truth) + np.abs(rows.prediction)) / 2
+    return np.where(size > 0, absolute_errors(rows) / np.where(size > 0, size, 1.0), 0.0)
 
 
-def _finite_result(score: float, truth: AnyArray, prediction: AnyArray) -> float:
-    """`score` when it is a number; otherwise the error that names what made it infinite or NaN."""
-    if math.isfinite(score):
-        return score
-    require_finite(truth, "y_true")
-    require_finite(prediction, "y_pred")
-    raise ScoringInputError(
-        "infinite", "y_pred", "its values are so large that the score is infinite", "give values of the labels' size"
-    )
+@NUMBERS.whole(
+    "wape", "Weighted absolute percentage error", "formula: sum|y - p| / sum|y|", group="time series", unit="share"
+)
+def weighted_percentage_error(rows: Rows) -> float:
+    """Sum of the errors over the sum of the truth.
+
+    >>> round(weighted_percentage_error(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.2143
+    """
+    size = rows.mean(np.abs(rows.truth))
+    if size == 0:
+        raise no_value("all true values are 0", "choose another metric")
+    return rows.mean(absolute_errors(rows)) / size
 
 
-def _require_exact_difference(truth: AnyArray, prediction: AnyArray, *, squared: bool) -> None:
-    """Refuse integers whose differences (or squares) wrap around in the type that numpy would use for them."""
-    common = np.promote_types(truth.dtype, prediction.dtype)
-    if common.kind == "f":
-        return
-    if common.kind == "b":
-        raise ScoringInputError("wrong_dtype", "y_pred", "both arrays hold booleans", "give numbers to subtract")
-    # float64 bounds are exact enough here: they can only be wrong beyond 2**53, where the limit leaves room to spare
-    gap = np.subtract(truth, prediction, dtype=np.float64)
-    limit = float(np.iinfo(common).max) / 2 if common.itemsize == 8 else float(np.iinfo(common).max)
-    largest = float(np.max(np.abs(gap))) ** (2 if squared else 1)
-    if largest > limit or (common.kind == "u" and float(np.min(gap)) < 0):
-        raise ScoringInputError(
-            "inexact", "y_pred", f"differences wrap around in {common}", "give floats, or integers of a wider type"
+@NUMBERS.mean(
+    "huber_loss",
+    "Huber loss",
+    "scipy.special.huber",
+    unit="",
+    parameters=(Parameter("delta", "number", 1.0, "from which error on the loss is a line", 1e-9),),
+)
+def huber_losses(rows: Rows, *, delta: float) -> Any:
+    """Squared for small errors, a line for large ones.
+
+    Half the square up to `delta`.
+
+    >>> huber_losses(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])), delta=0.5).round(4).tolist()
+    [0.125, 0.0, 0.375]
+    """
+    gap = absolute_errors(rows)
+    return np.where(gap <= delta, gap**2 / 2, delta * (gap - delta / 2))
+
+
+@NUMBERS.mean("log_cosh_loss", "Log-cosh loss", "formula: log(cosh(y - p))", unit="")
+def log_cosh_losses(rows: Rows) -> Any:
+    """Nearly squared for small errors, a line for large ones.
+
+    >>> log_cosh_losses(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.1201, 0.0, 0.4338]
+    """
+    gap = absolute_errors(rows)
+    return gap + np.log1p(np.exp(-2 * gap)) - np.log(2)
+
+
+@AGREEMENT.whole(
+    "r_squared", "R squared", SKLEARN + "r2_score", range=(None, 1.0), words="r2 coefficient of determination"
+)
+def r_squared(rows: Rows) -> float:
+    """Share of the variance that is explained; 0 is the mean.
+
+    1 minus squared errors over squared gaps from the mean.
+
+    >>> round(r_squared(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.7321
+    """
+    spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
+    if spread == 0:
+        raise no_value("all true values are equal", "give each part values that differ")
+    return 1 - rows.mean(squared_errors(rows)) / spread
+
+
+@AGREEMENT.whole("explained_variance", "Explained variance", SKLEARN + "explained_variance_score", range=(None, 1.0))
+def explained_variance(rows: Rows) -> float:
+    """As R squared; a constant offset costs nothing.
+
+    >>> round(explained_variance(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.75
+    """
+    gap = rows.truth - rows.prediction
+    spread = rows.mean((rows.truth - rows.mean(rows.truth)) ** 2)
+    if spread == 0:
+        raise no_value("all true values are equal", "give each part values that differ")
+    return 1 - rows.mean((gap - rows.mean(gap)) ** 2) / spread
+
+
+def _moments(rows: Rows, truth: Any, prediction: Any) -> tuple[float, float, float]:
+    """Variances of both and their covariance."""
+    true_gap, gap = truth - rows.mean(truth), prediction - rows.mean(prediction)
+    return rows.mean(true_gap**2), rows.mean(gap**2), rows.mean(true_gap * gap)
+
+
+@AGREEMENT.whole("pearson", "Pearson correlation", "scipy.stats.pearsonr")
+def pearson(rows: Rows) -> float:
+    """Linear correlation.
+
+    0 for constant predictions.
+
+    >>> round(pearson(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
+    """
+    return _correlation(rows, rows.truth, rows.prediction)
+
+
+def _correlation(rows: Rows, truth: Any, prediction: Any) -> float:
+    if np.ptp(truth) == 0:
+        raise no_value("all true values are equal", "give each part values that differ")
+    true_spread, spread, joint = _moments(rows, _near_one(truth), _near_one(prediction))
+    return 0.0 if np.ptp(prediction) == 0 else float(np.clip(joint / np.sqrt(true_spread * spread), -1, 1))
+
+
+def _near_one(values: Any) -> Any:
+    """The values divided by the power of two that leaves them within 1: squares of 1e160 are infinite, those of 1e-170 are 0."""
+    _, exponent = np.frexp(np.max(np.abs(values)))
+    return np.ldexp(np.asarray(values, dtype=np.float64), -exponent)  # a power of two changes no digit
+
+
+@AGREEMENT.whole("spearman", "Spearman correlation", "scipy.stats.spearmanr", weighted=False)
+def spearman(rows: Rows) -> float:
+    """Correlation of the ranks: the order alone counts.
+
+    Equal values share their mean rank; 0 for constant predictions.
+
+    >>> round(spearman(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
+    """
+    return _correlation(rows, _ranks(rows.truth), _ranks(rows.prediction))
+
+
+def _ranks(values: Any) -> Floats:
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+
+
+@AGREEMENT.whole("kendall", "Kendall's tau", "scipy.stats.kendalltau", weighted=False)
+def kendall(rows: Rows) -> float:
+    """Pairs in the right order less pairs in the wrong one.
+
+    Kendall's tau-b; 0 for constant predictions.
+
+    >>> round(kendall(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    1.0
+    """
+    from scipy.stats import kendalltau
+
+    if np.ptp(rows.truth) == 0:
+        raise no_value("all true values are equal", "give each part values that differ")
+    return 0.0 if np.ptp(rows.prediction) == 0 else float(kendalltau(rows.truth, rows.prediction).statistic)
+
+
+@AGREEMENT.whole("concordance_correlation", "Concordance correlation", "Lin (1989), Biometrics 45(1)", words="ccc")
+def concordance_correlation(rows: Rows) -> float:
+    """Correlation that an offset or another scale lowers.
+
+    >>> round(concordance_correlation(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))), 4)
+    0.7887
+    """
+    true_spread, spread, joint = _moments(rows, rows.truth, rows.prediction)
+    offset = (rows.mean(rows.truth) - rows.mean(rows.prediction)) ** 2
+    if true_spread + spread + offset == 0:
+        raise no_value("all values are equal", "give each part values that differ")
+    return 2 * joint / (true_spread + spread + offset)
+
+
+@NUMBERS.whole("mcrmse", "Mean column RMSE", SKLEARN + "root_mean_squared_error", target=_SEVERAL, words="columnwise")
+def mean_column_rmse(rows: Rows) -> float:
+    """Mean over several target columns of their root mean squared errors.
+
+    >>> round(mean_column_rmse(Rows(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 3.0], [3.0, 4.0]]))), 4)
+    0.3536
+    """
+    return float(np.mean(np.sqrt(np.average(squared_errors(rows), weights=rows.weight, axis=0))))
+
+
+@NUMBERS.mean(
+    "mean_column_mae", "Mean column MAE", SKLEARN + "mean_absolute_error", target=_SEVERAL, words="columnwise"
+)
+def column_absolute_errors(rows: Rows) -> Any:
+    """Mean absolute error over several target columns.
+
+    >>> rows = Rows(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 3.0], [3.0, 4.0]]))
+    >>> column_absolute_errors(rows).round(4).tolist()
+    [0.5, 0.0]
+    """
+    return absolute_errors(rows).mean(axis=1)
+
+
+def _deviances(rows: Rows, power: float) -> Any:
+    """Unit deviances of a Tweedie distribution: power 1 is Poisson's, 2 is gamma's."""
+    truth, mean = rows.truth.astype(np.float64), rows.prediction.astype(np.float64)
+    if np.any(truth < 0) or (power >= 2 and np.any(truth == 0)):
+        raise no_value(
+            "the truth holds values that this deviance does not have",
+            "use counts, for power 2 and above positive numbers",
         )
+    if np.any(mean <= 0):
+        raise ScoringInputError("out_of_range", "prediction", "it holds values of 0 or below", "predict means above 0")
+    if power == 1:
+        return 2 * (np.where(truth > 0, truth * np.log(np.where(truth > 0, truth, 1.0) / mean), 0.0) - truth + mean)
+    if power == 2:
+        return 2 * (np.log(mean / truth) + truth / mean - 1)
+    first = truth ** (2 - power) / ((1 - power) * (2 - power))
+    return 2 * (first - truth * mean ** (1 - power) / (1 - power) + mean ** (2 - power) / (2 - power))
+
+
+@NUMBERS.mean(
+    "poisson_deviance",
+    "Poisson deviance",
+    SKLEARN + "mean_poisson_deviance",
+    unit="",
+    group="counts",
+    prediction=_POSITIVE,
+)
+def poisson_deviances(rows: Rows) -> Any:
+    """For counts: the predictions are means above 0.
+
+    >>> poisson_deviances(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.1891, 0.0, 0.3015]
+    """
+    return _deviances(rows, 1)
+
+
+@NUMBERS.mean(
+    "gamma_deviance", "Gamma deviance", SKLEARN + "mean_gamma_deviance", unit="", group="counts", prediction=_POSITIVE
+)
+def gamma_deviances(rows: Rows) -> Any:
+    """For positive amounts: errors count in proportion.
+
+    >>> gamma_deviances(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0]))).round(4).tolist()
+    [0.1443, 0.0, 0.0913]
+    """
+    return _deviances(rows, 2)
+
+
+@NUMBERS.mean(
+    "tweedie_deviance",
+    "Tweedie deviance",
+    SKLEARN + "mean_tweedie_deviance",
+    unit="",
+    group="counts",
+    prediction=_POSITIVE,
+    parameters=(Parameter("power", "number", 1.5, "1 is Poisson's, 2 is gamma's", 1.0, 3.0),),
+)
+def tweedie_deviances(rows: Rows, *, power: float) -> Any:
+    """For amounts that are often 0, such as claims.
+
+    >>> tweedie_deviances(Rows(np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])), power=1.5).round(4).tolist()
+    [0.165, 0.0, 0.1658]
+    """
+    return _deviances(rows, power)
+
+
+@NUMBERS.mean(
+    "haversine_km",
+    "Mean distance on the earth",
+    SKLEARN + "pairwise.haversine_distances",
+    group="spatial",
+    target=_PLACE,
+    unit="km",
+    words="latitude longitude geo",
+)
+def distances_km(rows: Rows) -> Any:
+    """Great-circle distance of predicted from true places.
+
+    On a sphere of the earth's mean radius.
+
+    >>> distances_km(Rows(np.array([[52.5, 13.4]]), np.array([[48.1, 11.6]]))).round(4).tolist()
+    [505.6437]
+    """
+    latitude, longitude = np.radians(rows.truth).T
+    other_latitude, other_longitude = np.radians(rows.prediction).T
+    part = np.sin((latitude - other_latitude) / 2) ** 2
+    part = part + np.cos(latitude) * np.cos(other_latitude) * np.sin((longitude - other_longitude) / 2) ** 2
+    return 2 * _EARTH_KM * np.arcsin(np.sqrt(np.clip(part, 0, 1)))

@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from scoring.errors import ScoringInputError
-from scoring.tables.columns import as_booleans, classes_of, require_column
-from scoring.tables.metrics.base import Kind, Rows, TableMetric
+from scoring.metrics.metric import Kind, Metric, Rows
+from scoring.tables.columns import as_booleans, distinct_classes, require_column
 from scoring.tables.schema import TableSchema
 
 Places: TypeAlias = NDArray[np.uint32]
@@ -21,15 +21,15 @@ _STEP: Final = 1 << 20
 _SPARSE: Final = 4  # numbers within this many times as many as there are rows are looked up in a table
 
 
-def ids_of(table: pl.DataFrame, id_column: str) -> pl.Series:
+def read_ids(table: pl.DataFrame, id_column: str) -> pl.Series:
     """The ids, as whole numbers where all are, else as text.
 
     Raises `ScoringInputError` (``missing_column``, ``duplicate_ids``).
 
-    >>> ids_of(pl.DataFrame({"id": ["7", "8"]}), "id").to_list(), ids_of(pl.DataFrame({"id": ["07", "8"]}), "id").to_list()
+    >>> read_ids(pl.DataFrame({"id": ["7", "8"]}), "id").to_list(), read_ids(pl.DataFrame({"id": ["07", "8"]}), "id").to_list()
     ([7, 8], ['07', '8'])
     """
-    ids = as_ids(require_column(table, id_column))
+    ids = normalize_ids(require_column(table, id_column))
     if ids.null_count() or _has_repeats(ids):
         raise ScoringInputError(
             "duplicate_ids", ascii(id_column), "an id is empty or there twice", "give each row an id of its own"
@@ -37,10 +37,10 @@ def ids_of(table: pl.DataFrame, id_column: str) -> pl.Series:
     return ids
 
 
-def as_ids(column: pl.Series) -> pl.Series:
+def normalize_ids(column: pl.Series) -> pl.Series:
     """The values as whole numbers where each reads as it is written, else as text.
 
-    >>> as_ids(pl.Series([1.0, 2.0])).to_list(), as_ids(pl.Series(["a", "1"])).to_list()
+    >>> normalize_ids(pl.Series([1.0, 2.0])).to_list(), normalize_ids(pl.Series(["a", "1"])).to_list()
     ([1, 2], ['a', '1'])
     """
     if column.dtype.is_float():
@@ -54,31 +54,31 @@ def as_ids(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == text.null_count() and (numbers.cast(pl.String) == text).all() else text
 
 
-def places_of(values: pl.Series, ids: pl.Series) -> Places | None:
+def find_places(values: pl.Series, ids: pl.Series) -> Places | None:
     """For each value found, in which row of `ids` (each there once) it stands; None unless the two hold the same ids.
 
-    >>> places_of(pl.Series([3, 1, 2]), pl.Series([1, 2, 3])).tolist(), places_of(pl.Series(["a"]), pl.Series(["b"]))
+    >>> find_places(pl.Series([3, 1, 2]), pl.Series([1, 2, 3])).tolist(), find_places(pl.Series(["a"]), pl.Series(["b"]))
     ([2, 0, 1], None)
-    >>> places_of(pl.Series([1, 1]), pl.Series([1, 2])) is None
+    >>> find_places(pl.Series([1, 1]), pl.Series([1, 2])) is None
     True
     """
     if len(values) != len(ids) or values.dtype != ids.dtype or values.null_count():
         return None
     if not len(ids):
         return np.empty(0, dtype=np.uint32)
-    return _places_of_numbers(values, ids) if _are_close(ids) else _places_by_sorting(values, ids)
+    return _find_places_of_numbers(values, ids) if _are_close(ids) else _find_places_by_sorting(values, ids)
 
 
-def in_order(table: pl.DataFrame, places: Places, ids: pl.Series, id_column: str) -> pl.DataFrame:
-    """The rows of a table in the order of the ids, by the places that `places_of` found. The table is used up.
+def reorder(table: pl.DataFrame, places: Places, ids: pl.Series, id_column: str) -> pl.DataFrame:
+    """The rows of a table in the order of the ids, by the places that `find_places` found. The table is used up.
 
     >>> table = pl.DataFrame({"id": [1, 2], "price": [0.5, 1.5]})
-    >>> in_order(table, np.array([1, 0], dtype=np.uint32), pl.Series([2, 1]), "id").rows()
+    >>> reorder(table, np.array([1, 0], dtype=np.uint32), pl.Series([2, 1]), "id").rows()
     [(2, 1.5), (1, 0.5)]
     """
     names = table.columns
     table.drop_in_place(id_column)  # a column goes as soon as it is ordered: two copies of a large table would be much
-    columns = {name: _moved(table.drop_in_place(name), places) for name in names if name != id_column}
+    columns = {name: _reorder_column(table.drop_in_place(name), places) for name in names if name != id_column}
     columns[id_column] = ids.alias(id_column)
     return pl.DataFrame([columns[name] for name in names])
 
@@ -105,13 +105,13 @@ def _has_repeats(ids: pl.Series) -> bool:
     return int(np.count_nonzero(is_there)) < len(ids)
 
 
-def _places_of_numbers(values: pl.Series, ids: pl.Series) -> Places | None:
+def _find_places_of_numbers(values: pl.Series, ids: pl.Series) -> Places | None:
     """No join and no sort: a number says itself where it belongs, through a table where the ids are not all in a row."""
     low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
     if values.min() != low or values.max() != high:
         return None
     is_plain = high - low + 1 == len(ids) and ids.is_sorted()
-    table = None if is_plain else _table_of(ids, low, high)
+    table = None if is_plain else _row_by_number(ids, low, high)
     places = np.empty(len(ids), dtype=np.uint32)
     is_there = np.zeros(len(ids), dtype=np.bool_)
     for rows, part in _slices(values):
@@ -123,7 +123,7 @@ def _places_of_numbers(values: pl.Series, ids: pl.Series) -> Places | None:
     return places if is_there.all() else None
 
 
-def _table_of(ids: pl.Series, low: int, high: int) -> NDArray[np.int32]:
+def _row_by_number(ids: pl.Series, low: int, high: int) -> NDArray[np.int32]:
     """Of each number from `low` to `high` the row of the ids in which it stands, -1 where it is none of them."""
     table = np.full(high - low + 1, -1, dtype=np.int32)  # two thousand million rows are more than a table may hold
     for rows, part in _slices(ids):
@@ -131,7 +131,7 @@ def _table_of(ids: pl.Series, low: int, high: int) -> NDArray[np.int32]:
     return table
 
 
-def _places_by_sorting(values: pl.Series, ids: pl.Series) -> Places | None:
+def _find_places_by_sorting(values: pl.Series, ids: pl.Series) -> Places | None:
     """Two sorts cost a fraction of a join that keeps an order."""
     value_order, order = values.arg_sort(), ids.arg_sort()
     if not values.gather(value_order).equals(ids.gather(order), check_names=False):
@@ -141,7 +141,7 @@ def _places_by_sorting(values: pl.Series, ids: pl.Series) -> Places | None:
     return places
 
 
-def _moved(column: pl.Series, places: Places) -> pl.Series:
+def _reorder_column(column: pl.Series, places: Places) -> pl.Series:
     """The column with each value at its place."""
     if column.dtype.is_numeric() and not column.null_count():
         moved = np.empty(len(places), dtype=column.head(0).to_numpy().dtype)
@@ -153,8 +153,8 @@ def _moved(column: pl.Series, places: Places) -> pl.Series:
     return column.gather(pl.Series(origins))
 
 
-def rows_of(
-    metric: TableMetric,
+def metric_rows(
+    metric: Metric,
     solution: pl.DataFrame,
     predictions: pl.DataFrame,
     *,
@@ -171,29 +171,37 @@ def rows_of(
     Raises `ScoringInputError` (``bad_reference``) where the solution does not hold what the metric needs.
 
     >>> from scoring.tables.columns import schema_for
-    >>> from scoring.tables.metrics import metric
+    >>> from scoring.metrics import metric
     >>> solution = pl.DataFrame({"id": [1, 2], "kind": ["cat", "dog"]})
     >>> schema = schema_for(solution, metric("accuracy"), id_column="id", targets=["kind"])
-    >>> rows_of(metric("accuracy"), solution, solution, targets=["kind"], schema=schema).truth.tolist()
+    >>> metric_rows(metric("accuracy"), solution, solution, targets=["kind"], schema=schema).truth.tolist()
     [0, 1]
     """
     kind = metric.target.kind
     sources = solution if whole is None else whole
-    classes = {name: classes_of(sources[name]) for name in targets} if kind in ("class", "binary") else {}
+    classes = {name: distinct_classes(sources[name]) for name in targets} if kind in ("class", "binary") else {}
     truth = _arrays([_array(solution[name], kind, classes.get(name, ())) for name in targets])
     given = [
         _array(predictions[column.name], _KINDS[metric.prediction.kind], column.allowed) for column in schema.columns
     ]
     several = metric.prediction.layout in ("per class", "per level", "per member")
     return Rows(
-        truth, _arrays(given, several=several), _weight(solution, weight), _group(solution, group),
+        truth,
+        _arrays(given, several=several),
+        _weight(solution, weight),
+        _group(solution, group),
         len(classes.get(targets[0], ())),
-    )  # fmt: skip
+    )
 
 
 _KINDS: Final[dict[Kind, Kind]] = {
-    "number": "number", "positive": "number", "probability": "number", "class": "class", "binary": "class", "text": "text",
-}  # fmt: skip
+    "number": "number",
+    "positive": "number",
+    "probability": "number",
+    "class": "class",
+    "binary": "class",
+    "text": "text",
+}
 
 
 def _arrays(columns: list[NDArray[Any]], *, several: bool = False) -> NDArray[Any]:

@@ -13,9 +13,9 @@ from typing import Any, Final
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.align import Places, as_ids, in_order, places_of
-from scoring.tables.files import LIMIT_BYTES, Source, opened, read_source
-from scoring.tables.formats import listed, printable
+from scoring.tables.align import Places, find_places, normalize_ids, reorder
+from scoring.tables.file_types import join_values, printable
+from scoring.tables.files import LIMIT_BYTES, Source, open_table, read_source
 from scoring.tables.schema import Column, TableSchema
 
 _SHOWN: Final = 5
@@ -65,8 +65,8 @@ def check(
     ...     check(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows
     2
     """
-    with opened(path, filename=filename, limit_bytes=limit_bytes) as source:
-        table, _ = _read_checked(source, schema, ids)
+    with open_table(path, filename=filename, limit_bytes=limit_bytes) as source:
+        table, _ = _read_table(source, schema, ids)
         return Report(source.format, table.height, schema.names, path.stat().st_size, tuple(_warnings(table, schema)))
 
 
@@ -84,32 +84,32 @@ def read_submission(
     ...     read_submission(path, TableSchema("id", (Column("price"),)), pl.Series([2])).rows()
     [(2, 1.5)]
     """
-    with opened(path, filename=filename) as source:
-        return _read_checked(source, schema, ids)[0]
+    with open_table(path, filename=filename) as source:
+        return _read_table(source, schema, ids)[0]
 
 
-def read_in_order(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFrame:
+def read_reordered(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFrame:
     """As `read_submission`, the rows in the order of `ids`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "p.csv"
     ...     _ = path.write_text("id,price\\n1,1.5\\n2,2.5\\n")
-    ...     read_in_order(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows()
+    ...     read_reordered(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows()
     [(2, 2.5), (1, 1.5)]
     """
-    with opened(path) as source:
-        table, places = _read_checked(source, schema, ids)
-        return table if places is None else in_order(table, places, ids, schema.id_column)
+    with open_table(path) as source:
+        table, places = _read_table(source, schema, ids)
+        return table if places is None else reorder(table, places, ids, schema.id_column)
 
 
-def _read_checked(source: Source, schema: TableSchema, ids: pl.Series | None) -> tuple[pl.DataFrame, Places | None]:
+def _read_table(source: Source, schema: TableSchema, ids: pl.Series | None) -> tuple[pl.DataFrame, Places | None]:
     """The table as it stands in the file, and where each row belongs among the ids; None where the order is theirs."""
     if source.format not in schema.formats:
         right = f"this competition takes {', '.join(schema.formats)}"
         raise ScoringInputError("unknown_format", "the file", f"it is a {source.format} file", right)
     try:
-        table = _typed(source, schema, ids)
+        table = _read_columns(source, schema, ids)
         places = _require_ids(source, table[schema.id_column], schema, ids)
         for column in schema.columns:
             _require_values(source, table, schema, column)
@@ -122,7 +122,7 @@ def _read_checked(source: Source, schema: TableSchema, ids: pl.Series | None) ->
     return table, places
 
 
-def _typed(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.DataFrame:
+def _read_columns(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.DataFrame:
     """The columns of the schema, in its order and types."""
     types: dict[str, Any] = {column.name: _TYPES[column.type] for column in schema.columns}
     types[schema.id_column] = pl.String() if ids is None else ids.dtype
@@ -133,25 +133,25 @@ def _typed(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.Dat
             raise
         table = read_source(source, types=types, as_text=True)  # a cell is not of its type: below it is named
     _require_columns(table, schema)
-    columns = [_cast(source, table, schema, name, types[name]) for name in schema.names]
+    columns = [_cast_column(source, table, schema, name, types[name]) for name in schema.names]
     return pl.DataFrame(columns)
 
 
 def _require_columns(table: pl.DataFrame, schema: TableSchema) -> None:
     absent = [ascii(name) for name in schema.names if name not in table.columns]
     if absent:
-        there = f"the file has {listed([ascii(name) for name in table.columns], show=8)}"
-        raise ScoringInputError("missing_column", "the header", f"{listed(absent)} is missing", there)
+        there = f"the file has {join_values([ascii(name) for name in table.columns], show=8)}"
+        raise ScoringInputError("missing_column", "the header", f"{join_values(absent)} is missing", there)
     others = [ascii(name) for name in table.columns if name not in schema.names]
     if others:
-        right = f"give {listed(schema.names, show=8)} alone"
-        raise ScoringInputError("extra_column", "the header", f"{listed(others)} is not asked for", right)
+        right = f"give {join_values(schema.names, show=8)} alone"
+        raise ScoringInputError("extra_column", "the header", f"{join_values(others)} is not asked for", right)
 
 
-def _cast(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, kind: Any) -> pl.Series:
+def _cast_column(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, kind: Any) -> pl.Series:
     column = table[name]
     if name == schema.id_column:
-        column = as_ids(column) if column.dtype != kind else column
+        column = normalize_ids(column) if column.dtype != kind else column
         return _ids_as_numbers(column) if kind == pl.Int64 else column.cast(kind, strict=False)
     if kind == pl.String:
         return _as_allowed(column.cast(kind), next(known.allowed for known in schema.columns if known.name == name))
@@ -197,7 +197,7 @@ def _require_ids(source: Source, submitted_ids: pl.Series, schema: TableSchema, 
     """Every id that is asked for once, and no other. Where each belongs; None where they stand there already."""
     if ids is not None and submitted_ids.equals(ids, check_names=False):
         return None
-    if ids is not None and (places := places_of(submitted_ids, ids)) is not None:
+    if ids is not None and (places := find_places(submitted_ids, ids)) is not None:
         return places
     _name_wrong_ids(source, submitted_ids, schema, ids)
     return None
@@ -212,7 +212,7 @@ def _name_wrong_ids(source: Source, submitted_ids: pl.Series, schema: TableSchem
         )
     if submitted_ids.n_unique() < len(submitted_ids):
         repeated = submitted_ids.is_duplicated() & ~submitted_ids.is_first_distinct()
-        values = listed(
+        values = join_values(
             [ascii(value) for value in submitted_ids.filter(repeated).head(_SHOWN).to_list()], total=int(repeated.sum())
         )
         raise ScoringInputError(
@@ -230,12 +230,12 @@ def _name_wrong_ids(source: Source, submitted_ids: pl.Series, schema: TableSchem
 def _require_same_ids(source: Source, submitted_ids: pl.Series, name: str, ids: pl.Series) -> None:
     missing = ids.filter(~ids.is_in(submitted_ids.implode()))
     if len(missing):
-        values = listed([ascii(value) for value in missing.head(_SHOWN).to_list()], total=len(missing))
+        values = join_values([ascii(value) for value in missing.head(_SHOWN).to_list()], total=len(missing))
         right = f"give a row for each of the {len(ids):,} ids of the sample submission"
         raise ScoringInputError("missing_ids", ascii(name), f"{_count_of_ids(missing)} missing: {values}", right)
     others = ~submitted_ids.is_in(ids.implode())
     if others.any():
-        values = listed(
+        values = join_values(
             [ascii(value) for value in submitted_ids.filter(others).head(_SHOWN).to_list()], total=int(others.sum())
         )
         right = f"leave out what is not in the sample submission (first in {_places(source, others)})"
@@ -277,7 +277,7 @@ def _require_values(source: Source, table: pl.DataFrame, schema: TableSchema, co
         )
     if column.allowed:
         allowed = pl.Series(column.allowed, dtype=values.dtype, strict=False)
-        right = f"the allowed values are {listed(column.allowed, show=8)}"
+        right = f"the allowed values are {join_values(column.allowed, show=8)}"
         refuse(
             ~values.is_in(allowed.implode()) & values.is_not_null(),
             "unknown_class",
@@ -317,10 +317,10 @@ def _places(source: Source, wrong: pl.Series, ids: pl.Series | None = None) -> s
         source.place(row) + ("" if ids is None else f" (id {ascii(ids[row])[:60]})")
         for row in rows.head(_SHOWN).to_list()
     ]
-    return listed(shown, total=len(rows))
+    return join_values(shown, total=len(rows))
 
 
 def _warnings(table: pl.DataFrame, schema: TableSchema) -> Iterator[str]:
     same = [column.name for column in schema.columns if table.height > 1 and table[column.name].n_unique() == 1]
     if same:
-        yield f"All rows are equal in {listed(same)}."
+        yield f"All rows are equal in {join_values(same)}."

@@ -8,9 +8,9 @@ from typing import Any, Final
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.formats import listed
-from scoring.tables.metrics import TABLE_METRICS
-from scoring.tables.metrics.base import Kind, Parameters, TableMetric
+from scoring.metrics import METRICS
+from scoring.metrics.metric import Kind, Metric, Parameters
+from scoring.tables.file_types import join_values
 from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, Pattern, TablePreview
 from scoring.tables.schema import Column, TableSchema, Value
 
@@ -18,22 +18,27 @@ LEAST: Final = 1e-9
 """The smallest prediction where one has to be above 0."""
 
 _LIKELY: Final[dict[str, tuple[str, ...]]] = {
-    "binary": ("binary", "multi-class"), "class": ("multi-class",), "count": ("counts", "regression"), "number": ("regression",),
-}  # fmt: skip
+    "binary": ("binary", "multi-class"),
+    "class": ("multi-class",),
+    "count": ("counts", "regression"),
+    "number": ("regression",),
+}
 _LIKELY_OF_TEXTS: Final[dict[Pattern, tuple[str, ...]]] = {
-    "run lengths": ("segmentation",), "boxes": ("detection",), "": ("text", "ranking and retrieval"),
-}  # fmt: skip
+    "run lengths": ("segmentation",),
+    "boxes": ("detection",),
+    "": ("text", "ranking and retrieval"),
+}
 
 
-def metrics_for(preview: TablePreview, targets: Sequence[str]) -> tuple[TableMetric, ...]:
+def metrics_for(preview: TablePreview, targets: Sequence[str]) -> tuple[Metric, ...]:
     """The metrics that these target columns allow, the likeliest first.
 
     Raises `ScoringInputError` (``missing_column``) for a target that the table does not have.
 
     >>> from pathlib import Path
     >>> from scoring.tables.files import Source
-    >>> from scoring.tables.recognise import preview_of
-    >>> preview = preview_of(pl.DataFrame({"id": [1, 2, 3], "price": [2.5, 3.5, 7.5]}), Source(Path("s.csv"), "csv"))
+    >>> from scoring.tables.recognise import preview_table
+    >>> preview = preview_table(pl.DataFrame({"id": [1, 2, 3], "price": [2.5, 3.5, 7.5]}), Source(Path("s.csv"), "csv"))
     >>> [metric.name for metric in metrics_for(preview, ["price"])][:2]
     ['rmse', 'mae']
     """
@@ -43,12 +48,12 @@ def metrics_for(preview: TablePreview, targets: Sequence[str]) -> tuple[TableMet
         raise ScoringInputError(
             "missing_column",
             "targets",
-            f"{listed(absent) or 'no column'} is named",
-            f"choose from {listed(sorted(known))}",
+            f"{join_values(absent) or 'no column'} is named",
+            f"choose from {join_values(sorted(known))}",
         )
     columns = [preview.column(name) for name in targets]
     likely = _likely_groups(columns)
-    fitting = [metric for metric in TABLE_METRICS.values() if _fits(metric, columns)]
+    fitting = [metric for metric in METRICS.values() if _fits(metric, columns)]
     return tuple(
         sorted(fitting, key=lambda metric: likely.index(metric.group) if metric.group in likely else len(likely))
     )
@@ -64,18 +69,19 @@ def _likely_groups(columns: Sequence[ColumnPreview]) -> tuple[str, ...]:
     return _LIKELY_OF_TEXTS[columns[0].pattern]
 
 
-def _fits(metric: TableMetric, columns: Sequence[ColumnPreview]) -> bool:
+def _fits(metric: Metric, columns: Sequence[ColumnPreview]) -> bool:
     target = metric.target
     if target.several:
-        return len(columns) > 1 and all(_is_of(target.kind, column) for column in columns)
+        return len(columns) > 1 and all(_is_kind(target.kind, column) for column in columns)
     if len(columns) != len(target.roles):
         return False
     return all(
-        _is_of(target.kind, column) and _plays(role, column) for role, column in zip(target.roles, columns, strict=True)
+        _is_kind(target.kind, column) and _plays(role, column)
+        for role, column in zip(target.roles, columns, strict=True)
     )
 
 
-def _is_of(kind: Kind, column: ColumnPreview) -> bool:
+def _is_kind(kind: Kind, column: ColumnPreview) -> bool:
     rules: dict[str, Callable[[], bool]] = {
         "number": lambda: column.type != "text",
         "binary": lambda: column.kind == "binary",
@@ -103,7 +109,7 @@ def _plays(role: str, column: ColumnPreview) -> bool:
 
 def schema_for(
     solution: pl.DataFrame,
-    metric: TableMetric,
+    metric: Metric,
     *,
     id_column: str,
     targets: Sequence[str],
@@ -114,7 +120,7 @@ def schema_for(
     Raises `ScoringInputError` where the solution lacks a column or holds too many classes.
 
     >>> solution = pl.DataFrame({"id": [1, 2], "price": [1.5, 2.5]})
-    >>> schema_for(solution, TABLE_METRICS["rmse"], id_column="id", targets=["price"]).names
+    >>> schema_for(solution, METRICS["rmse"], id_column="id", targets=["price"]).names
     ('id', 'price')
     """
     for name in (id_column, *targets):
@@ -123,6 +129,20 @@ def schema_for(
     columns = _COLUMNS[metric.prediction.layout](metric, solution, tuple(targets), settings)
     groups = (tuple(column.name for column in columns),) if metric.prediction.layout == "per class" else ()
     return TableSchema(id_column, columns, rows=solution.height, probabilities=groups)
+
+
+def schema_like(table: pl.DataFrame, id_column: str) -> TableSchema:
+    """A schema with the table's own columns: numbers are numbers, all else is text.
+
+    >>> schema_like(pl.DataFrame({"id": [1], "price": [2.5]}), "id").names
+    ('id', 'price')
+    """
+    columns = [
+        {"name": name, "type": "number" if kind.is_numeric() else "text"}
+        for name, kind in table.schema.items()
+        if name != id_column
+    ]
+    return TableSchema.from_json({"id_column": id_column, "columns": columns, "rows": table.height})
 
 
 def require_column(table: pl.DataFrame, name: str) -> pl.Series:
@@ -134,7 +154,7 @@ def require_column(table: pl.DataFrame, name: str) -> pl.Series:
     """
     if name not in table.columns:
         raise ScoringInputError(
-            "missing_column", ascii(name), "there is no such column", f"use one of {listed(table.columns)}"
+            "missing_column", ascii(name), "there is no such column", f"use one of {join_values(table.columns)}"
         )
     return table[name]
 
@@ -161,10 +181,10 @@ def is_boolean_word(texts: pl.Series) -> pl.Series:
     return texts.str.to_lowercase().is_in(["true", "false"])
 
 
-def classes_of(column: pl.Series) -> tuple[Value, ...]:
+def distinct_classes(column: pl.Series) -> tuple[Value, ...]:
     """The classes of a target in order: whole numbers as such, all else as text; 0 and 1 are both there if one is.
 
-    >>> classes_of(pl.Series("c", [2.0, 1.0])), classes_of(pl.Series("c", [1, 1])), classes_of(pl.Series("c", ["b", "a"]))
+    >>> distinct_classes(pl.Series("c", [2.0, 1.0])), distinct_classes(pl.Series("c", [1, 1])), distinct_classes(pl.Series("c", ["b", "a"]))
     ((1, 2), (0, 1), ('a', 'b'))
     """
     values = column.drop_nulls()
@@ -190,7 +210,7 @@ def classes_of(column: pl.Series) -> tuple[Value, ...]:
 
 
 def _same(
-    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
 ) -> tuple[Column, ...]:
     return tuple(_column(metric.prediction.kind, name, solution[name]) for name in targets)
 
@@ -202,33 +222,33 @@ def _column(kind: Kind, name: str, truth: pl.Series) -> Column:
         return Column(name, minimum=0.0, maximum=1.0)
     if kind in ("number", "positive"):
         return Column(name, minimum=LEAST if kind == "positive" else None)
-    classes = classes_of(truth)
+    classes = distinct_classes(truth)
     return Column(name, "integer" if isinstance(classes[0], int) else "text", allowed=classes)
 
 
 def _per_class(
-    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
 ) -> tuple[Column, ...]:
     """Columns are called as their classes, behind the target's name where a class is a number."""
-    classes = classes_of(solution[targets[0]])
+    classes = distinct_classes(solution[targets[0]])
     names = [f"{targets[0]}_{value}" if isinstance(value, int) else str(value) for value in classes]
     return tuple(Column(name, minimum=0.0, maximum=1.0) for name in names)
 
 
 def _per_level(
-    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
 ) -> tuple[Column, ...]:
     return tuple(Column(f"{targets[0]}_q{level:g}") for level in settings["levels"])
 
 
 def _per_member(
-    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
 ) -> tuple[Column, ...]:
     return tuple(Column(f"{targets[0]}_{member}") for member in range(1, settings["members"] + 1))
 
 
 def _named(
-    metric: TableMetric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
+    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
 ) -> tuple[Column, ...]:
     """One role of the target itself has that target's name."""
     places = {

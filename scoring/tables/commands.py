@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.align import ids_of
-from scoring.tables.check import check, read_in_order
+from scoring.tables.align import read_ids
+from scoring.tables.check import check, read_reordered
+from scoring.tables.columns import schema_like
 from scoring.tables.files import read_table
 from scoring.tables.own_metric import MetricRefused, OwnMetric
-from scoring.tables.reference import schema_like
 from scoring.tables.schema import TableSchema
-from scoring.tables.splitting import usage_column, usage_of
+from scoring.tables.splitting import read_usage, usage_column
 
 
 def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[str, Any]:
@@ -36,21 +36,21 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[
         raise ScoringInputError("missing_input", "the sample", "it is missing", "give --sample, --schema or both")
     shown = None if sample is None else _sample(sample)
     table_schema = _schema(schema, shown)
-    ids = None if shown is None else ids_of(shown, table_schema.id_column)
+    ids = None if shown is None else read_ids(shown, table_schema.id_column)
     return check(path, table_schema, ids).as_dict()
 
 
-def fault_of(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
+def find_fault(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
     """Code and message of what is wrong with a table, nothing if it is right; for a process that speaks JSON.
 
     `file_name` is its owner's name for it, `sample` the path and the name of the sample submission.
 
-    >>> fault_of("missing.csv", "missing.csv", {"id_column": "id", "columns": [{"name": "price"}]}, None)["code"]
+    >>> find_fault("missing.csv", "missing.csv", {"id_column": "id", "columns": [{"name": "price"}]}, None)["code"]
     'no_file'
     """
     try:
         table_schema = TableSchema.from_json(schema)
-        ids = None if sample is None else ids_of(_sample(Path(sample[0]), sample[1]), table_schema.id_column)
+        ids = None if sample is None else read_ids(_sample(Path(sample[0]), sample[1]), table_schema.id_column)
         check(Path(path), table_schema, ids, filename=file_name)
     except ScoringInputError as error:
         return {"code": error.code, "message": str(error)}
@@ -100,8 +100,8 @@ def try_metric(
     """
     own, truth, shown = OwnMetric(metric), read_table(solution), read_table(sample)
     id_name = id_column or shown.columns[0]
-    ids = ids_of(truth, id_name)
-    predictions = read_in_order(sample, schema_like(shown, id_name), ids)
+    ids = read_ids(truth, id_name)
+    predictions = read_reordered(sample, schema_like(shown, id_name), ids)
     started, scores = time.perf_counter(), {}
     for part, chosen in _parts(truth).items():
         rows = truth.filter(chosen).drop(usage_column(truth) or [])
@@ -118,5 +118,5 @@ def _parts(solution: pl.DataFrame) -> dict[str, pl.Series]:
     name = usage_column(solution)
     if name is None:
         return {"": pl.repeat(True, solution.height, eager=True)}
-    usage = usage_of(solution, name)
+    usage = read_usage(solution, name)
     return {f"_{part.lower()}": usage == part for part in ("Public", "Private") if (usage == part).any()}

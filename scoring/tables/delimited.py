@@ -51,20 +51,20 @@ def read_delimited(path: Path, *, is_tsv: bool, types: Mapping[str, Any], as_tex
     ...     read_delimited(path, is_tsv=False, types={}, as_text=False).to_dict(as_series=False)
     {'id': [7], 'Preis, EUR': [1.5]}
     """
-    layout = _layout_of(path, is_tsv=is_tsv)
+    layout = _read_layout(path, is_tsv=is_tsv)
     repeated = _first_repeated(layout.names)
     if repeated is not None:
         raise ScoringInputError("extra_column", "the header", f"{repeated!a} is there twice", "name each column once")
-    table = _without_blank_end(_named(_parsed(path, layout, types, as_text), layout))
+    table = _without_blank_end(_name_columns(_parse(path, layout, types, as_text), layout))
     if layout.separator == ",":
         return table
     return _with_decimal_points(table, types, as_text)
 
 
-def _layout_of(path: Path, *, is_tsv: bool) -> Layout:
-    text = _start_of(path)
+def _read_layout(path: Path, *, is_tsv: bool) -> Layout:
+    text = _read_start(path)
     outside = _QUOTED.sub("", text)
-    separator = "\t" if is_tsv else _separator_of(outside)
+    separator = "\t" if is_tsv else _find_separator(outside)
     records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
         header = next((record for record in records if record), [])
@@ -74,7 +74,7 @@ def _layout_of(path: Path, *, is_tsv: bool) -> Layout:
     return Layout(names, separator, "\r" if "\r" in outside and "\n" not in outside else "\n")
 
 
-def _start_of(path: Path) -> str:
+def _read_start(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(_START_BYTES)
     try:
@@ -87,7 +87,7 @@ def _not_utf8() -> ScoringInputError:
     return ScoringInputError("unknown_format", "the table", "it is no UTF-8 text", "save it in the encoding UTF-8")
 
 
-def _separator_of(outside: str) -> str:
+def _find_separator(outside: str) -> str:
     """What stands in each of the first lines as often as in the header; else what stands there most often."""
     first = _LINE_END.split(outside, maxsplit=_COMPARED_LINES)[:_COMPARED_LINES]
     lines = [line for line in first if line.strip()] or [""]
@@ -109,7 +109,7 @@ def _first_repeated(names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _parsed(path: Path, layout: Layout, types: Mapping[str, Any], as_text: bool) -> pl.DataFrame:
+def _parse(path: Path, layout: Layout, types: Mapping[str, Any], as_text: bool) -> pl.DataFrame:
     known = {} if as_text else {name: kind for name, kind in types.items() if name in layout.names}
     read = partial(pl.read_csv, path, separator=layout.separator, eol_char=layout.line_end, infer_schema=not as_text)
     try:
@@ -152,7 +152,7 @@ def _require_width(path: Path, layout: Layout) -> None:
         raise ScoringInputError("unknown_format", f"line {records.line_num:,}", what, right)
 
 
-def _named(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+def _name_columns(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """The table with the names of its header, without columns that have neither a name nor a value: separators at the ends of lines."""
     if table.width != len(layout.names):
         what, right = "its names cannot be told apart", "quote names that hold separators, quotes or line ends"
@@ -160,9 +160,11 @@ def _named(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     for place, name in enumerate(layout.names):
         if not name.strip() and not _is_blank(table.to_series(place)):
             raise ScoringInputError(
-                "extra_column", "the header", f"column {place + 1:,} has no name",
+                "extra_column",
+                "the header",
+                f"column {place + 1:,} has no name",
                 "name it, or leave it out (pandas writes its index unless index=False is given)",
-            )  # fmt: skip
+            )
     table = table.drop([given for given, name in zip(table.columns, layout.names, strict=True) if not name.strip()])
     table.columns = [name for name in layout.names if name.strip()]
     return table

@@ -25,7 +25,7 @@ from numpy.lib import format as npy
 
 from scoring.errors import ScoringInputError
 from scoring.tables.delimited import read_delimited
-from scoring.tables.formats import format_of, is_extra, printable, require_content
+from scoring.tables.file_types import is_extra, printable, require_content, table_format
 from scoring.tables.schema import Format
 
 LIMIT_BYTES: Final = 16 << 30
@@ -33,9 +33,17 @@ LIMIT_BYTES: Final = 16 << 30
 
 _CHUNK: Final = 1 << 20
 _UNREADABLE: Final = (
-    pl.exceptions.PolarsError, OSError, ValueError, EOFError, MemoryError, RuntimeError, SyntaxError, tokenize.TokenError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+    pl.exceptions.PolarsError,
+    OSError,
+    ValueError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """What polars, numpy and zipfile raise on files that are damaged, encrypted or too large for the machine."""
 
 Types = Mapping[str, Any]
@@ -79,12 +87,12 @@ def read_table(path: Path, *, filename: str | None = None, types: Types | None =
     ...     read_table(path).rows()
     [(7, 1.5)]
     """
-    with opened(path, filename=filename) as source:
+    with open_table(path, filename=filename) as source:
         return read_source(source, types=types)
 
 
 @contextmanager
-def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_BYTES) -> Iterator[Source]:
+def open_table(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_BYTES) -> Iterator[Source]:
     """The plain file behind `path`, unpacked into a temporary file where it is compressed.
 
     Raises `ScoringInputError` as `read_table`.
@@ -92,7 +100,7 @@ def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "p.csv.gz"
     ...     _ = path.write_bytes(gzip.compress(b"id\\n7\\n"))
-    ...     with opened(path) as source:
+    ...     with open_table(path) as source:
     ...         source.path.read_bytes()
     b'id\\n7\\n'
     """
@@ -104,7 +112,7 @@ def opened(path: Path, *, filename: str | None = None, limit_bytes: int = LIMIT_
             name = _unpack(ending, path, PurePath(name), target, limit_bytes)
             path = target
             require_content(path, name)
-        yield Source(path, format_of(name))
+        yield Source(path, table_format(name))
 
 
 def read_source(source: Source, *, types: Types | None = None, as_text: bool = False) -> pl.DataFrame:
@@ -236,7 +244,7 @@ def _read_arrays(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
             _require_promised_size(archive, item)
     with np.load(source.path, allow_pickle=False) as stored:
         arrays = {name: np.asarray(stored[name]) for name in stored.files}
-    return pl.DataFrame(dict(_columns_of(arrays)))
+    return pl.DataFrame(dict(_columns_from(arrays)))
 
 
 def _require_promised_size(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> None:
@@ -253,7 +261,7 @@ def _require_promised_size(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> N
                 raise ScoringInputError("wrong_shape", ascii(item.filename), what, "write it with numpy.savez")
 
 
-def _columns_of(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _columns_from(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """One column an array; a matrix gives its columns the names ``name_0``, ``name_1``."""
     lengths = {len(array) if array.ndim else -1 for array in arrays.values()}
     if len(lengths) != 1 or -1 in lengths:
@@ -268,8 +276,12 @@ def _columns_of(arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 _READERS: Final[dict[Format, Callable[[Source, Types, bool], pl.DataFrame]]] = {
-    "csv": _read_text, "tsv": _read_text, "parquet": _read_parquet, "jsonl": _read_json_lines, "npz": _read_arrays,
-}  # fmt: skip
+    "csv": _read_text,
+    "tsv": _read_text,
+    "parquet": _read_parquet,
+    "jsonl": _read_json_lines,
+    "npz": _read_arrays,
+}
 
 
 def write_table(table: pl.DataFrame, path: Path) -> Path:
@@ -286,7 +298,7 @@ def write_table(table: pl.DataFrame, path: Path) -> Path:
         "jsonl": lambda: table.write_ndjson(path),
         "npz": lambda: np.savez_compressed(path, **{column.name: _array(column) for column in table}),
     }
-    writers[format_of(path.name)]()
+    writers[table_format(path.name)]()
     return path
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
-from scoring.tables.files import Source, opened, read_source
+from scoring.tables.files import Source, open_table, read_source
 from scoring.tables.schema import without_defaults
 from scoring.tables.splitting import usage_column
 
@@ -86,14 +86,14 @@ def recognise(path: Path, *, filename: str | None = None) -> TablePreview:
     >>> found.id_column, found.targets, found.usage_column
     ('id', ('price',), 'Usage')
     """
-    with opened(path, filename=filename) as source:
-        return preview_of(read_source(source), source)
+    with open_table(path, filename=filename) as source:
+        return preview_table(read_source(source), source)
 
 
-def preview_of(table: pl.DataFrame, source: Source) -> TablePreview:
+def preview_table(table: pl.DataFrame, source: Source) -> TablePreview:
     """As `recognise`, for a table that was read already.
 
-    >>> preview_of(pl.DataFrame({"id": [1, 2], "price": [2.5, 3.5]}), Source(Path("s.csv"), "csv")).targets
+    >>> preview_table(pl.DataFrame({"id": [1, 2], "price": [2.5, 3.5]}), Source(Path("s.csv"), "csv")).targets
     ('price',)
     """
     columns = tuple(_preview(column, is_shown=place < SHOWN_COLUMNS) for place, column in enumerate(table))
@@ -124,9 +124,17 @@ def _preview(column: pl.Series, *, is_shown: bool) -> ColumnPreview:
     classes = sorted(values.unique().to_list()) if is_shown and distinct <= SHOWN_CLASSES else []
     low, high = (_finite(values.min()), _finite(values.max())) if numbers else (None, None)
     return ColumnPreview(
-        column.name, _type(column), _kind(values, distinct), distinct, column.null_count(),
-        tuple(map(_cut, examples)) if is_shown else (), low, high, tuple(map(_cut, classes)), _pattern(examples),
-    )  # fmt: skip
+        column.name,
+        _type(column),
+        _kind(values, distinct),
+        distinct,
+        column.null_count(),
+        tuple(map(_cut, examples)) if is_shown else (),
+        low,
+        high,
+        tuple(map(_cut, classes)),
+        _pattern(examples),
+    )
 
 
 def _finite(bound: Any) -> float | None:

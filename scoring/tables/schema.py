@@ -109,12 +109,12 @@ class TableSchema:
         >>> TableSchema.from_json({"id_column": "id", "columns": [{"name": "price"}]}).columns[0].type
         'number'
         """
-        given = _fields_of(value, cls, "the table", {"id_column", "columns"})
-        columns = _list_of(given.pop("columns"), "columns", _column)
-        groups = _list_of(
-            given.pop("probabilities", ()), "probabilities", lambda group: _list_of(group, "probabilities", str)
+        given = _read_fields(value, cls, "the table", {"id_column", "columns"})
+        columns = _read_list(given.pop("columns"), "columns", _column)
+        groups = _read_list(
+            given.pop("probabilities", ()), "probabilities", lambda group: _read_list(group, "probabilities", str)
         )
-        formats = _list_of(given.pop("formats", FORMATS), "formats", lambda name: name)
+        formats = _read_list(given.pop("formats", FORMATS), "formats", lambda name: name)
         return cls(columns=columns, probabilities=groups, formats=formats, **given)
 
     def as_json(self) -> dict[str, Any]:
@@ -129,8 +129,8 @@ class TableSchema:
 
 
 def _column(value: object) -> Column:
-    given = _fields_of(value, Column, "columns", {"name"})
-    allowed = _list_of(given.pop("allowed", ()), "allowed", _value)
+    given = _read_fields(value, Column, "columns", {"name"})
+    allowed = _read_list(given.pop("allowed", ()), "allowed", _value)
     return Column(allowed=allowed, **given)
 
 
@@ -139,7 +139,7 @@ def _value(value: object) -> Value:
     return value  # type: ignore[return-value]  # just checked
 
 
-def _fields_of(value: object, kind: type, where: str, needed: set[str]) -> dict[str, Any]:
+def _read_fields(value: object, kind: type, where: str, needed: set[str]) -> dict[str, Any]:
     _require(isinstance(value, Mapping), where, "it is no mapping", "give names with values")
     given: dict[str, Any] = dict(value)  # type: ignore[call-overload]  # just checked
     known = {field.name for field in fields(kind)}
@@ -150,7 +150,7 @@ def _fields_of(value: object, kind: type, where: str, needed: set[str]) -> dict[
     return given
 
 
-def _list_of(value: object, where: str, read: Callable[[Any], Any]) -> tuple[Any, ...]:
+def _read_list(value: object, where: str, read: Callable[[Any], Any]) -> tuple[Any, ...]:
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
     _require(is_list, where, "it is no list", "give a list")
     return tuple(read(item) for item in value)  # type: ignore[attr-defined]  # just checked

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from scoring.errors import ScoringInputError
-from scoring.tables.formats import listed
+from scoring.tables.file_types import join_values
 
 Usage = Literal["Public", "Private", "Ignored"]
 
@@ -34,22 +34,22 @@ def usage_column(table: pl.DataFrame) -> str | None:
     return None
 
 
-def usage_of(table: pl.DataFrame, column: str) -> pl.Series:
+def read_usage(table: pl.DataFrame, column: str) -> pl.Series:
     """The parts as `USAGES` spells them.
 
     Raises `ScoringInputError` (``unknown_class``) for other values, or where no row counts.
 
-    >>> usage_of(pl.DataFrame({"split": ["public", "PRIVATE"]}), "split").to_list()
+    >>> read_usage(pl.DataFrame({"split": ["public", "PRIVATE"]}), "split").to_list()
     ['Public', 'Private']
     """
     if column not in table.columns:
         raise ScoringInputError(
-            "missing_column", ascii(column), "there is no such column", f"use one of {listed(table.columns)}"
+            "missing_column", ascii(column), "there is no such column", f"use one of {join_values(table.columns)}"
         )
     values = table[column].cast(pl.String).str.strip_chars().str.to_titlecase()
     others = table[column].filter(~values.is_in(USAGES) | values.is_null())
     if len(others):
-        what = f"it holds {listed([ascii(value) for value in others.unique().to_list()])}"
+        what = f"it holds {join_values([ascii(value) for value in others.unique().to_list()])}"
         raise ScoringInputError("unknown_class", ascii(column), what, "use Public, Private and Ignored alone")
     if values.is_in(USAGES[:2]).sum() == 0:
         raise ScoringInputError("no_labelled_rows", ascii(column), "no row counts", "mark rows as Public or Private")
@@ -78,11 +78,11 @@ def with_usage(
     for name in (stratify, group):
         if name is not None and name not in table.columns:
             raise ScoringInputError(
-                "missing_column", ascii(name), "there is no such column", f"use one of {listed(table.columns)}"
+                "missing_column", ascii(name), "there is no such column", f"use one of {join_values(table.columns)}"
             )
     units = _codes(table[group]) if group else np.arange(table.height)
     strata = _strata(table[stratify]) if stratify else np.zeros(table.height, dtype=np.int64)
-    public = _drawn(units, strata, fraction, np.random.default_rng(seed))
+    public = _draw_public(units, strata, fraction, np.random.default_rng(seed))
     if not 0 < public.sum() < table.height:
         raise ScoringInputError(
             "bad_parameter", "fraction", "one part would have no rows", "choose another fraction or grouping"
@@ -90,7 +90,7 @@ def with_usage(
     return table.with_columns(pl.Series(USAGE, np.where(public, "Public", "Private").tolist()))
 
 
-def _drawn(
+def _draw_public(
     units: np.typing.NDArray[np.int64], strata: np.typing.NDArray[np.int64], fraction: float, rng: np.random.Generator
 ) -> np.typing.NDArray[np.bool_]:
     """Which rows are public. A unit belongs to the stratum of its first row; within one, units come in random order until

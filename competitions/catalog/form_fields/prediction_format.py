@@ -30,7 +30,7 @@ class PredictionFormatWidget(forms.Widget):
         css: ClassVar[dict[str, list[str]]] = {"all": ["podium/format-field.css"]}
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        from scoring.catalogue import DATASETS
+        from scoring.benchmarks.datasets import DATASETS
         from scoring.formats.layouts import splits
         from scoring.tables.schema import FORMATS, TYPES
 

@@ -8,11 +8,11 @@ from django.core.exceptions import ValidationError
 
 from competitions.organize.steps.step import FileSlot, Step, StepForm
 from scoring.errors import ScoringInputError
+from scoring.metrics import METRICS
+from scoring.metrics.metric import Metric, Parameter
 from scoring.tables.columns import metrics_for
-from scoring.tables.metrics import TABLE_METRICS
-from scoring.tables.metrics.base import Parameter, TableMetric
 from scoring.tables.recognise import ColumnPreview, TablePreview
-from scoring.tables.reference import OWN_METRIC
+from scoring.tables.table_reference import OWN_METRIC
 
 if TYPE_CHECKING:
     from competitions.organize.models import CompetitionDraft
@@ -98,7 +98,7 @@ class ColumnsForm(StepForm):
         self.add_error("id_column", f"“{identity}” is no id: {what}. Each row needs an id of its own.")
 
 
-def metrics_of(draft: "CompetitionDraft") -> list[TableMetric]:
+def metrics_of(draft: "CompetitionDraft") -> list[Metric]:
     """The metrics that the chosen targets allow, the likeliest first."""
     solution, targets = solution_of(draft), _answer(draft, "columns", "targets")
     if solution is None or not set(targets) <= set(_column_names(draft)) or not targets:
@@ -133,12 +133,12 @@ class MetricForm(StepForm):
             for parameter in metric.parameters:
                 self.fields[_setting(metric, parameter)] = _field(parameter)
 
-    def chosen(self) -> TableMetric | None:
+    def chosen(self) -> Metric | None:
         """The metric of the catalogue that is chosen now; None for one's own."""
         name = self["metric"].value()
         return next((metric for metric in self.metrics if metric.name == name), None)
 
-    def settings(self) -> list[tuple[TableMetric, list[forms.BoundField]]]:
+    def settings(self) -> list[tuple[Metric, list[forms.BoundField]]]:
         """The metrics that have settings, each with their fields. Those of the chosen one count."""
         return [
             (metric, [self[_setting(metric, parameter)] for parameter in metric.parameters])
@@ -178,7 +178,7 @@ class MetricForm(StepForm):
         }  # fmt: skip
         return settings if chosen == OWN else settings | {"own_title", "own_direction", "own_parameters"}
 
-    def _parameters_of(self, metric: TableMetric) -> dict[str, Any]:
+    def _parameters_of(self, metric: Metric) -> dict[str, Any]:
         """The values that differ from the usual ones."""
         given = {}
         for parameter in metric.parameters:
@@ -194,7 +194,7 @@ class MetricForm(StepForm):
         return given
 
 
-def _setting(metric: TableMetric, parameter: Parameter) -> str:
+def _setting(metric: Metric, parameter: Parameter) -> str:
     """The name of the field."""
     return f"{metric.name}-{parameter.name}"
 
@@ -229,7 +229,7 @@ def _field(parameter: Parameter) -> forms.Field:
 
 def metric_facts(chosen: Mapping[str, Any]) -> dict[str, str]:
     """Name, key of the score, title, direction and unit of the metric that was answered."""
-    known = TABLE_METRICS.get(chosen["metric"])
+    known = METRICS.get(chosen["metric"])
     if known is None:
         direction = chosen["own_direction"] or "max"
         return {"name": OWN, "key": "score", "title": chosen["own_title"], "direction": direction, "unit": ""}

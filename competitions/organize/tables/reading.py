@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from core.text import is_storable, printable
 from scoring.errors import ScoringInputError
-from scoring.tables.files import opened, read_source
-from scoring.tables.recognise import preview_of
+from scoring.tables.files import open_table, read_source
+from scoring.tables.recognise import preview_table
 
 BARS: Final = 12
 MAX_SHAPES: Final = 60
@@ -17,9 +17,9 @@ MAX_SHAPES: Final = 60
 
 def recognised(path: str, file_name: str) -> dict[str, Any]:
     """What the table is and how its columns are distributed. Raises `ScoringInputError`."""
-    with opened(Path(path), filename=file_name) as source:
+    with open_table(Path(path), filename=file_name) as source:
         table = read_source(source)
-        preview = preview_of(table, source)
+        preview = preview_table(table, source)
     if not preview.rows:
         raise ScoringInputError("empty_input", file_name, "it has no rows below its head", "upload one that has")
     shapes = {column.name: _bars(table[column.name]) for column in preview.columns[:MAX_SHAPES]}

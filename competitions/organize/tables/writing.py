@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from scoring.tables import reference
+from scoring.metrics import metric as metric_named
+from scoring.tables import table_reference
+from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.files import read_table
-from scoring.tables.metrics import metric as metric_named
-from scoring.tables.samples import constant_baseline, sample_submission
-from scoring.tables.splitting import USAGE, usage_of, with_usage
+from scoring.tables.splitting import USAGE, read_usage, with_usage
 
 SAMPLE: Final = "sample_submission.csv"
 BASELINE: Final = "constant_baseline.csv"
@@ -22,18 +22,21 @@ def write_files(target: str, plan: Plan) -> dict[str, Any]:
     """Write them into the folder; answers the schema of submissions and which parts there are. Raises `ScoringInputError`."""
     folder = Path(target)
     solution = divided(_table(plan, "solution"), plan["split"], plan["targets"])
-    chosen = reference.ChosenMetric(**plan["metric"])
-    table_reference = reference.reference_for(
+    chosen = table_reference.ChosenMetric(**plan["metric"])
+    reference = table_reference.reference_for(
         solution, [chosen], id_column=plan["id_column"], targets=plan["targets"],
         usage_column=USAGE if USAGE in solution.columns else None, weight=plan["weight"], group=plan["group"],
     )  # fmt: skip
     own = Path(plan["files"]["metric"][0]).read_bytes() if chosen.is_own else None
-    reference.write(folder / "reference_data", solution, table_reference, metric_file=own)
-    sample = sample_submission(solution, table_reference.schema)
+    table_reference.write(folder / "reference_data", solution, reference, metric_file=own)
+    sample = sample_submission(solution, reference.schema)
     sample.write_csv(folder / SAMPLE)
     (sample if chosen.is_own else _baseline(solution, chosen, plan)).write_csv(folder / BASELINE)
     _write_public(folder / "public_data", folder / SAMPLE, plan)
-    return {"schema": table_reference.schema.as_json(), "parts": list(reference.parts_of(table_reference, solution))}
+    return {
+        "schema": reference.schema.as_json(),
+        "parts": list(table_reference.solution_parts(reference, solution)),
+    }
 
 
 def _table(plan: Plan, role: str) -> pl.DataFrame:
@@ -45,7 +48,7 @@ def divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataF
     """The solution with its parts in the column `Usage`; without that column where there is one part."""
     how = split["how"]
     if how == "column":
-        usage = usage_of(solution, split["column"])
+        usage = read_usage(solution, split["column"])
         return solution.drop(split["column"]).with_columns(usage)
     plain = solution.drop(USAGE, strict=False)
     if how == "none":
@@ -55,7 +58,7 @@ def divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataF
     return with_usage(plain, fraction=split["percent"] / 100, seed=split["seed"], **named)
 
 
-def _baseline(solution: pl.DataFrame, chosen: reference.ChosenMetric, plan: Plan) -> pl.DataFrame:
+def _baseline(solution: pl.DataFrame, chosen: table_reference.ChosenMetric, plan: Plan) -> pl.DataFrame:
     """The best constant: learnt from the training data where they are, for it is sent in and not published."""
     training = _table(plan, "training") if "training" in plan["files"] else None
     return constant_baseline(

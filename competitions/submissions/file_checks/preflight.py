@@ -102,7 +102,7 @@ def inspect(contract: Contract, path: Path) -> Recognised:
 def _look_at_table(contract: Contract, path: Path) -> None:
     """Name, first bytes, and of a zip its one member."""
     from scoring import ScoringInputError
-    from scoring.tables.formats import format_of, is_extra, require_content
+    from scoring.tables.file_types import is_extra, require_content, table_format
 
     name = contract.file_name
     try:
@@ -112,7 +112,7 @@ def _look_at_table(contract: Contract, path: Path) -> None:
             if listed is None:
                 return
             name = next((member for member in listed if not is_extra(member)), name)
-        format_of(name)
+        table_format(name)
     except ScoringInputError as error:
         raise InvalidFile(error.code, str(error)) from error
 

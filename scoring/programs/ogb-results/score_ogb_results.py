@@ -2,7 +2,7 @@
 
 import sys
 
-from scoring.program import main_results
+from scoring.program import main
 
 if __name__ == "__main__":
-    sys.exit(main_results())
+    sys.exit(main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from scoring.tables.program import main
+from scoring.program import main
 
 if __name__ == "__main__":
     sys.exit(main())

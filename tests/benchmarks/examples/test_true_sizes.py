@@ -14,7 +14,7 @@ import examples.ogbn_arxiv
 import examples.openbiolink2021
 from examples.tracks import baselines
 from examples.tracks.bundle import build_track
-from scoring.formats.layouts import owner_of
+from scoring.formats.layouts import file_owner
 from scoring.formats.submissions import check
 
 TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
@@ -29,7 +29,7 @@ def test_every_track_runs_at_its_true_size(tmp_path: Path) -> None:
         all_baselines = baselines.track_baselines(bundle, track, tmp_path / f"{track.slug}-files")
         scored = time.perf_counter()
         for baseline in all_baselines:
-            if owner := owner_of(baseline.filename):
+            if owner := file_owner(baseline.filename):
                 check(tmp_path / f"{track.slug}-files" / baseline.filename, *owner)  # with the official number of rows
         scores = ", ".join(
             f"{baseline.phase} {baseline.metric} {sum(baseline.score_range or ()) / 2:.4f}"

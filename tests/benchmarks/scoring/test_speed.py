@@ -17,8 +17,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import scoring
 from scoring import synthetic
+from scoring.benchmarks.parallel import threads
 from scoring.formats import submissions
-from scoring.metrics.parallel import threads
 
 Inputs = Mapping[str, Any]
 Official = Callable[[Inputs], float]
@@ -177,7 +177,7 @@ def test_a_check_against_numpys_own_reader(dataset: str, split: str, tmp_path: A
 
 
 def test_the_bootstrap_of_a_board(tmp_path: Any) -> None:
-    from scoring.metrics.statistics import rank_intervals
+    from scoring.statistics import rank_intervals
 
     board = np.random.default_rng(0).normal(size=(20, 147_037))
     spent = seconds(lambda: rank_intervals(board, direction="min", resamples=200), budget=0.1)

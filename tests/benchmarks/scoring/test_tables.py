@@ -16,8 +16,8 @@ import pytest
 
 from scoring.tables.check import check, read_submission
 from scoring.tables.files import write_table
-from scoring.tables.reference import ChosenMetric, reference_for, write
 from scoring.tables.schema import Column, TableSchema
+from scoring.tables.table_reference import ChosenMetric, reference_for, write
 
 ROWS = 10_000_000
 TIMES_READING = TIMES_COLUMNS = 3.0
@@ -26,7 +26,7 @@ IN_A_FRESH_INTERPRETER = """
 import json, sys, time
 from pathlib import Path
 import polars as pl
-from scoring.tables.program import score_table
+from scoring.tables.scores import score_table
 def score(root):
     score_table(root / "ref", root / "res", root / "out")
 def read(root):

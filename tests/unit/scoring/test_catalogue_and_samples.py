@@ -116,7 +116,7 @@ def test_every_code_is_used_and_documented() -> None:
 def public_functions() -> list[tuple[str, str, str]]:
     """Module, name and docstring of every function that does not start with an underscore."""
     sources = [path for path in sorted(PACKAGE.rglob("*.py")) if "programs" not in path.parts]
-    modules = {path.name: ast.parse(path.read_text()) for path in sources}
+    modules = {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in sources}
     return [
         (module, node.name, ast.get_docstring(node) or "")
         for module, tree in modules.items()

@@ -183,4 +183,5 @@ def test_balanced_accuracy_is_the_mean_recall(seed: int, rows: int) -> None:
     rng = np.random.default_rng(seed)
     truth, prediction = rng.integers(0, 4, rows), rng.integers(0, 5, rows)
     recalls = [np.mean(prediction[truth == name] == name) for name in set(truth.tolist())]
-    assert scoring.balanced_accuracy(truth, prediction) == pytest.approx(float(np.mean(recalls)), abs=1e-12)
+    score = scoring.evaluate("balanced_accuracy", {"y_true": truth, "y_pred": prediction})["balanced_accuracy"]
+    assert score == pytest.approx(float(np.mean(recalls)), abs=1e-12)

@@ -36,7 +36,7 @@ def test_every_evaluator_scores_its_made_up_data_with_finite_numbers_in_range(na
     assert scores.keys() == metrics.keys()
     for key, score in scores.items():
         lowest, highest = metrics[key]["range"]
-        assert lowest <= score <= (INF if highest is None else highest)
+        assert (-INF if lowest is None else lowest) <= score <= (INF if highest is None else highest)
 
 
 @pytest.mark.parametrize("name", scoring.names())

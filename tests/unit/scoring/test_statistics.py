@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import scoring
-from scoring.metrics.statistics import confidence_interval, probability_better, rank_intervals, resampled_means, tiers
+from scoring.statistics import confidence_interval, probability_better, rank_intervals, resampled_means, tiers
 
 
 def skewed(seed: int, count: int) -> Any:

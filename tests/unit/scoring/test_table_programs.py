@@ -13,13 +13,12 @@ import polars as pl
 import pytest
 
 from scoring.errors import ScoringInputError
-from scoring.program import REFUSED
+from scoring.metrics import metric
+from scoring.metrics.metric import Rows, mean_over_groups
+from scoring.program import REFUSED, main
 from scoring.tables.files import read_table
-from scoring.tables.metrics import metric
-from scoring.tables.metrics.base import Rows, mean_over_groups
 from scoring.tables.own_metric import OwnMetric
-from scoring.tables.program import main
-from scoring.tables.reference import ChosenMetric, reference_for, write
+from scoring.tables.table_reference import ChosenMetric, reference_for, write
 
 SOLUTION = pl.DataFrame(
     {

@@ -18,14 +18,14 @@ import zstandard
 from numpy.lib.format import write_array_header_1_0
 
 from scoring.errors import ScoringInputError
-from scoring.tables.align import ids_of, in_order, places_of, rows_of
+from scoring.metrics import METRICS
+from scoring.tables.align import find_places, metric_rows, read_ids, reorder
+from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.columns import metrics_for, schema_for
-from scoring.tables.files import Source, opened, read_table, write_table
-from scoring.tables.metrics import TABLE_METRICS
-from scoring.tables.recognise import preview_of, recognise
-from scoring.tables.samples import constant_baseline, sample_submission
+from scoring.tables.files import Source, open_table, read_table, write_table
+from scoring.tables.recognise import preview_table, recognise
 from scoring.tables.schema import Column, TableSchema
-from scoring.tables.splitting import usage_of, with_usage
+from scoring.tables.splitting import read_usage, with_usage
 
 TABLE = pl.DataFrame(
     {
@@ -199,7 +199,7 @@ def test_a_zip_of_two_tables_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_more_than_allowed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.csv.gz"
     path.write_bytes(gzip.compress(b"0" * 10_000_000))
-    with pytest.raises(ScoringInputError, match="unpacks to more than 1,000 bytes"), opened(path, limit_bytes=1000):
+    with pytest.raises(ScoringInputError, match="unpacks to more than 1,000 bytes"), open_table(path, limit_bytes=1000):
         pass
 
 
@@ -285,7 +285,7 @@ def test_dates_decimals_and_empty_columns_are_recognised(tmp_path: Path) -> None
 def test_bounds_that_are_not_finite_are_none() -> None:
     infinite, empty = math.inf, math.nan
     table = pl.DataFrame({"up": [1.0, infinite], "down": [-infinite, 1.0], "empty": [empty, empty]})
-    preview = preview_of(table, Source(Path("s.csv"), "csv"))
+    preview = preview_table(table, Source(Path("s.csv"), "csv"))
     assert [(column.minimum, column.maximum) for column in preview.columns] == [(1.0, None), (None, 1.0), (None, None)]
     json.dumps(preview.as_json(), allow_nan=False)
 
@@ -329,20 +329,20 @@ def test_columns_are_recognised(tmp_path: Path) -> None:
 )
 def test_fitting_metrics_come_first(tmp_path: Path, targets: list[str], first: str) -> None:
     table = TABLE.with_columns(kind01=pl.Series([0, 1, 1] * 20), count=pl.Series(range(100, 160)))
-    with opened(write_table(table, tmp_path / "solution.csv")) as source:
-        assert metrics_for(preview_of(table, source), targets)[0].name == first
+    with open_table(write_table(table, tmp_path / "solution.csv")) as source:
+        assert metrics_for(preview_table(table, source), targets)[0].name == first
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, 1e30])
 def test_odd_numbers_are_no_classes(value: float) -> None:
     solution = pl.DataFrame({"id": [1, 2], "kind": [1.0, value]})
     with pytest.raises(ScoringInputError, match="'kind': it holds"):
-        schema_for(solution, TABLE_METRICS["accuracy"], id_column="id", targets=["kind"])
+        schema_for(solution, METRICS["accuracy"], id_column="id", targets=["kind"])
 
 
 def test_long_texts_and_columns_far_to_the_right_are_cut_short() -> None:
     wide = {f"c{place}": [0.5, 1.5] for place in range(60)}
-    preview = preview_of(pl.DataFrame({"note": ["x" * 500, "y"], **wide}), Source(Path("s.csv"), "csv"))
+    preview = preview_table(pl.DataFrame({"note": ["x" * 500, "y"], **wide}), Source(Path("s.csv"), "csv"))
     first = preview.column("note")
     assert first.examples == first.classes == ("x" * 79 + "…", "y")
     assert (len(preview.columns), len(preview.first_rows[0]), preview.first_rows[0][0]) == (61, 50, first.examples[0])
@@ -357,13 +357,13 @@ def test_long_texts_and_columns_far_to_the_right_are_cut_short() -> None:
 def test_masks_and_boxes_are_known_by_their_whole_texts(value: str, group: str, columns_before: int) -> None:
     numbers = {f"c{place}": range(30) for place in range(columns_before)}
     table = pl.DataFrame({**numbers, "target": [value.format(place) for place in range(30)]})
-    preview = preview_of(table, Source(Path("s.csv"), "csv"))
+    preview = preview_table(table, Source(Path("s.csv"), "csv"))
     assert metrics_for(preview, ["target"])[0].group == group
 
 
 def test_texts_without_a_pattern_are_texts_wherever_they_stand() -> None:
     columns = {f"c{place}": [f"words {row}" for row in range(30)] for place in range(60)}
-    preview = preview_of(pl.DataFrame(columns), Source(Path("s.csv"), "csv"))
+    preview = preview_table(pl.DataFrame(columns), Source(Path("s.csv"), "csv"))
     assert {metrics_for(preview, [name])[0].group for name in ("c0", "c59")} == {"text"}
 
 
@@ -384,13 +384,13 @@ def test_strata_are_shared_out_and_groups_stay_whole() -> None:
 
 
 def test_a_column_of_parts_says_what_is_wrong() -> None:
-    assert usage_of(pl.DataFrame({"split": ["public", " Private", "IGNORED"]}), "split").to_list() == [
+    assert read_usage(pl.DataFrame({"split": ["public", " Private", "IGNORED"]}), "split").to_list() == [
         "Public",
         "Private",
         "Ignored",
     ]
     with pytest.raises(ScoringInputError, match="it holds 'test'; use Public, Private and Ignored alone"):
-        usage_of(pl.DataFrame({"split": ["public", "test"]}), "split")
+        read_usage(pl.DataFrame({"split": ["public", "test"]}), "split")
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_a_schema_survives_json() -> None:
 
 @pytest.mark.parametrize("name", ["rmse", "poisson_deviance", "mean_pinball_loss", "crps_ensemble", "crps_normal"])
 def test_the_constant_baseline_beats_the_sample(name: str) -> None:
-    metric = TABLE_METRICS[name]
+    metric = METRICS[name]
     solution = TABLE.with_columns(price=pl.col("price") + 1)
     schema = schema_for(solution, metric, id_column="id", targets=["price"])
     tables = (
@@ -434,7 +434,7 @@ def test_the_constant_baseline_beats_the_sample(name: str) -> None:
         constant_baseline(solution, metric, id_column="id", targets=["price"]),
     )
     sample, baseline = (
-        metric.score(rows_of(metric, solution, table, targets=["price"], schema=schema)) for table in tables
+        metric.score(metric_rows(metric, solution, table, targets=["price"], schema=schema)) for table in tables
     )
     assert baseline < sample
 
@@ -442,7 +442,7 @@ def test_the_constant_baseline_beats_the_sample(name: str) -> None:
 def test_a_baseline_is_learnt_from_the_training_data() -> None:
     train = pl.DataFrame({"kind": ["b", "b", "a", "c"]})
     solution = pl.DataFrame({"id": [1, 2, 3], "kind": ["a", "b", "c"]})
-    table = constant_baseline(solution, TABLE_METRICS["class_log_loss"], id_column="id", targets=["kind"], train=train)
+    table = constant_baseline(solution, METRICS["class_log_loss"], id_column="id", targets=["kind"], train=train)
     assert table.row(0) == (1, 0.25, 0.5, 0.25)
 
 
@@ -463,9 +463,9 @@ def test_rows_are_matched_by_id_in_any_order(ids: Any) -> None:
         }
     )
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=3)
-    places = places_of(shuffled["id"], table["id"])
+    places = find_places(shuffled["id"], table["id"])
     assert places is not None
-    assert in_order(shuffled, places, table["id"], "id").equals(table)
+    assert reorder(shuffled, places, table["id"], "id").equals(table)
 
 
 @pytest.mark.parametrize(
@@ -473,10 +473,10 @@ def test_rows_are_matched_by_id_in_any_order(ids: Any) -> None:
 )
 @pytest.mark.parametrize("ids", [[0, 1, 2], [2, 0, 1], [0, 2, 10**12]], ids=str)
 def test_ids_that_are_not_the_ones_asked_for_have_no_places(ids: list[int], wrong: list[int | None]) -> None:
-    assert places_of(pl.Series(wrong, dtype=pl.Int64), pl.Series(ids)) is None
+    assert find_places(pl.Series(wrong, dtype=pl.Int64), pl.Series(ids)) is None
 
 
 def test_ids_that_are_there_twice_are_found_near_and_far_apart() -> None:
     for ids in ([3, 4, 3], [3, 10**15, 3], [-3, -2, -3], ["a", "b", "a"]):
         with pytest.raises(ScoringInputError, match="there twice"):
-            ids_of(pl.DataFrame({"id": ids}), "id")
+            read_ids(pl.DataFrame({"id": ids}), "id")

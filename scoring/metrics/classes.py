@@ -6,16 +6,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from scoring.tables.metrics.base import Floats, Parameter, Prediction, Rows, TableMetric, Target, undefined
+from scoring.metrics.metric import SKLEARN, Floats, Parameter, Prediction, Rows, Subject, Target, no_value
 
-_TARGET: Final = Target("class")
-_CLASS, _PROBABILITIES = Prediction("class"), Prediction("probability", "per class")
-_SKLEARN: Final = "scikit-learn: sklearn.metrics."
+_PROBABILITIES: Final = Prediction("probability", "per class")
 _EPSILON: Final = float(np.finfo(np.float64).eps)
+CLASSES: Final = Subject(
+    group="multi-class", direction="max", target=Target("class"), prediction=Prediction("class"), perfect=1.0
+)
 
 
+@CLASSES.mean("accuracy", "Accuracy", SKLEARN + "accuracy_score")
 def hits(rows: Rows) -> Any:
-    """Where the predicted class is the true one.
+    """Share of the rows whose class is right.
 
     >>> hits(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)).tolist()
     [True, True, False, True]
@@ -30,8 +32,11 @@ def _confusion(rows: Rows) -> Floats:
     return counts.reshape(rows.classes, rows.classes)
 
 
+@CLASSES.whole("balanced_accuracy", "Balanced accuracy", SKLEARN + "balanced_accuracy_score", words="macro recall")
 def balanced_accuracy(rows: Rows) -> float:
-    """Mean share found of each class that occurs in the truth.
+    """Mean share found of each class: rare classes count as much as frequent ones.
+
+    The mean is over the classes that occur in the truth.
 
     >>> round(balanced_accuracy(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.6667
@@ -49,8 +54,11 @@ def _f1_of_classes(rows: Rows) -> tuple[Floats, Floats]:
     return 2 * np.diag(table)[there] / (true + predicted)[there], true[there]
 
 
+@CLASSES.whole("macro_f1", "Macro F1", SKLEARN + "f1_score(average='macro')")
 def macro_f1(rows: Rows) -> float:
-    """Mean F1 of the classes that occur in truth or prediction.
+    """Mean F1 of the classes.
+
+    The mean is over the classes that occur in truth or prediction.
 
     >>> round(macro_f1(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.6
@@ -58,8 +66,9 @@ def macro_f1(rows: Rows) -> float:
     return float(np.mean(_f1_of_classes(rows)[0]))
 
 
+@CLASSES.whole("weighted_f1", "Weighted F1", SKLEARN + "f1_score(average='weighted')")
 def weighted_f1(rows: Rows) -> float:
-    """Mean F1 of the classes, each counting by its size.
+    """Mean F1 of the classes by size.
 
     >>> round(weighted_f1(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.65
@@ -68,8 +77,11 @@ def weighted_f1(rows: Rows) -> float:
     return float(np.average(scores, weights=sizes))
 
 
+@CLASSES.whole("macro_precision", "Macro precision", SKLEARN + "precision_score(average='macro')")
 def macro_precision(rows: Rows) -> float:
-    """Mean precision of the classes that occur in truth or prediction; one never predicted has precision 0.
+    """Mean precision of the classes.
+
+    The mean is over the classes that occur in truth or prediction; one never predicted has precision 0.
 
     >>> round(macro_precision(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.5556
@@ -80,8 +92,19 @@ def macro_precision(rows: Rows) -> float:
     return float(np.mean(np.diag(table)[there] / np.where(predicted > 0, predicted, 1.0)[there]))
 
 
+@CLASSES.whole(
+    "cohen_kappa",
+    "Cohen's kappa",
+    SKLEARN + "cohen_kappa_score",
+    range=(-1.0, 1.0),
+    parameters=(
+        Parameter("weights", "choice", "none", "what a mistake costs", choices=("none", "linear", "quadratic")),
+    ),
+)
 def cohen_kappa(rows: Rows, *, weights: str) -> float:
-    """Agreement beyond chance; with weights, a mistake costs the distance of the classes or its square.
+    """Agreement beyond chance.
+
+    With weights, a mistake costs the distance of the classes or its square.
 
     >>> round(cohen_kappa(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3), weights="linear"), 4)
     0.6
@@ -93,12 +116,19 @@ def cohen_kappa(rows: Rows, *, weights: str) -> float:
     gaps = np.abs(np.subtract.outer(np.arange(len(table)), np.arange(len(table)))).astype(np.float64)
     cost = {"none": (gaps > 0).astype(np.float64), "linear": gaps, "quadratic": gaps**2}[weights]
     if (cost * expected).sum() == 0:
-        raise undefined("only one class occurs", "give each part rows of several")
+        raise no_value("only one class occurs", "give each part rows of several")
     return float(1 - (cost * table).sum() / (cost * expected).sum())
 
 
+@CLASSES.whole(
+    "quadratic_weighted_kappa",
+    "Quadratic weighted kappa",
+    SKLEARN + "cohen_kappa_score(weights='quadratic')",
+    range=(-1.0, 1.0),
+    words="qwk ordinal",
+)
 def quadratic_kappa(rows: Rows) -> float:
-    """Cohen's kappa with squared distances of the classes.
+    """Agreement of ordered classes beyond chance; far mistakes cost more.
 
     >>> round(quadratic_kappa(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.6667
@@ -106,8 +136,13 @@ def quadratic_kappa(rows: Rows) -> float:
     return cohen_kappa(rows, weights="quadratic")
 
 
+@CLASSES.whole(
+    "matthews_correlation", "Matthews correlation", SKLEARN + "matthews_corrcoef", range=(-1.0, 1.0), words="mcc phi"
+)
 def matthews_correlation(rows: Rows) -> float:
-    """Correlation of truth and prediction; 0 where either holds one class alone.
+    """Correlation of truth and prediction; fair to rare classes.
+
+    0 where either holds one class alone.
 
     >>> round(matthews_correlation(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.6455
@@ -119,8 +154,20 @@ def matthews_correlation(rows: Rows) -> float:
     return float(joint / np.sqrt(spread)) if spread > 0 else 0.0
 
 
+@CLASSES.mean(
+    "class_log_loss",
+    "Multi-class log loss",
+    SKLEARN + "log_loss",
+    direction="min",
+    range=(0.0, None),
+    prediction=_PROBABILITIES,
+    perfect=0.0,
+    words="cross entropy",
+)
 def class_log_losses(rows: Rows) -> Floats:
-    """Minus the logarithm of the probability of the true class, clipped by 2.2e-16.
+    """Mean of minus the logarithm of the true class's probability.
+
+    Probabilities are clipped by 2.2e-16.
 
     >>> class_log_losses(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2)).round(4).tolist()
     [0.3567, 0.9163]
@@ -129,8 +176,19 @@ def class_log_losses(rows: Rows) -> Floats:
     return -np.log(np.clip(chosen.astype(np.float64), _EPSILON, 1 - _EPSILON))
 
 
+@CLASSES.mean(
+    "class_brier_score",
+    "Multi-class Brier score",
+    SKLEARN + "brier_score_loss(scale_by_half=False)",
+    direction="min",
+    range=(0.0, 2.0),
+    prediction=_PROBABILITIES,
+    perfect=0.0,
+)
 def class_brier_losses(rows: Rows) -> Floats:
-    """Squared distance of the probabilities from the truth, summed over the classes.
+    """Squared distance of the probabilities from the truth.
+
+    Squares are summed over the classes.
 
     >>> class_brier_losses(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2)).round(4).tolist()
     [0.18, 0.72]
@@ -139,8 +197,17 @@ def class_brier_losses(rows: Rows) -> Floats:
     return np.asarray(((rows.prediction - truth) ** 2).sum(axis=1), dtype=np.float64)
 
 
+@CLASSES.whole(
+    "macro_roc_auc",
+    "Macro ROC AUC",
+    SKLEARN + "roc_auc_score(multi_class='ovr')",
+    prediction=_PROBABILITIES,
+    words="one versus rest",
+)
 def macro_roc_auc(rows: Rows) -> float:
-    """Mean ROC AUC of each class against the others; classes that do not occur, or alone, are left out.
+    """Mean ROC AUC of each class against the others.
+
+    Classes that do not occur, or alone, are left out.
 
     >>> round(macro_roc_auc(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2)), 4)
     1.0
@@ -153,89 +220,24 @@ def macro_roc_auc(rows: Rows) -> float:
         if 0 < np.count_nonzero(truth) < len(truth):
             scores.append(float(roc_auc_score(truth, rows.prediction[:, place], sample_weight=rows.weight)))
     if not scores:
-        raise undefined("only one class occurs", "give each part rows of several")
+        raise no_value("only one class occurs", "give each part rows of several")
     return sum(scores) / len(scores)
 
 
+@CLASSES.mean(
+    "top_k_accuracy",
+    "Top-k accuracy",
+    SKLEARN + "top_k_accuracy_score",
+    prediction=_PROBABILITIES,
+    parameters=(Parameter("k", "integer", 5, "how many classes count", 1, 1000),),
+)
 def top_k_hits(rows: Rows, *, k: int) -> Any:
-    """Whether the true class is among the k most probable; of equal ones the later class counts as more probable.
+    """Share of the rows whose class is among the k most probable.
+
+    Of equal probabilities the later class counts as the higher one.
 
     >>> top_k_hits(Rows(np.array([0, 1]), np.array([[0.7, 0.3], [0.6, 0.4]]), classes=2), k=1).tolist()
     [True, False]
     """
     best = np.argsort(rows.prediction, axis=1, kind="mergesort")[:, ::-1][:, :k]
     return (best == rows.truth[:, np.newaxis]).any(axis=1)
-
-
-def _of_labels(
-    name: str, title: str, text: str, source: str, function: Any, words: str = "", low: float = 0.0, **more: Any
-) -> TableMetric:
-    return TableMetric(
-        name,
-        title,
-        "multi-class",
-        text,
-        "max",
-        (low, 1.0),
-        _TARGET,
-        _CLASS,
-        source,
-        function,
-        perfect=1.0,
-        words=words,
-        **more,
-    )
-
-
-METRICS: Final = (
-    TableMetric(
-        "accuracy", "Accuracy", "multi-class", "Share of the rows whose class is right.", "max", (0.0, 1.0), _TARGET, _CLASS,
-        _SKLEARN + "accuracy_score", per_row=hits, perfect=1.0,
-    ),
-    _of_labels(
-        "balanced_accuracy", "Balanced accuracy", "Mean share found of each class: rare classes count as much as frequent ones.",
-        _SKLEARN + "balanced_accuracy_score", balanced_accuracy, "macro recall",
-    ),
-    _of_labels("macro_f1", "Macro F1", "Mean F1 of the classes.", _SKLEARN + "f1_score(average='macro')", macro_f1),
-    _of_labels(
-        "weighted_f1", "Weighted F1", "Mean F1 of the classes by size.", _SKLEARN + "f1_score(average='weighted')", weighted_f1,
-    ),
-    _of_labels(
-        "macro_precision", "Macro precision", "Mean precision of the classes.", _SKLEARN + "precision_score(average='macro')",
-        macro_precision,
-    ),
-    _of_labels(
-        "cohen_kappa", "Cohen's kappa", "Agreement beyond chance.", _SKLEARN + "cohen_kappa_score", cohen_kappa, low=-1.0,
-        parameters=(Parameter("weights", "choice", "none", "what a mistake costs", choices=("none", "linear", "quadratic")),),
-    ),
-    _of_labels(
-        "quadratic_weighted_kappa", "Quadratic weighted kappa",
-        "Agreement of ordered classes beyond chance; far mistakes cost more.",
-        _SKLEARN + "cohen_kappa_score(weights='quadratic')", quadratic_kappa, "qwk ordinal", low=-1.0,
-    ),
-    _of_labels(
-        "matthews_correlation", "Matthews correlation", "Correlation of truth and prediction; fair to rare classes.",
-        _SKLEARN + "matthews_corrcoef", matthews_correlation, "mcc phi", low=-1.0,
-    ),
-    TableMetric(
-        "class_log_loss", "Multi-class log loss", "multi-class", "Mean of minus the logarithm of the true class's probability.",
-        "min", (0.0, None), _TARGET, _PROBABILITIES, _SKLEARN + "log_loss", per_row=class_log_losses, perfect=0.0,
-        words="cross entropy",
-    ),
-    TableMetric(
-        "class_brier_score", "Multi-class Brier score", "multi-class", "Squared distance of the probabilities from the truth.",
-        "min", (0.0, 2.0), _TARGET, _PROBABILITIES, _SKLEARN + "brier_score_loss(scale_by_half=False)",
-        per_row=class_brier_losses, perfect=0.0,
-    ),
-    TableMetric(
-        "macro_roc_auc", "Macro ROC AUC", "multi-class", "Mean ROC AUC of each class against the others.", "max", (0.0, 1.0),
-        _TARGET, _PROBABILITIES, _SKLEARN + "roc_auc_score(multi_class='ovr')", macro_roc_auc, perfect=1.0,
-        words="one versus rest",
-    ),
-    TableMetric(
-        "top_k_accuracy", "Top-k accuracy", "multi-class", "Share of the rows whose class is among the k most probable.", "max",
-        (0.0, 1.0), _TARGET, _PROBABILITIES, _SKLEARN + "top_k_accuracy_score", per_row=top_k_hits, perfect=1.0,
-        parameters=(Parameter("k", "integer", 5, "how many classes count", 1, 1000),),
-    ),
-)  # fmt: skip
-"""The metrics of several classes."""

@@ -7,18 +7,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scoring.errors import ScoringInputError
-from scoring.metrics.arrays import (
+from scoring.arrays import (
     AnyArray,
     count_equal,
-    labelled,
+    is_labelled,
     numeric,
     require_ndim,
-    require_no_nan,
     require_rows,
     require_same_shape,
     torch_common_dtype,
 )
+from scoring.errors import ScoringInputError
 
 NanPrediction = Literal["refuse", "wrong"]
 
@@ -89,45 +88,6 @@ def paper_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return count_equal(truth, prediction, common) / len(truth)
 
 
-def balanced_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Mean over the true classes of the share found of each, from 0 to 1; higher is better, 1.0 is perfect.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        Classes as integers or whole floats, no NaN. A predicted class that never occurs in `y_true` is a mistake, but
-        not a class of its own.
-
-    Raises
-    ------
-    ScoringInputError
-        Unequal lengths, not one-dimensional, no rows, NaN, infinity, fractions, text.
-
-    References: Brodersen et al. (2010), "The balanced accuracy and its posterior distribution", ICPR; computed by
-    `sklearn.metrics.recall_score` with ``average="macro"`` over the true classes.
-
-    >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 1, 1])
-    0.8333333333333333
-    """
-    # here, because loading it takes longer than scoring most files
-    from sklearn.metrics import recall_score
-
-    truth, prediction = _classes(y_true, "y_true"), _classes(y_pred, "y_pred")
-    require_same_shape(truth, prediction, ("y_true", "y_pred"))
-    return float(recall_score(truth, prediction, labels=np.unique(truth), average="macro"))
-
-
-def _classes(value: ArrayLike, name: str) -> AnyArray:
-    """A one-dimensional array of whole, finite numbers with at least one row."""
-    array = numeric(value, name)
-    require_ndim(array, name, 1, "one dimension, (samples,)")
-    require_rows(array, name)
-    require_no_nan(array, name)
-    if array.dtype.kind == "f" and not np.all(np.isfinite(array) & (array == np.trunc(array))):
-        raise ScoringInputError("out_of_range", name, "it holds fractions or infinity", "give whole class numbers")
-    return array
-
-
 def _as_tasks(array: AnyArray, name: str) -> AnyArray:
     """One column per task: a one-dimensional array is one task."""
     if array.ndim == 1:
@@ -140,7 +100,7 @@ def _as_tasks(array: AnyArray, name: str) -> AnyArray:
 
 def _share_of_labelled(truth: AnyArray, prediction: AnyArray) -> float:
     """Equal places over labelled places of one task; a NaN label equals nothing, so it needs no mask."""
-    places = int(np.count_nonzero(labelled(truth))) if truth.dtype.kind == "f" else len(truth)
+    places = int(np.count_nonzero(is_labelled(truth))) if truth.dtype.kind == "f" else len(truth)
     if places == 0:
         raise ScoringInputError("no_labelled_rows", "y_true", "every label is NaN", "give at least one label")
     return count_equal(truth, prediction) / places
@@ -149,5 +109,5 @@ def _share_of_labelled(truth: AnyArray, prediction: AnyArray) -> float:
 def _refuse_nan_where_labelled(truth: AnyArray, prediction: AnyArray) -> None:
     if prediction.dtype.kind != "f" or not np.isnan(prediction).any():
         return
-    if np.any(np.isnan(prediction) & labelled(truth)):
+    if np.any(np.isnan(prediction) & is_labelled(truth)):
         raise ScoringInputError("nan", "y_pred", "it holds NaN", "give a class in every place that is scored")

@@ -33,7 +33,7 @@ def load_inputs(files: Iterable[Path], name: str) -> dict[str, Any]:
             if key in inputs:
                 raise ScoringInputError("extra_member", file.name, f"{key} is there already", "give every array once")
             inputs[key] = value
-    return _unflattened(inputs) if name == "ogbg-code2" else inputs
+    return _join_words(inputs) if name == "ogbg-code2" else inputs
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def _load_json(file: Path) -> dict[str, Any]:
     return document
 
 
-def _unflattened(inputs: dict[str, Any]) -> dict[str, Any]:
+def _join_words(inputs: dict[str, Any]) -> dict[str, Any]:
     """Lists of words per sample in place of ``<name>_tokens`` and ``<name>_lens``."""
     lists = {key: value for key, value in inputs.items() if not key.endswith(("_tokens", "_lens"))}
     for name in ("seq_ref", "seq_pred"):

@@ -16,9 +16,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.catalogue import Direction
+from scoring.arrays import numeric, require_finite, require_ndim, require_rows
 from scoring.errors import ScoringInputError
-from scoring.metrics.arrays import numeric, require_finite, require_ndim, require_rows
+from scoring.metrics.metric import Direction
 
 Method = Literal["bca", "percentile"]
 
@@ -105,7 +105,7 @@ def confidence_interval(
     shares = (1 - level) / 2, (1 + level) / 2
     if method == "bca":
         bias, acceleration = _bias(means, score), _acceleration(values)
-        shares = _corrected(shares[0], bias, acceleration), _corrected(shares[1], bias, acceleration)
+        shares = _correct(shares[0], bias, acceleration), _correct(shares[1], bias, acceleration)
     low, high = np.quantile(means, shares).tolist()
     return Interval(score, low, high, level, method)
 
@@ -154,7 +154,7 @@ def rank_intervals(
     """
     _require_share(level, "level")
     means = _sign(direction) * resampled_means(samples, resamples=resamples, seed=seed)
-    ranks = np.stack([_rank_of(entry, means) for entry in range(means.shape[1])], axis=1)
+    ranks = np.stack([_ranks(entry, means) for entry in range(means.shape[1])], axis=1)
     low = np.quantile(ranks, (1 - level) / 2, axis=0, method="lower")
     high = np.quantile(ranks, (1 + level) / 2, axis=0, method="higher")
     return np.stack([low, high], axis=1).astype(np.int64)
@@ -221,7 +221,7 @@ def _acceleration(values: NDArray[Any]) -> float:
     return float(np.sum(gaps**3)) / (6 * spread**1.5) if spread > 0 else 0.0
 
 
-def _corrected(share: float, bias: float, acceleration: float) -> float:
+def _correct(share: float, bias: float, acceleration: float) -> float:
     """The share of resamples at which the interval has its end."""
     moved = bias + NormalDist().inv_cdf(share)
     return NormalDist().cdf(bias + moved / (1 - acceleration * moved))
@@ -233,7 +233,7 @@ def _share_above(first: NDArray[np.float64], second: NDArray[np.float64]) -> flo
     return (int(np.count_nonzero(gaps > room)) + int(np.count_nonzero(gaps >= -room))) / (2 * gaps.size)
 
 
-def _rank_of(entry: int, means: NDArray[np.float64]) -> NDArray[np.int64]:
+def _ranks(entry: int, means: NDArray[np.float64]) -> NDArray[np.int64]:
     """The entry's rank in every resample, where higher is better."""
     better: NDArray[np.int64] = np.count_nonzero(means > means[:, entry : entry + 1] + _rounding(means), axis=1)
     return 1 + better

@@ -156,9 +156,11 @@ def torch_common_dtype(first: AnyArray, second: AnyArray, names: tuple[str, str]
     for array, name in zip((first, second), names, strict=True):
         if array.dtype.char not in _TORCH_KINDS or not array.dtype.isnative:
             raise ScoringInputError(
-                "wrong_dtype", name, f"the official evaluator cannot read {array.dtype.str}",
+                "wrong_dtype",
+                name,
+                f"the official evaluator cannot read {array.dtype.str}",
                 "use native int16, int32, int64, float32 or float64",
-            )  # fmt: skip
+            )
     floats = [array.dtype for array in (first, second) if array.dtype.kind == "f"]
     return floats[0] if len(floats) == 1 else np.promote_types(first.dtype, second.dtype)
 
@@ -172,10 +174,10 @@ def compared_as(dtype: np.dtype[Any]) -> dict[str, Any]:
     return {"signature": (dtype, dtype, np.dtype(np.bool_)), "casting": "same_kind"}
 
 
-def labelled(labels: AnyArray) -> NDArray[np.bool_]:
+def is_labelled(labels: AnyArray) -> NDArray[np.bool_]:
     """Where there is a label: NaN means "not labelled".
 
-    >>> labelled(np.array([1.0, np.nan]))
+    >>> is_labelled(np.array([1.0, np.nan]))
     array([ True, False])
     """
     return ~np.isnan(labels)

@@ -1,28 +1,47 @@
-"""What a metric of tables is: the columns that it needs, its parameters, and what is known about its value."""
+"""A metric: the values that it compares, its parameters, and the facts about its score. Each is defined once, where its formula stands."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.catalogue import Direction
 from scoring.errors import ScoringInputError
 
 Floats: TypeAlias = NDArray[np.float64]
+Direction = Literal["max", "min"]
 Group = Literal[
-    "binary", "multi-class", "multi-label", "regression", "counts", "quantiles and distributions", "ranking and retrieval",
-    "time series", "spatial", "segmentation", "detection", "text", "survival", "clustering",
-]  # fmt: skip
+    "binary",
+    "multi-class",
+    "multi-label",
+    "regression",
+    "counts",
+    "quantiles and distributions",
+    "ranking and retrieval",
+    "time series",
+    "spatial",
+    "segmentation",
+    "detection",
+    "text",
+    "survival",
+    "clustering",
+]
 Kind = Literal["number", "positive", "binary", "class", "text", "probability"]
-Layout = Literal["same", "per class", "per level", "per member", "named"]
+Naming = Literal["same", "per class", "per level", "per member", "named"]
 ParameterType = Literal["number", "integer", "numbers", "choice"]
 Parameters: TypeAlias = Mapping[str, Any]
+"""Values of a metric's parameters, as somebody wrote them."""
+Value: TypeAlias = float | str | tuple[float, ...]
+Settings: TypeAlias = dict[str, Any]
+"""All parameters of a metric with their values (`Value`), ready to be passed on as keywords."""
+Formula = TypeVar("Formula", bound=Callable[..., Any])
 
+SKLEARN: Final = "scikit-learn: sklearn.metrics."
 MIN_POSITIVE: Final = float(np.finfo(np.float64).tiny)
 _HUGE: Final = 1e100  # no metric of smaller numbers overflows
 
@@ -51,6 +70,18 @@ class Rows:
         group = None if self.group is None else self.group[chosen]
         return Rows(self.truth[chosen], self.prediction[chosen], weight, group, self.classes)
 
+    def by_group(self) -> list[Rows]:
+        """The rows of each group, in the order of the groups' codes.
+
+        >>> rows = Rows(np.array([1, 2, 3]), np.array([1, 2, 3]), group=np.array([4, 0, 4]))
+        >>> [part.truth.tolist() for part in rows.by_group()]
+        [[2], [1, 3]]
+        """
+        assert self.group is not None  # asked by callers
+        order = np.argsort(self.group, kind="stable")
+        starts = np.flatnonzero(np.diff(self.group[order], prepend=-1))
+        return [self.take(places) for places in np.split(order, starts[1:])]
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -58,44 +89,41 @@ class Parameter:
 
     name: str
     type: ParameterType
-    default: Any
+    default: Value
     help: str
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
 
-    def read(self, value: object) -> Any:
+    def read(self, value: object) -> Value:
         """The value as the metric takes it. Raises `ScoringInputError` (``bad_parameter``)."""
         if self.type == "choice":
             self._require(value in self.choices, value, f"use one of {', '.join(self.choices)}")
-            return value
+            return str(value)
         if self.type == "numbers":
-            self._require(
-                isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0,
-                value,
-                "give a list of numbers",
-            )
-            return tuple(self._number(item) for item in value)  # type: ignore[attr-defined]  # just checked
-        return self._number(value)
+            is_list = isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
+            self._require(is_list, value, "give a list of numbers")
+            return tuple(self._read_number(item) for item in value)  # type: ignore[attr-defined]  # just checked
+        return self._read_number(value)
 
-    def _number(self, value: object) -> float:
+    def _read_number(self, value: object) -> float:
         kinds = (int,) if self.type == "integer" else (int, float)
-        right = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
-        self._require(right, value, f"give {'a whole' if self.type == 'integer' else 'a'} number")
+        is_number = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+        self._require(is_number, value, f"give {'a whole' if self.type == 'integer' else 'a'} number")
         low, high = self.minimum, self.maximum
         bounds = " ".join(["" if low is None else f"from {low:g}", "" if high is None else f"to {high:g}"]).strip()
-        inside = (low is None or value >= low) and (high is None or value <= high)  # type: ignore[operator]  # a number
-        self._require(inside, value, f"give a number {bounds}")
+        is_inside = (low is None or value >= low) and (high is None or value <= high)  # type: ignore[operator]  # a number
+        self._require(is_inside, value, f"give a number {bounds}")
         return value  # type: ignore[return-value]  # a number
 
-    def _require(self, right: bool, value: object, should: str) -> None:
-        if not right:
-            raise ScoringInputError("bad_parameter", self.name, f"it is {value!r}", should)
+    def _require(self, is_right: bool, value: object, right: str) -> None:
+        if not is_right:
+            raise ScoringInputError("bad_parameter", self.name, f"it is {value!r}", right)
 
 
 @dataclass(frozen=True)
 class Target:
-    """The columns of the solution that a metric needs: one of a kind, several of it, or one for each role."""
+    """The true values that a metric needs: one column of a kind, several of it, or one for each role."""
 
     kind: Kind
     roles: tuple[str, ...] = ("target",)
@@ -104,33 +132,52 @@ class Target:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The columns that a team predicts, and how their names follow from the target's.
+    """The values that a team predicts, and how the names of their columns follow from the target's.
 
     ``same``: as the targets; ``per class``: one a class, named by it; ``per level``: one for each of the parameter
     `levels`; ``per member``: one for each of `members`; ``named``: the target's name and one of `roles`.
     """
 
     kind: Kind
-    layout: Layout = "same"
+    layout: Naming = "same"
     roles: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class TableMetric:
-    """One metric. `per_row` gives one value a row, and the score is `finish` of their mean; else `function` gives the score.
+class Facts(TypedDict, total=False):
+    """Facts about a metric; see the fields of `Metric`."""
 
-    `perfect` is what the best possible answer scores, None where that depends on the data.
-    """
-
-    name: str
-    title: str
     group: Group
-    help: str
     direction: Direction
     range: tuple[float | None, float | None]
     target: Target
     prediction: Prediction
+    help: str
+    finish: Callable[[float], float]
+    parameters: tuple[Parameter, ...]
+    unit: str
+    perfect: float | None
+    weighted: bool
+    needs_group: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric. `per_row` gives one value a row, and the score is `finish` of their mean; else `function` gives the score.
+
+    `help` is for pages: the first sentence of the formula's docstring. `perfect` is the score of the best possible answer,
+    None where that depends on the data. `words` are further ones by which it is searched.
+    """
+
+    name: str
+    title: str
     source: str
+    help: str
+    group: Group
+    target: Target
+    prediction: Prediction
+    direction: Direction
+    range: tuple[float | None, float | None]
     function: Callable[..., float] | None = None
     per_row: Callable[..., NDArray[Any]] | None = None
     finish: Callable[[float], float] | None = None
@@ -143,10 +190,16 @@ class TableMetric:
 
     @property
     def is_mean_over_rows(self) -> bool:
-        """Whether the score is the (weighted) mean of what `per_row` gives."""
+        """True where the score is the (weighted) mean of the values that `per_row` gives."""
         return self.per_row is not None and self.finish is None
 
-    def settings(self, given: Parameters) -> dict[str, Any]:
+    @property
+    def is_of_vectors(self) -> bool:
+        """True where two arrays of one number a row are all that it needs."""
+        is_one_column = len(self.target.roles) == 1 and not self.target.several and self.prediction.layout == "same"
+        return is_one_column and self.prediction.kind != "text" and not self.needs_group
+
+    def settings(self, given: Parameters) -> Settings:
         """All parameters with their values: those given, else the defaults.
 
         Raises `ScoringInputError` (``bad_parameter``) for a name that is not there or a value that does not fit.
@@ -170,9 +223,9 @@ class TableMetric:
                 value = self._value(rows, settings)
             except OverflowError:
                 value = math.inf
-        return _finite(value, self, rows)
+        return _require_finite(value, self, rows)
 
-    def _value(self, rows: Rows, settings: dict[str, Any]) -> float:
+    def _value(self, rows: Rows, settings: Settings) -> float:
         if self.per_row is not None:
             mean = rows.mean(self.per_row(rows, **settings))
             return float(self.finish(mean)) if self.finish else mean
@@ -186,7 +239,48 @@ class TableMetric:
         return np.asarray(self.per_row(rows, **self.settings(given or {})), dtype=np.float64)
 
 
-def _finite(score: float, metric: TableMetric, rows: Rows) -> float:
+CATALOGUE: Final[dict[str, Metric]] = {}
+"""Every metric by its name; `scoring.metrics` fills it by importing the modules of the subjects."""
+
+
+class Subject:
+    """The facts that the metrics of a subject share. Its decorators enter a formula into the catalogue.
+
+    >>> speeds = Subject(group="regression", target=Target("number"), prediction=Prediction("number"), direction="min")
+    >>> speeds.facts["direction"]
+    'min'
+    """
+
+    def __init__(self, **facts: Unpack[Facts]) -> None:
+        self.facts = facts
+
+    def whole(self, name: str, title: str, source: str, **facts: Unpack[Facts]) -> Callable[[Formula], Formula]:
+        """Enter a function that gives the score of all rows."""
+
+        def enter(formula: Formula) -> Formula:
+            _enter(formula, name=name, title=title, source=source, function=formula, **{**self.facts, **facts})
+            return formula
+
+        return enter
+
+    def mean(self, name: str, title: str, source: str, **facts: Unpack[Facts]) -> Callable[[Formula], Formula]:
+        """Enter a function that gives a value for each row; the score is their mean, or `finish` of it."""
+
+        def enter(formula: Formula) -> Formula:
+            _enter(formula, name=name, title=title, source=source, per_row=formula, **{**self.facts, **facts})
+            return formula
+
+        return enter
+
+
+def _enter(formula: Callable[..., Any], **facts: Any) -> None:
+    sentence = inspect.cleandoc(formula.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+    metric = Metric(**{"range": (0.0, 1.0), "help": sentence, **facts})
+    assert metric.name not in CATALOGUE, f"two metrics are called {metric.name}"
+    CATALOGUE[metric.name] = metric
+
+
+def _require_finite(score: float, metric: Metric, rows: Rows) -> float:
     """The score; an error where it is not finite, which only predictions far from all that is true are to blame for."""
     if math.isfinite(score):
         return score
@@ -201,65 +295,46 @@ def _is_huge(values: NDArray[Any]) -> bool:
     return bool(np.issubdtype(values.dtype, np.number) and np.any(np.abs(values) > _HUGE))
 
 
-def _require_usable(metric: TableMetric, rows: Rows) -> None:
+def _require_usable(metric: Metric, rows: Rows) -> None:
     if not len(rows.truth):
         raise ScoringInputError("empty_input", "the solution", "a part has no rows", "give each part rows")
     if metric.needs_group and rows.group is None:
-        raise ScoringInputError(
-            "bad_parameter", "group", f"{metric.name} needs a group column", "name one in the solution"
-        )
+        what = f"{metric.name} needs a group column"
+        raise ScoringInputError("bad_parameter", "group", what, "name one in the solution")
     if rows.weight is not None and not metric.weighted:
-        raise ScoringInputError(
-            "bad_parameter",
-            "weight",
-            f"{metric.name} takes no weights",
-            "leave the column out or choose another metric",
-        )
+        right = "leave the column out or choose another metric"
+        raise ScoringInputError("bad_parameter", "weight", f"{metric.name} takes no weights", right)
     if rows.weight is not None and not (np.all(rows.weight >= 0) and 0 < rows.weight.sum() < math.inf):
-        raise ScoringInputError(
-            "out_of_range", "weight", "the weights are no weights", "give numbers from 0, not all of them 0"
-        )
+        right = "give numbers from 0, not all of them 0"
+        raise ScoringInputError("out_of_range", "weight", "the weights are no weights", right)
 
 
-def undefined(what: str, right: str) -> ScoringInputError:
+def no_value(what: str, right: str) -> ScoringInputError:
     """The error of a solution on which a metric has no value.
 
-    >>> undefined("one class is missing", "add rows").code
+    >>> no_value("one class is missing", "add rows").code
     'no_scorable_task'
     """
     return ScoringInputError("no_scorable_task", "the solution", what, right)
 
 
-def mean_over_groups(metric: TableMetric, rows: Rows, given: Parameters | None = None) -> float:
+def mean_over_groups(metric: Metric, rows: Rows, given: Parameters | None = None) -> float:
     """The mean of the metric over the groups of rows, each counting once; groups on which it has no value are left out.
 
-    >>> from scoring.tables.metrics import metric
+    >>> from scoring.metrics import metric
     >>> rows = Rows(np.array([0.0, 2.0, 5.0]), np.array([1.0, 1.0, 5.0]), group=np.array([0, 0, 1]))
     >>> mean_over_groups(metric("mae"), rows)
     0.5
     """
     if rows.group is None:
         raise ScoringInputError("bad_parameter", "group", "there is no group column", "name one in the solution")
-    scores = [score for part in groups_of(rows) if (score := _score_or_none(metric, part, given)) is not None]
+    scores = [score for part in rows.by_group() if (score := _score_or_none(metric, part, given)) is not None]
     if not scores:
-        raise undefined(f"{metric.name} has no value on any group", "choose another metric or grouping")
-    return _finite(sum(scores) / len(scores), metric, rows)
+        raise no_value(f"{metric.name} has no value on any group", "choose another metric or grouping")
+    return _require_finite(sum(scores) / len(scores), metric, rows)
 
 
-def groups_of(rows: Rows) -> list[Rows]:
-    """The rows of each group, in the order of the groups' codes.
-
-    >>> rows = Rows(np.array([1, 2, 3]), np.array([1, 2, 3]), group=np.array([4, 0, 4]))
-    >>> [part.truth.tolist() for part in groups_of(rows)]
-    [[2], [1, 3]]
-    """
-    assert rows.group is not None  # asked by callers
-    order = np.argsort(rows.group, kind="stable")
-    starts = np.flatnonzero(np.diff(rows.group[order], prepend=-1))
-    return [rows.take(places) for places in np.split(order, starts[1:])]
-
-
-def _score_or_none(metric: TableMetric, rows: Rows, given: Parameters | None) -> float | None:
+def _score_or_none(metric: Metric, rows: Rows, given: Parameters | None) -> float | None:
     try:
         return metric.score(rows, given)
     except ScoringInputError as error:

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.errors import ScoringInputError
-from scoring.metrics.arrays import (
+from scoring.arrays import (
     AnyArray,
     blocks,
     compared_as,
@@ -18,7 +17,8 @@ from scoring.metrics.arrays import (
     require_rows,
     torch_common_dtype,
 )
-from scoring.metrics.parallel import map_in_order
+from scoring.benchmarks.parallel import map_in_order
+from scoring.errors import ScoringInputError
 
 _BLOCK_BYTES: Final = 1 << 19  # of candidates at a time: stays in the second-level cache between the passes
 _STRIPE_BLOCKS: Final = 32  # blocks that one thread does in a row with the same room for the comparisons

@@ -11,8 +11,14 @@ from scoring.errors import ScoringInputError
 from scoring.tables.schema import Format
 
 _ENDINGS: Final[dict[str, Format]] = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".npz": "npz",
-}  # fmt: skip
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".npz": "npz",
+}
 _MAGIC: Final = {
     b"PAR1": "a Parquet file",
     b"PK\x03\x04": "a zip archive",
@@ -28,10 +34,10 @@ _BEGINNINGS: Final = {
 }
 
 
-def format_of(filename: str) -> Format:
+def table_format(filename: str) -> Format:
     """The format that a file's name stands for, compressed or not; of a zip the name says nothing.
 
-    >>> format_of("predictions.csv.gz")
+    >>> table_format("predictions.csv.gz")
     'csv'
     """
     name = PurePath(filename.lower())
@@ -39,9 +45,11 @@ def format_of(filename: str) -> Format:
     if plain.suffix not in _ENDINGS:
         endings = ", ".join(sorted(_ENDINGS))
         raise ScoringInputError(
-            "wrong_file_name", ascii(filename[:120]), "its ending is none of a table",
+            "wrong_file_name",
+            ascii(filename[:120]),
+            "its ending is none of a table",
             f"use {endings}, perhaps with .gz or .zst behind, or one such file in a .zip",
-        )  # fmt: skip
+        )
     return _ENDINGS[plain.suffix]
 
 
@@ -100,10 +108,10 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def listed(values: Sequence[object], *, total: int | None = None, show: int = 5) -> str:
+def join_values(values: Sequence[object], *, total: int | None = None, show: int = 5) -> str:
     """The first few values for a sentence, and how many more there are.
 
-    >>> listed([1, 2, 3], show=2)
+    >>> join_values([1, 2, 3], show=2)
     '1, 2 and 1 more'
     """
     count = len(values) if total is None else total

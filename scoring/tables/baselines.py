@@ -11,14 +11,23 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from scoring.tables.align import ids_of
-from scoring.tables.columns import LEAST, classes_of, schema_for
-from scoring.tables.metrics.base import Floats, Parameters, TableMetric
+from scoring.metrics.metric import Floats, Metric, Parameters
+from scoring.tables.align import read_ids
+from scoring.tables.columns import LEAST, distinct_classes, schema_for
 from scoring.tables.schema import Column, TableSchema, Value
 
 _BY_MEDIAN: Final = (
-    "mae", "median_absolute_error", "mape", "smape", "wape", "mean_column_mae", "mase", "huber_loss", "log_cosh_loss", "concordance_index",
-)  # fmt: skip
+    "mae",
+    "median_absolute_error",
+    "mape",
+    "smape",
+    "wape",
+    "mean_column_mae",
+    "mase",
+    "huber_loss",
+    "log_cosh_loss",
+    "concordance_index",
+)
 
 
 def sample_submission(solution: pl.DataFrame, schema: TableSchema) -> pl.DataFrame:
@@ -46,13 +55,13 @@ def _neutral(column: Column) -> Value:
 
 
 def _constant(solution: pl.DataFrame, schema: TableSchema, values: dict[str, Value]) -> pl.DataFrame:
-    ids = ids_of(solution, schema.id_column).alias(schema.id_column)
+    ids = read_ids(solution, schema.id_column).alias(schema.id_column)
     return pl.DataFrame([ids]).with_columns(pl.lit(value).alias(name) for name, value in values.items())
 
 
 def constant_baseline(
     solution: pl.DataFrame,
-    metric: TableMetric,
+    metric: Metric,
     *,
     id_column: str,
     targets: Sequence[str],
@@ -65,7 +74,7 @@ def constant_baseline(
     It is learnt from `train` where that has the target columns; else from the solution, which tells its mean to
     whoever reads the table: do that only where the baseline stays with the organizers.
 
-    >>> from scoring.tables.metrics import metric
+    >>> from scoring.metrics import metric
     >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
     >>> constant_baseline(solution, metric("mae"), id_column="id", targets=["price"]).rows()
     [(1, 2.5), (2, 2.5)]
@@ -80,7 +89,7 @@ def constant_baseline(
 class _Learning:
     """What a constant is learnt from."""
 
-    metric: TableMetric
+    metric: Metric
     known: pl.DataFrame
     targets: tuple[str, ...]
     settings: dict[str, Any]
@@ -98,22 +107,22 @@ Constants = dict[str, Value]
 def _shares(about: _Learning) -> Constants:
     """The share of the ones in each column, or of each class."""
     if about.metric.prediction.layout == "same":
-        return {name: _share_of(about.known[name], classes_of(about.known[name])[-1]) for name in about.targets}
-    shares = {str(value): _share_of(about.first, value) for value in classes_of(about.first)}
+        return {name: _share(about.known[name], distinct_classes(about.known[name])[-1]) for name in about.targets}
+    shares = {str(value): _share(about.first, value) for value in distinct_classes(about.first)}
     prefix = f"{about.targets[0]}_"
     names = [column.name for column in about.schema.columns]
     given = {name: shares.get(name.removeprefix(prefix), shares.get(name, 0.0)) for name in names}
     return {name: value / sum(given.values()) for name, value in given.items()}
 
 
-def _share_of(column: pl.Series, value: Value) -> float:
+def _share(column: pl.Series, value: Value) -> float:
     values = column.drop_nulls().cast(pl.String if isinstance(value, str) else pl.Float64)
     return float((values == value).sum()) / max(len(values), 1)
 
 
 def _most_frequent(about: _Learning) -> Constants:
     allowed = {column.name: column.allowed for column in about.schema.columns}
-    return {name: max(allowed[name], key=partial(_share_of, about.known[name])) for name in about.targets}
+    return {name: max(allowed[name], key=partial(_share, about.known[name])) for name in about.targets}
 
 
 def _texts(about: _Learning) -> Constants:
@@ -170,5 +179,10 @@ def _levels(settings: dict[str, Any]) -> list[float]:
 
 
 _LEARNERS: Final[dict[str, Callable[[_Learning], Constants]]] = {
-    "number": _numbers, "positive": _numbers, "probability": _shares, "class": _most_frequent, "binary": _most_frequent, "text": _texts,
-}  # fmt: skip
+    "number": _numbers,
+    "positive": _numbers,
+    "probability": _shares,
+    "class": _most_frequent,
+    "binary": _most_frequent,
+    "text": _texts,
+}

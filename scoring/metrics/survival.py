@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from scoring.tables.metrics.base import Prediction, Rows, TableMetric, Target, undefined
+from scoring.metrics.metric import Prediction, Rows, Subject, Target, no_value
 
-_EVENT: Final = Target("number", ("time", "event"))
-_TIME, _RISK = Prediction("number", "named", ("time",)), Prediction("number", "named", ("risk",))
+SURVIVAL: Final = Subject(
+    group="survival",
+    direction="max",
+    target=Target("number", ("time", "event")),
+    prediction=Prediction("number", "named", ("time",)),
+    weighted=False,
+    words="c-index harrell censored",
+)
 
 
 def _concordance(time: Any, event: Any, longer: Any) -> float:
@@ -22,7 +27,7 @@ def _concordance(time: Any, event: Any, longer: Any) -> float:
         won += np.count_nonzero(longer[later] > longer[place])
         tied += np.count_nonzero(longer[later] == longer[place])
     if not pairs:
-        raise undefined("no two rows can be compared", "give each part events and later times")
+        raise no_value("no two rows can be compared", "give each part events and later times")
     return float((won + tied / 2) / pairs)
 
 
@@ -31,8 +36,9 @@ def _columns(rows: Rows) -> tuple[Any, Any, Any]:
     return time, event, rows.prediction if rows.prediction.ndim == 1 else rows.prediction[:, 0]
 
 
+@SURVIVAL.whole("concordance_index", "Concordance index of times", "lifelines.utils.concordance_index")
 def concordance_of_times(rows: Rows) -> float:
-    """Concordance of predicted times.
+    """Share of the pairs that the predicted times order rightly.
 
     >>> round(concordance_of_times(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
     0.6667
@@ -40,31 +46,19 @@ def concordance_of_times(rows: Rows) -> float:
     return _concordance(*_columns(rows))
 
 
+@SURVIVAL.whole(
+    "risk_concordance",
+    "Concordance index of risks",
+    "lifelines.utils.concordance_index",
+    prediction=Prediction("number", "named", ("risk",)),
+)
 def concordance_of_risks(rows: Rows) -> float:
-    """Concordance of predicted risks: a higher risk is a shorter time.
+    """Share of the pairs that the predicted risks order rightly.
+
+    A higher risk is a shorter time.
 
     >>> round(concordance_of_risks(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
     0.3333
     """
     time, event, risk = _columns(rows)
     return _concordance(time, event, -risk)
-
-
-def _metric(name: str, title: str, text: str, prediction: Prediction, function: Callable[[Rows], float]) -> TableMetric:
-    return TableMetric(
-        name, title, "survival", text, "max", (0.0, 1.0), _EVENT, prediction, "lifelines.utils.concordance_index", function,
-        weighted=False, words="c-index harrell censored",
-    )  # fmt: skip
-
-
-METRICS: Final = (
-    _metric(
-        "concordance_index", "Concordance index of times", "Share of the pairs that the predicted times order rightly.",
-        _TIME, concordance_of_times,
-    ),
-    _metric(
-        "risk_concordance", "Concordance index of risks", "Share of the pairs that the predicted risks order rightly.",
-        _RISK, concordance_of_risks,
-    ),
-)  # fmt: skip
-"""The metrics of times until an event."""

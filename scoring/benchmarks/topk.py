@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.errors import ScoringInputError
-from scoring.metrics.arrays import (
+from scoring.arrays import (
     AnyArray,
     blocks,
     compared_as,
@@ -19,6 +18,7 @@ from scoring.metrics.arrays import (
     require_rows,
     torch_common_dtype,
 )
+from scoring.errors import ScoringInputError
 
 K: Final = 10
 CANDIDATES: Final = 1001
@@ -46,7 +46,7 @@ def top10_reciprocal_ranks(t_pred_top10: ArrayLike, t: ArrayLike) -> NDArray[np.
         Width other than 10, unequal numbers of rows, no rows, a negative true tail (it would match padding).
 
     References: WikiKG90Mv2Evaluator of ogb 1.3.6. Doubtful there: one duplicate zeroes the whole file; float32 ids
-    above 2**24 are rounded and may match another entity (followed here, see `scoring.metrics.arrays.torch_common_dtype`).
+    above 2**24 are rounded and may match another entity (followed here, see `scoring.arrays.torch_common_dtype`).
 
     >>> top10_reciprocal_ranks([[7, 3, -1, -1, -1, -1, -1, -1, -1, -1]], [3])
     array([0.5])

@@ -6,15 +6,15 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from scoring.tables.metrics.base import Floats, Prediction, Rows, TableMetric, Target, undefined
+from scoring.metrics.metric import Floats, Prediction, Rows, Subject, Target, no_value
 
-_TEXT, _PREDICTED = Target("text"), Prediction("text")
 _PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 _ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
+TEXTS: Final = Subject(group="text", direction="max", target=Target("text"), prediction=Prediction("text"), perfect=1.0)
 
 
 def _pairs(rows: Rows) -> list[tuple[str, str]]:
@@ -26,8 +26,9 @@ def _normal(text: str) -> list[str]:
     return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
+@TEXTS.mean("exact_match", "Exact match", "Rajpurkar et al. (2016), SQuAD, EMNLP", words="em question answering")
 def exact_matches(rows: Rows) -> Floats:
-    """1 where both texts have the same words, but for case, punctuation and articles.
+    """Share of the answers that are right, but for case, punctuation and articles.
 
     >>> exact_matches(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))).round(4).tolist()
     [0.0]
@@ -43,8 +44,9 @@ def _token_f1(truth: str, prediction: str) -> float:
     return 2 * both / (len(true) + len(predicted))
 
 
+@TEXTS.mean("token_f1", "Token F1", "Rajpurkar et al. (2016), SQuAD, EMNLP", words="squad")
 def token_f1(rows: Rows) -> Floats:
-    """Each row's F1 of the words that both texts share.
+    """Mean F1 of the words that answer and truth share.
 
     >>> token_f1(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))).round(4).tolist()
     [0.5]
@@ -70,12 +72,23 @@ def _error_rate(rows: Rows, units: Callable[[str], Sequence[str]]) -> float:
     pairs = [(units(truth), units(prediction)) for truth, prediction in _pairs(rows)]
     length = rows.mean([len(truth) for truth, _ in pairs])
     if length == 0:
-        raise undefined("all true texts are empty", "give each part texts")
+        raise no_value("all true texts are empty", "give each part texts")
     return rows.mean([_distance(truth, prediction) for truth, prediction in pairs]) / length
 
 
+@TEXTS.whole(
+    "word_error_rate",
+    "Word error rate",
+    "Levenshtein (1966), Soviet Physics Doklady 10(8)",
+    direction="min",
+    range=(0.0, None),
+    perfect=0.0,
+    words="wer speech",
+)
 def word_error_rate(rows: Rows) -> float:
-    """Edits of words over the number of true words, all rows together.
+    """Edits of words over the number of true words.
+
+    All rows count together.
 
     >>> round(word_error_rate(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
     0.6667
@@ -83,8 +96,19 @@ def word_error_rate(rows: Rows) -> float:
     return _error_rate(rows, str.split)
 
 
+@TEXTS.whole(
+    "character_error_rate",
+    "Character error rate",
+    "Levenshtein (1966), Soviet Physics Doklady 10(8)",
+    direction="min",
+    range=(0.0, None),
+    perfect=0.0,
+    words="cer ocr",
+)
 def character_error_rate(rows: Rows) -> float:
-    """Edits of characters over the number of true characters, all rows together.
+    """Edits of characters over the number of true characters.
+
+    All rows count together.
 
     >>> round(character_error_rate(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
     0.5
@@ -108,8 +132,9 @@ def _rouge_l(truth: str, prediction: str) -> float:
     return 2 * _common(true, predicted) / length if length else 0.0
 
 
+@TEXTS.mean("rouge_l", "ROUGE-L", "Lin (2004), ROUGE, ACL workshop", words="summary summarization")
 def rouge_l(rows: Rows) -> Floats:
-    """Each row's F1 of the longest common subsequence of words.
+    """Longest common sequence of words, for summaries.
 
     >>> rouge_l(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))).round(4).tolist()
     [0.3333]
@@ -117,8 +142,11 @@ def rouge_l(rows: Rows) -> Floats:
     return np.array([_rouge_l(*pair) for pair in _pairs(rows)])
 
 
+@TEXTS.whole(
+    "bleu", "BLEU", "sacrebleu.metrics.BLEU", range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation"
+)
 def bleu(rows: Rows) -> float:
-    """BLEU of the corpus, by sacrebleu.
+    """Overlap of word sequences, for translations.
 
     >>> round(bleu(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
     0.0
@@ -130,8 +158,11 @@ def bleu(rows: Rows) -> float:
     )
 
 
+@TEXTS.whole(
+    "chrf", "chrF", "sacrebleu.metrics.CHRF", range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation"
+)
 def chrf(rows: Rows) -> float:
-    """chrF of the corpus, by sacrebleu.
+    """Overlap of character sequences, for translations into languages with many word forms.
 
     >>> round(chrf(Rows(np.array(["The cat sat."]), np.array(["a cat ran"]))), 4)
     13.3156
@@ -141,45 +172,3 @@ def chrf(rows: Rows) -> float:
     return float(
         CHRF().corpus_score([str(text) for text in rows.prediction], [[str(text) for text in rows.truth]]).score
     )
-
-
-def _text_metric(name: str, title: str, text: str, source: str, **more: Any) -> TableMetric:
-    settings: dict[str, Any] = {"direction": "max", "range": (0.0, 1.0), "perfect": 1.0} | more
-    return TableMetric(
-        name=name, title=title, group="text", help=text, target=_TEXT, prediction=_PREDICTED, source=source, **settings
-    )
-
-
-METRICS: Final = (
-    _text_metric(
-        "exact_match", "Exact match", "Share of the answers that are right, but for case, punctuation and articles.",
-        "Rajpurkar et al. (2016), SQuAD, EMNLP", per_row=exact_matches, words="em question answering",
-    ),
-    _text_metric(
-        "token_f1", "Token F1", "Mean F1 of the words that answer and truth share.", "Rajpurkar et al. (2016), SQuAD, EMNLP",
-        per_row=token_f1, words="squad",
-    ),
-    _text_metric(
-        "bleu", "BLEU", "Overlap of word sequences, for translations.", "sacrebleu.metrics.BLEU", function=bleu,
-        range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation",
-    ),
-    _text_metric(
-        "chrf", "chrF", "Overlap of character sequences, for translations into languages with many word forms.",
-        "sacrebleu.metrics.CHRF", function=chrf, range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation",
-    ),
-    _text_metric(
-        "rouge_l", "ROUGE-L", "Longest common sequence of words, for summaries.", "Lin (2004), ROUGE, ACL workshop",
-        per_row=rouge_l, words="summary summarization",
-    ),
-    _text_metric(
-        "word_error_rate", "Word error rate", "Edits of words over the number of true words.",
-        "Levenshtein (1966), Soviet Physics Doklady 10(8)", function=word_error_rate, direction="min", range=(0.0, None),
-        perfect=0.0, words="wer speech",
-    ),
-    _text_metric(
-        "character_error_rate", "Character error rate", "Edits of characters over the number of true characters.",
-        "Levenshtein (1966), Soviet Physics Doklady 10(8)", function=character_error_rate, direction="min", range=(0.0, None),
-        perfect=0.0, words="cer ocr",
-    ),
-)  # fmt: skip
-"""The metrics of texts."""

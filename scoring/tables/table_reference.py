@@ -9,7 +9,6 @@ metric.py                     a metric of one's own, where a metric is called by
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -17,17 +16,16 @@ from typing import Any, Final
 
 import polars as pl
 
+from scoring import metrics
 from scoring.errors import ScoringInputError
-from scoring.tables import metrics
-from scoring.tables.align import bad_reference, ids_of
-from scoring.tables.columns import schema_for
+from scoring.reference import FORMAT, TABLE_DESCRIPTION, bad_description, read_description, write_description
+from scoring.tables.align import bad_reference, read_ids
+from scoring.tables.columns import schema_for, schema_like
+from scoring.tables.file_types import is_table_name
 from scoring.tables.files import read_table, write_table
-from scoring.tables.formats import is_table_name
 from scoring.tables.schema import TableSchema
-from scoring.tables.splitting import USAGE, USAGES, usage_of
+from scoring.tables.splitting import USAGE, USAGES, read_usage
 
-FORMAT: Final = 1
-DESCRIPTION: Final = "metric.json"
 SOLUTION: Final = "solution"
 OWN_METRIC: Final = "metric.py"
 """The name of a metric that lies as a file beside the description."""
@@ -103,7 +101,7 @@ def _chosen(value: object) -> ChosenMetric:
 
 
 def _bad(what: str) -> ScoringInputError:
-    return ScoringInputError("bad_reference", DESCRIPTION, what, "write it with scoring.tables.reference.write")
+    return bad_description(TABLE_DESCRIPTION, what)
 
 
 def reference_for(
@@ -131,8 +129,8 @@ def reference_for(
     >>> reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"]).schema.names
     ('id', 'price')
     """
-    ids_of(solution, id_column)
-    schemas = [_schema_of(solution, metric, id_column, targets, schema) for metric in chosen]
+    read_ids(solution, id_column)
+    schemas = [_schema_for_metric(solution, metric, id_column, targets, schema) for metric in chosen]
     if not schemas:
         raise ScoringInputError("bad_parameter", "metrics", "there is none", "choose at least one")
     for metric, other in zip(chosen, schemas, strict=True):
@@ -149,7 +147,7 @@ def reference_for(
     return TableReference(id_column, tuple(targets), tuple(chosen), schemas[0], usage_column, weight, group, per_sample)
 
 
-def _schema_of(
+def _schema_for_metric(
     solution: pl.DataFrame, metric: ChosenMetric, id_column: str, targets: Sequence[str], given: TableSchema | None
 ) -> TableSchema:
     if given is not None:
@@ -159,20 +157,6 @@ def _schema_of(
     return schema_for(
         solution, metrics.metric(metric.name), id_column=id_column, targets=targets, parameters=metric.parameters
     )
-
-
-def schema_like(table: pl.DataFrame, id_column: str) -> TableSchema:
-    """A schema with the table's own columns: numbers are numbers, all else is text.
-
-    >>> schema_like(pl.DataFrame({"id": [1], "price": [2.5]}), "id").names
-    ('id', 'price')
-    """
-    columns = [
-        {"name": name, "type": "number" if kind.is_numeric() else "text"}
-        for name, kind in table.schema.items()
-        if name != id_column
-    ]
-    return TableSchema.from_json({"id_column": id_column, "columns": columns, "rows": table.height})
 
 
 def write(folder: Path, solution: pl.DataFrame, reference: TableReference, *, metric_file: bytes | None = None) -> Path:
@@ -190,13 +174,11 @@ def write(folder: Path, solution: pl.DataFrame, reference: TableReference, *, me
     write_table(solution, folder / f"{SOLUTION}.parquet")
     if metric_file is not None:
         (folder / OWN_METRIC).write_bytes(metric_file)
-    path = folder / DESCRIPTION
-    path.write_text(json.dumps(reference.as_json(), indent=1) + "\n", "utf-8")
-    return path
+    return write_description(folder / TABLE_DESCRIPTION, reference.as_json())
 
 
 def read(folder: Path) -> tuple[TableReference, pl.DataFrame]:
-    """The description and the solution of a reference folder, its id column as `ids_of` gives it.
+    """The description and the solution of a reference folder, its id column as `read_ids` gives it.
 
     Raises `ScoringInputError` (``bad_reference`` and such): the organizer's to mend.
 
@@ -208,13 +190,9 @@ def read(folder: Path) -> tuple[TableReference, pl.DataFrame]:
     ...     read(Path(folder))[0] == known
     True
     """
-    try:
-        value = json.loads((folder / DESCRIPTION).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise _bad(f"it cannot be read ({error})") from error
-    reference = TableReference.from_json(value)
+    reference = TableReference.from_json(read_description(folder / TABLE_DESCRIPTION))
     solution = read_table(_solution(folder))
-    return reference, solution.with_columns(ids_of(solution, reference.id_column).alias(reference.id_column))
+    return reference, solution.with_columns(read_ids(solution, reference.id_column).alias(reference.id_column))
 
 
 def _solution(folder: Path) -> Path:
@@ -228,24 +206,24 @@ def _solution(folder: Path) -> Path:
     return files[0]
 
 
-def parts_of(reference: TableReference, solution: pl.DataFrame) -> dict[str, pl.Series]:
+def solution_parts(reference: TableReference, solution: pl.DataFrame) -> dict[str, pl.Series]:
     """Which rows each part holds: ``public`` and ``private`` where there are both, else the one part under the name ``""``.
 
-    >>> sorted(parts_of(TableReference("id", (), (), None, "Usage"), pl.DataFrame({"Usage": ["Public", "Private"]})))
+    >>> sorted(solution_parts(TableReference("id", (), (), None, "Usage"), pl.DataFrame({"Usage": ["Public", "Private"]})))
     ['private', 'public']
     """
     if reference.usage_column is None:
         return {"": pl.Series([True], dtype=pl.Boolean).new_from_index(0, solution.height)}
-    usage = usage_of(solution, reference.usage_column)
+    usage = read_usage(solution, reference.usage_column)
     parts = {name.lower(): usage == name for name in USAGES[:2] if (usage == name).any()}
     return parts if len(parts) > 1 else {"": next(iter(parts.values()))}
 
 
-def columns_of_targets(reference: TableReference, solution: pl.DataFrame) -> pl.DataFrame:
+def without_usage(reference: TableReference, solution: pl.DataFrame) -> pl.DataFrame:
     """The solution without the column that says which part a row belongs to.
 
     >>> solution = pl.DataFrame({"id": [1], "price": [2.0], "Usage": ["Public"]})
-    >>> columns_of_targets(TableReference("id", ("price",), (), schema_like(solution, "id"), "Usage"), solution).columns
+    >>> without_usage(TableReference("id", ("price",), (), schema_like(solution, "id"), "Usage"), solution).columns
     ['id', 'price']
     """
     absent = [name for name in reference.targets if name not in solution.columns]

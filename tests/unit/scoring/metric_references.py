@@ -17,8 +17,8 @@ from pycocotools.cocoeval import COCOeval
 from scipy import special, stats
 from sklearn import metrics as sk
 
-from scoring.tables.metrics import TABLE_METRICS
-from scoring.tables.metrics.base import Rows, TableMetric
+from scoring.metrics import METRICS
+from scoring.metrics.metric import Metric, Rows
 
 COUNT: Final = 120
 CLASSES: Final = 5
@@ -26,7 +26,7 @@ Random = np.random.Generator
 Reference = Callable[..., float]
 
 
-def rows_for(metric: TableMetric, *, seed: int, weighted: bool = False, perfect: bool = False) -> Rows:
+def rows_for(metric: Metric, *, seed: int, weighted: bool = False, perfect: bool = False) -> Rows:
     """Generated rows as the metric takes them; with `perfect` the predictions are right."""
     rng = np.random.default_rng(seed)
     truth = _truth(metric, rng)
@@ -35,7 +35,7 @@ def rows_for(metric: TableMetric, *, seed: int, weighted: bool = False, perfect:
     return Rows(truth, prediction, weight, rng.integers(0, 9, COUNT) * 2, CLASSES)
 
 
-def _truth(metric: TableMetric, rng: Random) -> NDArray[Any]:
+def _truth(metric: Metric, rng: Random) -> NDArray[Any]:
     special_truths: dict[str, Callable[[Random], Any]] = {
         "ranking and retrieval": _relevance if metric.needs_group else partial(_words, 0, 6),
         "segmentation": _masks, "detection": lambda rng: _boxes(rng, with_confidence=False), "text": _sentences,
@@ -57,7 +57,7 @@ def _relevance(rng: Random) -> NDArray[Any]:
     return rng.integers(0, 3, COUNT).astype(float)
 
 
-def _prediction(metric: TableMetric, truth: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _prediction(metric: Metric, truth: NDArray[Any], rng: Random) -> NDArray[Any]:
     kind, layout = metric.prediction.kind, metric.prediction.layout
     if kind == "probability":
         shape = (COUNT, CLASSES) if layout == "per class" else truth.shape
@@ -76,7 +76,7 @@ def _prediction(metric: TableMetric, truth: NDArray[Any], rng: Random) -> NDArra
     return _numbers(metric, truth, rng)
 
 
-def _numbers(metric: TableMetric, truth: NDArray[Any], rng: Random) -> NDArray[Any]:
+def _numbers(metric: Metric, truth: NDArray[Any], rng: Random) -> NDArray[Any]:
     first = truth if metric.target.several or metric.group == "spatial" else truth[:, 0] if truth.ndim == 2 else truth
     near = np.round(np.abs(first + rng.normal(0, 2, first.shape)) + 0.1, 1)  # rounded, so that there are ties
     if metric.group == "spatial":
@@ -91,7 +91,7 @@ def _numbers(metric: TableMetric, truth: NDArray[Any], rng: Random) -> NDArray[A
     return np.asarray(roles.get(metric.prediction.roles, layouts.get(metric.prediction.layout, lambda: near))())
 
 
-def _right(metric: TableMetric, truth: NDArray[Any]) -> NDArray[Any]:
+def _right(metric: Metric, truth: NDArray[Any]) -> NDArray[Any]:
     if metric.prediction.layout == "per class":
         return np.asarray(np.eye(CLASSES)[truth])
     if metric.group == "detection":
@@ -502,4 +502,4 @@ REFERENCES: Final[dict[str, Reference]] = {
 }  # fmt: skip
 """The field's own implementation of each metric, or its formula written a second time."""
 
-EVERY = pytest.mark.parametrize("metric", TABLE_METRICS.values(), ids=list(TABLE_METRICS))
+EVERY = pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))

@@ -1,21 +1,23 @@
-"""What is known about every dataset: task, metrics, inputs, sizes and where that comes from."""
+"""The datasets: task, scores, inputs, sizes and where that comes from."""
 
 from __future__ import annotations
 
 from typing import Final, Literal, TypedDict
 
-Direction = Literal["max", "min"]
+from scoring.metrics import metric
+from scoring.metrics.metric import Direction
+
 Role = Literal["reference", "prediction"]
 
 
-class Metric(TypedDict):
+class Score(TypedDict):
     """One score: its key, which way is better, its unit, its range and what a perfect answer scores."""
 
     key: str
     direction: Direction
     unit: str
-    range: tuple[float, float | None]
-    best: float
+    range: tuple[float | None, float | None]
+    best: float | None
     meaning: str
 
 
@@ -39,7 +41,7 @@ class Description(TypedDict):
     family: Literal["ogbn", "ogbl", "ogbg", "lsc", "obl", "metric"]
     task: str
     primary: str
-    metrics: list[Metric]
+    metrics: list[Score]
     inputs: list[Input]
     classes: int | None
     splits: dict[str, int | None]
@@ -47,17 +49,31 @@ class Description(TypedDict):
     source: str
 
 
-def _share(key: str, meaning: str) -> Metric:
+def score_of_metric(name: str, key: str, unit: str = "") -> Score:
+    """A metric of the catalogue as one score of a dataset, under its official key.
+
+    >>> score_of_metric("mae", "mae", unit="eV")["direction"]
+    'min'
+    """
+    known = metric(name)
+    return {
+        "key": key,
+        "direction": known.direction,
+        "unit": unit or known.unit or "share",
+        "range": known.range,
+        "best": known.perfect,
+        "meaning": f"{known.title}: {known.help}",
+    }
+
+
+def _share(key: str, meaning: str) -> Score:
     return {"key": key, "direction": "max", "unit": "share", "range": (0.0, 1.0), "best": 1.0, "meaning": meaning}
 
 
-def _error(key: str, unit: str, meaning: str) -> Metric:
-    return {"key": key, "direction": "min", "unit": unit, "range": (0.0, None), "best": 0.0, "meaning": meaning}
-
-
-ACC: Final = _share("acc", "accuracy: share of exact matches")
-ROC_AUC: Final = _share("rocauc", "area under the ROC curve, mean over tasks with both classes")
-AP: Final = _share("ap", "average precision (step-wise), mean over tasks with both classes")
+ACC: Final = score_of_metric("accuracy", "acc")
+ROC_AUC: Final = score_of_metric("mean_roc_auc", "rocauc")
+AP: Final = score_of_metric("mean_average_precision", "ap")
+MAE: Final = score_of_metric("mae", "mae", unit="eV")
 MRR: Final = _share("mrr", "mean reciprocal rank")
 H10: Final = _share("h10", "Hits@10 over head and tail queries")
 F1: Final = [
@@ -68,8 +84,8 @@ F1: Final = [
 MRR_FAMILY: Final = [MRR, *(_share(f"hits@{k}", f"share of ranks up to {k}") for k in (1, 3, 10))]
 
 
-def hits(k: int) -> Metric:
-    """The metric ``hits@k``.
+def hits(k: int) -> Score:
+    """The score ``hits@k``.
 
     >>> hits(50)["key"]
     'hits@50'
@@ -88,7 +104,12 @@ def _label_inputs(tasks: int, truth: str, prediction: str) -> list[Input]:
     ]
 
 
-def _vector_inputs(truth: str, prediction: str, meaning: str) -> list[Input]:
+def vector_inputs(truth: str, prediction: str, meaning: str) -> list[Input]:
+    """Two arrays of one value a row, the true and the predicted ones.
+
+    >>> [entry["name"] for entry in vector_inputs("int64", "int16", "class of each paper")]
+    ['y_true', 'y_pred']
+    """
     return [
         _array("y_true", ["rows"], truth, "reference", meaning),
         _array("y_pred", ["rows"], prediction, "prediction", meaning),
@@ -107,8 +128,8 @@ OGB: Final = "Hu et al. (2020), Open Graph Benchmark, NeurIPS 33; evaluator of o
 LSC: Final = "Hu et al. (2021), OGB-LSC, NeurIPS Datasets and Benchmarks; evaluator of ogb 1.3.6"
 OBL: Final = "Breit et al. (2020), OpenBioLink, Bioinformatics 36(13); evaluator of openbiolink 0.1.4"
 
-NODES: Final[dict[str, tuple[str, Metric, int, int, int, int, int]]] = {
-    # name: task, metric, tasks, classes, train, valid, test
+NODES: Final[dict[str, tuple[str, Score, int, int, int, int, int]]] = {
+    # name: task, score, tasks, classes, train, valid, test
     "ogbn-proteins": ("112 protein functions per protein", ROC_AUC, 112, 2, 86_619, 21_236, 24_679),
     "ogbn-products": ("category of each product", ACC, 1, 47, 196_615, 39_323, 2_213_091),
     "ogbn-arxiv": ("subject area of each paper", ACC, 1, 40, 90_941, 29_799, 48_603),
@@ -116,8 +137,8 @@ NODES: Final[dict[str, tuple[str, Metric, int, int, int, int, int]]] = {
     "ogbn-papers100M": ("subject area of each arXiv paper", ACC, 1, 172, 1_207_179, 125_265, 214_338),
 }
 
-MOLECULES: Final[dict[str, tuple[str, Metric, int, int, bool]]] = {
-    # name: task, metric, tasks, test graphs, whether that number is nominal (80/10/10 of the total)
+MOLECULES: Final[dict[str, tuple[str, Score, int, int, bool]]] = {
+    # name: task, score, tasks, test graphs, whether that number is nominal (80/10/10 of the total)
     "ogbg-molhiv": ("inhibition of HIV replication", ROC_AUC, 1, 4_113, False),
     "ogbg-molpcba": ("128 bioassays", AP, 128, 43_793, False),
     "ogbg-molmuv": ("17 virtual screening assays", AP, 17, 9_309, True),
@@ -128,13 +149,13 @@ MOLECULES: Final[dict[str, tuple[str, Metric, int, int, bool]]] = {
     "ogbg-moltox21": ("12 toxicity assays", ROC_AUC, 12, 784, True),
     "ogbg-moltoxcast": ("617 toxicity assays", ROC_AUC, 617, 858, True),
     "ogbg-molchembl": ("1,310 assays of ChEMBL", ROC_AUC, 1_310, 45_600, True),
-    "ogbg-molesol": ("solubility in water", _error("rmse", "log mol/L", "root mean squared error"), 1, 113, True),
-    "ogbg-molfreesolv": ("hydration free energy", _error("rmse", "kcal/mol", "root mean squared error"), 1, 65, True),
-    "ogbg-mollipo": ("lipophilicity", _error("rmse", "log D", "root mean squared error"), 1, 420, False),
+    "ogbg-molesol": ("solubility in water", score_of_metric("rmse", "rmse", unit="log mol/L"), 1, 113, True),
+    "ogbg-molfreesolv": ("hydration free energy", score_of_metric("rmse", "rmse", unit="kcal/mol"), 1, 65, True),
+    "ogbg-mollipo": ("lipophilicity", score_of_metric("rmse", "rmse", unit="log D"), 1, 420, False),
 }
 
-POOLED_EDGES: Final[dict[str, tuple[str, Metric, int, bool]]] = {
-    # name: task, metric, test positives, whether that number is nominal
+POOLED_EDGES: Final[dict[str, tuple[str, Score, int, bool]]] = {
+    # name: task, score, test positives, whether that number is nominal
     "ogbl-ppa": ("protein-protein associations", hits(100), 3_031_780, False),
     "ogbl-collab": ("collaborations of authors", hits(50), 46_329, False),
     "ogbl-ddi": ("drug-drug interactions", hits(20), 133_489, False),
@@ -150,48 +171,84 @@ RANKED_EDGES: Final[dict[str, tuple[str, int, int]]] = {
 
 
 def _node(name: str) -> Description:
-    task, metric, tasks, classes, train, valid, test = NODES[name]
+    task, score, tasks, classes, train, valid, test = NODES[name]
     return {
-        "name": name, "family": "ogbn", "task": task, "primary": metric["key"], "metrics": [metric],
-        "inputs": _label_inputs(tasks, "float32 or int64", "float32 or int64"), "classes": classes,
-        "splits": {"train": train, "valid": valid, "test": test}, "sizes_are": "as published", "source": OGB,
-    }  # fmt: skip
+        "name": name,
+        "family": "ogbn",
+        "task": task,
+        "primary": score["key"],
+        "metrics": [score],
+        "inputs": _label_inputs(tasks, "float32 or int64", "float32 or int64"),
+        "classes": classes,
+        "splits": {"train": train, "valid": valid, "test": test},
+        "sizes_are": "as published",
+        "source": OGB,
+    }
 
 
 def _molecule(name: str) -> Description:
-    task, metric, tasks, test, nominal = MOLECULES[name]
+    task, score, tasks, test, nominal = MOLECULES[name]
     return {
-        "name": name, "family": "ogbg", "task": task, "primary": metric["key"], "metrics": [metric],
-        "inputs": _label_inputs(tasks, "float32", "float32"), "classes": None if metric["key"] == "rmse" else 2,
-        "splits": {"test": test}, "sizes_are": "nominal" if nominal else "as published", "source": OGB,
-    }  # fmt: skip
+        "name": name,
+        "family": "ogbg",
+        "task": task,
+        "primary": score["key"],
+        "metrics": [score],
+        "inputs": _label_inputs(tasks, "float32", "float32"),
+        "classes": None if score["key"] == "rmse" else 2,
+        "splits": {"test": test},
+        "sizes_are": "nominal" if nominal else "as published",
+        "source": OGB,
+    }
 
 
 def _pooled(name: str) -> Description:
-    task, metric, test, nominal = POOLED_EDGES[name]
+    task, score, test, nominal = POOLED_EDGES[name]
     return {
-        "name": name, "family": "ogbl", "task": task, "primary": metric["key"], "metrics": [metric],
-        "inputs": _score_inputs(None), "classes": None, "splits": {"test": test},
-        "sizes_are": "nominal" if nominal else "as published", "source": OGB,
-    }  # fmt: skip
+        "name": name,
+        "family": "ogbl",
+        "task": task,
+        "primary": score["key"],
+        "metrics": [score],
+        "inputs": _score_inputs(None),
+        "classes": None,
+        "splits": {"test": test},
+        "sizes_are": "nominal" if nominal else "as published",
+        "source": OGB,
+    }
 
 
 def _ranked(name: str) -> Description:
     task, candidates, items = RANKED_EDGES[name]
     return {
-        "name": name, "family": "ogbl", "task": task, "primary": "mrr", "metrics": MRR_FAMILY,
-        "inputs": _score_inputs(candidates), "classes": None, "splits": {"test": items}, "sizes_are": "as published",
+        "name": name,
+        "family": "ogbl",
+        "task": task,
+        "primary": "mrr",
+        "metrics": MRR_FAMILY,
+        "inputs": _score_inputs(candidates),
+        "classes": None,
+        "splits": {"test": items},
+        "sizes_are": "as published",
         "source": OGB,
-    }  # fmt: skip
+    }
 
 
 def _lsc(
-    name: str, task: str, metric: Metric, inputs: list[Input], splits: dict[str, int | None], classes: int | None = None
+    name: str, task: str, score: Score, inputs: list[Input], splits: dict[str, int | None], classes: int | None = None
 ) -> Description:
     return {
-        "name": name, "family": "lsc", "task": task, "primary": metric["key"], "metrics": [metric], "inputs": inputs,
-        "classes": classes, "splits": splits, "sizes_are": "official", "source": LSC,
-    }  # fmt: skip
+        "name": name,
+        "family": "lsc",
+        "task": task,
+        "primary": score["key"],
+        "metrics": [score],
+        "inputs": inputs,
+        "classes": classes,
+        "splits": splits,
+        "sizes_are": "official",
+        "source": LSC,
+    }
 
 
 def _words(name: str, role: Role) -> Input:
@@ -202,60 +259,92 @@ def _top10(name: str, dtype: str, meaning: str) -> Input:
     return _array(name, ["rows", 10], dtype, "prediction", meaning)
 
 
-_MAE = _error("mae", "eV", "mean absolute error")
 _GAP = "HOMO-LUMO gap of each molecule in eV"
 _TAIL_IDS = "entity ids, best first; negative ids pad"
 
 _SINGLE: Final[list[Description]] = [
     {
-        "name": "ogbg-ppa", "family": "ogbg", "task": "taxonomic group of a protein association graph",
-        "primary": "acc", "metrics": [ACC], "inputs": _label_inputs(1, "int64", "int64"), "classes": 37,
-        "splits": {"test": 34_800}, "sizes_are": "as published", "source": OGB,
+        "name": "ogbg-ppa",
+        "family": "ogbg",
+        "task": "taxonomic group of a protein association graph",
+        "primary": "acc",
+        "metrics": [ACC],
+        "inputs": _label_inputs(1, "int64", "int64"),
+        "classes": 37,
+        "splits": {"test": 34_800},
+        "sizes_are": "as published",
+        "source": OGB,
     },
     {
-        "name": "ogbg-code2", "family": "ogbg", "task": "name of a Python method from its syntax tree",
-        "primary": "F1", "metrics": F1, "classes": None,
+        "name": "ogbg-code2",
+        "family": "ogbg",
+        "task": "name of a Python method from its syntax tree",
+        "primary": "F1",
+        "metrics": F1,
+        "classes": None,
         "inputs": [_words("seq_ref", "reference"), _words("seq_pred", "prediction")],
-        "splits": {"test": 21_948}, "sizes_are": "as published", "source": OGB,
+        "splits": {"test": 21_948},
+        "sizes_are": "as published",
+        "source": OGB,
     },
     _lsc(
-        "lsc-mag240m", "subject area of each arXiv paper", ACC,
-        _vector_inputs("int64 or float32", "int16", "class of each paper"),
-        {"test-dev": 88_092, "test-challenge": 58_726, "test-whole": 146_818}, 153,
+        "lsc-mag240m",
+        "subject area of each arXiv paper",
+        ACC,
+        vector_inputs("int64 or float32", "int16", "class of each paper"),
+        {"test-dev": 88_092, "test-challenge": 58_726, "test-whole": 146_818},
+        153,
     ),
     _lsc(
-        "lsc-wikikg90mv2", "missing tail of each Wikidata triple", MRR,
+        "lsc-wikikg90mv2",
+        "missing tail of each Wikidata triple",
+        MRR,
         [_top10("t_pred_top10", "int32", _TAIL_IDS), _array("t", ["rows"], "int64", "reference", "true tails")],
-        {"valid": 15_000, "test-dev": 15_000, "test-challenge": 10_000}, 91_230_610,
+        {"valid": 15_000, "test-dev": 15_000, "test-challenge": 10_000},
+        91_230_610,
     ),
     _lsc(
-        "lsc-wikikg90m", "missing tail of each Wikidata triple among 1,001 candidates (retired)", MRR,
+        "lsc-wikikg90m",
+        "missing tail of each Wikidata triple among 1,001 candidates (retired)",
+        MRR,
         [
             _top10("t_pred_top10", "int16", "positions 0..1000 among the candidates, best first"),
             _array("t_correct_index", ["rows"], "int64", "reference", "position of the true tail"),
         ],
-        {"test": 1_359_303}, 1_001,
+        {"test": 1_359_303},
+        1_001,
     ),
     _lsc(
-        "lsc-pcqm4mv2", _GAP, _MAE, _vector_inputs("float64 or float32", "float32", _GAP),
+        "lsc-pcqm4mv2",
+        _GAP,
+        MAE,
+        vector_inputs("float64 or float32", "float32", _GAP),
         {"train": 3_378_606, "valid": 73_545, "test-dev": 147_037, "test-challenge": 147_432},
     ),
     _lsc(
-        "lsc-pcqm4m", _GAP + " (retired)", _MAE, _vector_inputs("float64 or float32", "float32", _GAP),
+        "lsc-pcqm4m",
+        _GAP + " (retired)",
+        MAE,
+        vector_inputs("float64 or float32", "float32", _GAP),
         {"valid": 380_670, "test": 377_423},
     ),
     {
-        "name": "obl2021", "family": "obl", "task": "missing head and tail of biomedical triples", "primary": "h10",
+        "name": "obl2021",
+        "family": "obl",
+        "task": "missing head and tail of biomedical triples",
+        "primary": "h10",
         "metrics": [H10],
         "inputs": [
             _top10("h_pred_top10", "int32", "ids predicted for the head; -1 pads"),
             _top10("t_pred_top10", "int32", "ids predicted for the tail; -1 pads"),
             _array("triples", ["rows", 3], "int64", "reference", "(head, relation, tail)"),
         ],
-        "classes": 180_992, "splits": {"train": 4_192_002, "valid": 186_301, "test": 180_964},
-        "sizes_are": "official", "source": OBL,
+        "classes": 180_992,
+        "splits": {"train": 4_192_002, "valid": 186_301, "test": 180_964},
+        "sizes_are": "official",
+        "source": OBL,
     },
-]  # fmt: skip
+]
 
 DATASETS: Final[dict[str, Description]] = {
     entry["name"]: entry
@@ -268,37 +357,3 @@ DATASETS: Final[dict[str, Description]] = {
     )
 }
 """Every dataset by its evaluator's name."""
-
-
-def _metric(metric: Metric, task: str, dtype: str, source: str) -> Description:
-    return {
-        "name": metric["key"], "family": "metric", "task": task, "primary": metric["key"], "metrics": [metric],
-        "inputs": _vector_inputs(dtype, dtype, "one value per sample"), "classes": None, "splits": {},
-        "sizes_are": "free", "source": source,
-    }  # fmt: skip
-
-
-METRICS: Final[dict[str, Description]] = {
-    entry["name"]: entry
-    for entry in (
-        _metric(_share("accuracy", "share of exact matches"), "classification", "numbers", "see scoring.accuracy"),
-        _metric(
-            _share("balanced_accuracy", "mean share found of each class"), "classification", "whole numbers",
-            "Brodersen et al. (2010), ICPR; computed by scikit-learn",
-        ),
-        _metric(
-            _error("mean_absolute_error", "unit of y_true", "mean absolute error"), "regression", "numbers",
-            "see scoring.mean_absolute_error",
-        ),
-        _metric(
-            _error("root_mean_squared_error", "unit of y_true", "root mean squared error"), "regression", "numbers",
-            "see scoring.root_mean_squared_error",
-        ),
-        _metric(_share("roc_auc", "area under the ROC curve"), "binary classes", "numbers", "see scoring.roc_auc"),
-        _metric(
-            _share("average_precision", "step-wise average precision"), "binary classes", "numbers",
-            "see scoring.average_precision",
-        ),
-    )
-}  # fmt: skip
-"""The metrics that belong to no dataset, for competitions of one's own."""

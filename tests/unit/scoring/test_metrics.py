@@ -10,26 +10,26 @@ import numpy as np
 import pytest
 
 from scoring.errors import ScoringInputError
-from scoring.tables.metrics import TABLE_METRICS
-from scoring.tables.metrics.base import Rows, TableMetric, mean_over_groups
-from tests.unit.scoring.table_references import EVERY, REFERENCES, rows_for
+from scoring.metrics import METRICS
+from scoring.metrics.metric import Metric, Rows, mean_over_groups
+from tests.unit.scoring.metric_references import EVERY, REFERENCES, rows_for
 
 SEEDS = (1, 2)
 
 
 def test_every_metric_has_a_reference() -> None:
-    assert set(REFERENCES) == set(TABLE_METRICS)
-    assert len(TABLE_METRICS) >= 45
+    assert set(REFERENCES) == set(METRICS)
+    assert len(METRICS) >= 45
 
 
 def test_every_metric_is_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "tables.md").read_text()
-    assert [name for name in TABLE_METRICS if f"| `{name}`" not in page] == []
+    assert [name for name in METRICS if f"| `{name}`" not in page] == []
 
 
 @EVERY
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_a_metric_equals_its_reference(metric: TableMetric, weighted: bool) -> None:
+def test_a_metric_equals_its_reference(metric: Metric, weighted: bool) -> None:
     for seed in SEEDS:
         rows = rows_for(metric, seed=seed, weighted=weighted)
         if weighted and not metric.weighted:
@@ -43,7 +43,7 @@ def test_a_metric_equals_its_reference(metric: TableMetric, weighted: bool) -> N
 
 
 @EVERY
-def test_a_metric_is_what_its_entry_says(metric: TableMetric) -> None:
+def test_a_metric_is_what_its_entry_says(metric: Metric) -> None:
     low, high = metric.range
     rows = rows_for(metric, seed=3)
     score = metric.score(rows)
@@ -56,7 +56,7 @@ def test_a_metric_is_what_its_entry_says(metric: TableMetric) -> None:
 
 
 @EVERY
-def test_the_perfect_answer_is_the_best(metric: TableMetric) -> None:
+def test_the_perfect_answer_is_the_best(metric: Metric) -> None:
     if metric.name in ("crps_normal", "normal_log_loss", "coverage_gap", "risk_concordance"):
         return  # a certain distribution has no density, and a risk is no time
     best = metric.score(rows_for(metric, seed=5, perfect=True))
@@ -67,7 +67,7 @@ def test_the_perfect_answer_is_the_best(metric: TableMetric) -> None:
 
 
 @EVERY
-def test_losses_average_to_the_score(metric: TableMetric) -> None:
+def test_losses_average_to_the_score(metric: Metric) -> None:
     rows = rows_for(metric, seed=6, weighted=metric.weighted)
     losses = metric.losses(rows)
     if losses is None:
@@ -79,26 +79,26 @@ def test_losses_average_to_the_score(metric: TableMetric) -> None:
 
 def test_a_mean_over_groups_leaves_out_groups_without_a_value() -> None:
     rows = Rows(np.array([0, 1, 1, 1]), np.array([0.1, 0.9, 0.5, 0.6]), group=np.array([0, 0, 4, 4]))
-    assert mean_over_groups(TABLE_METRICS["roc_auc"], rows) == 1.0
+    assert mean_over_groups(METRICS["roc_auc"], rows) == 1.0
 
 
 @pytest.mark.parametrize("given", [{"k": 0}, {"k": 1.5}, {"k": math.nan}, {"k": True}, {"n": 3}])
 def test_a_wrong_parameter_is_named(given: dict[str, float]) -> None:
     with pytest.raises(ScoringInputError, match=f"^{next(iter(given))}: "):
-        TABLE_METRICS["map_at_k"].settings(given)
+        METRICS["map_at_k"].settings(given)
 
 
 def test_one_class_alone_has_no_roc_auc() -> None:
     with pytest.raises(ScoringInputError, match="only one of the two classes"):
-        TABLE_METRICS["roc_auc"].score(Rows(np.ones(3), np.ones(3)))
+        METRICS["roc_auc"].score(Rows(np.ones(3), np.ones(3)))
 
 
 @pytest.mark.parametrize("exponent", [1020, 530, 500, -500, -530, -1000])
 def test_a_correlation_is_the_same_for_values_of_every_size(exponent: int) -> None:
     rng = np.random.default_rng(4)
     truth, prediction = rng.normal(size=(2, 50))
-    right = TABLE_METRICS["pearson"].score(Rows(truth, prediction))
+    right = METRICS["pearson"].score(Rows(truth, prediction))
     scaled = np.ldexp(prediction, exponent)
-    assert TABLE_METRICS["pearson"].score(Rows(truth, scaled)) == right
-    assert TABLE_METRICS["pearson"].score(Rows(scaled, truth)) == right
-    assert TABLE_METRICS["pearson"].score(Rows(scaled, scaled)) == pytest.approx(1.0, abs=1e-15)
+    assert METRICS["pearson"].score(Rows(truth, scaled)) == right
+    assert METRICS["pearson"].score(Rows(scaled, truth)) == right
+    assert METRICS["pearson"].score(Rows(scaled, scaled)) == pytest.approx(1.0, abs=1e-15)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scoring.errors import ScoringInputError
-from scoring.tables.metrics.base import Floats, Prediction, Rows, TableMetric, Target
+from scoring.metrics.metric import SKLEARN, Floats, Prediction, Rows, Subject, Target
 
-_MASK, _PREDICTED = Target("text"), Prediction("text")
 _MAX_PIXEL: Final = 1 << 40
 Runs = tuple[NDArray[np.int64], NDArray[np.int64]]
+MASKS: Final = Subject(
+    group="segmentation",
+    direction="max",
+    target=Target("text"),
+    prediction=Prediction("text"),
+    perfect=1.0,
+    words="rle mask",
+)
 
 
 def _runs(code: str, where: str) -> Runs:
@@ -68,8 +75,11 @@ def _sizes(rows: Rows) -> NDArray[np.float64]:
     return np.array(sizes, dtype=np.float64).T
 
 
+@MASKS.mean("dice", "Dice coefficient", SKLEARN + "f1_score of pixels")
 def dice(rows: Rows) -> Floats:
-    """Each row's Dice coefficient; 1 where both masks are empty.
+    """Mean overlap of predicted and true masks, as run-length codes.
+
+    1 where both masks are empty.
 
     >>> dice(Rows(np.array(["1 4"]), np.array(["3 4"]))).round(4).tolist()
     [0.5]
@@ -78,8 +88,11 @@ def dice(rows: Rows) -> Floats:
     return np.where(true + predicted > 0, 2 * both / np.maximum(true + predicted, 1), 1.0)
 
 
+@MASKS.mean("mask_iou", "Intersection over union", SKLEARN + "jaccard_score of pixels")
 def iou(rows: Rows) -> Floats:
-    """Each row's intersection over union; 1 where both masks are empty.
+    """Mean intersection over union of masks, as run-length codes.
+
+    1 where both masks are empty.
 
     >>> iou(Rows(np.array(["1 4"]), np.array(["3 4"]))).round(4).tolist()
     [0.3333]
@@ -89,8 +102,11 @@ def iou(rows: Rows) -> Floats:
     return np.where(union > 0, both / np.maximum(union, 1), 1.0)
 
 
+@MASKS.whole("pooled_dice", "Dice coefficient of all pixels", SKLEARN + "f1_score of pixels")
 def pooled_dice(rows: Rows) -> float:
-    """Dice coefficient of all pixels of all rows together; 1 where all masks are empty.
+    """All masks together: large ones count more.
+
+    1 where all masks are empty.
 
     >>> round(pooled_dice(Rows(np.array(["1 4"]), np.array(["3 4"]))), 4)
     0.5
@@ -98,37 +114,3 @@ def pooled_dice(rows: Rows) -> float:
     both, true, predicted = _sizes(rows)
     whole = rows.mean(true + predicted)
     return 2 * rows.mean(both) / whole if whole else 1.0
-
-
-def _mask_metric(name: str, title: str, text: str, source: str, **more: Any) -> TableMetric:
-    return TableMetric(
-        name,
-        title,
-        "segmentation",
-        text,
-        "max",
-        (0.0, 1.0),
-        _MASK,
-        _PREDICTED,
-        source,
-        perfect=1.0,
-        words="rle mask",
-        **more,
-    )
-
-
-METRICS: Final = (
-    _mask_metric(
-        "dice", "Dice coefficient", "Mean overlap of predicted and true masks, as run-length codes.",
-        "scikit-learn: sklearn.metrics.f1_score of pixels", per_row=dice,
-    ),
-    _mask_metric(
-        "mask_iou", "Intersection over union", "Mean intersection over union of masks, as run-length codes.",
-        "scikit-learn: sklearn.metrics.jaccard_score of pixels", per_row=iou,
-    ),
-    _mask_metric(
-        "pooled_dice", "Dice coefficient of all pixels", "All masks together: large ones count more.",
-        "scikit-learn: sklearn.metrics.f1_score of pixels", function=pooled_dice,
-    ),
-)  # fmt: skip
-"""The metrics of masks."""

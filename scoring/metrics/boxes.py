@@ -13,14 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoring.errors import ScoringInputError
-from scoring.tables.metrics.base import Floats, Prediction, Rows, TableMetric, Target, undefined
+from scoring.metrics.metric import Floats, Prediction, Rows, Subject, Target, no_value
 
-_BOXES, _PREDICTED = Target("text"), Prediction("text")
 _MOST: Final = 100  # detections of a class in an image
 _RECALLS: Final = np.linspace(0.0, 1.0, 101)
 _THRESHOLDS: Final = np.linspace(0.5, 0.95, 10)
+_COCO: Final = "pycocotools.cocoeval (area: all, 100 detections)"
 _CERTAIN: Final = 1 - 1e-10
 Detections = tuple[Floats, NDArray[np.bool_]]
+BOXES: Final = Subject(
+    group="detection",
+    direction="max",
+    target=Target("text"),
+    prediction=Prediction("text"),
+    perfect=1.0,
+    weighted=False,
+)
 
 
 def _boxes(cell: str, numbers: int, where: str) -> dict[str, Floats]:
@@ -55,7 +63,7 @@ def _ious(first: Floats, second: Floats) -> Floats:
     return np.where(union > 0, both / np.where(union > 0, union, 1.0), 0.0)
 
 
-def _matched(detected: Floats, true: Floats, threshold: float) -> NDArray[np.bool_]:
+def _match_boxes(detected: Floats, true: Floats, threshold: float) -> NDArray[np.bool_]:
     """Which detections, the most confident first, meet a box that none before them took."""
     overlaps = _ious(detected, true)
     right = np.zeros(len(detected), dtype=np.bool_)
@@ -74,7 +82,7 @@ def _detections(images: list[tuple[Floats, Floats]], threshold: float) -> Detect
         ordered = detected[np.argsort(-detected[:, 0], kind="mergesort")][:_MOST]
         confidences.append(ordered[:, 0])
         rights.append(
-            _matched(ordered[:, 1:], true, threshold) if len(true) else np.zeros(len(ordered), dtype=np.bool_)
+            _match_boxes(ordered[:, 1:], true, threshold) if len(true) else np.zeros(len(ordered), dtype=np.bool_)
         )
     return np.concatenate(confidences), np.concatenate(rights)
 
@@ -103,7 +111,7 @@ def _by_class(rows: Rows) -> dict[str, list[tuple[Floats, Floats]]]:
         for name in true.keys() | detected.keys():
             images[name].append((true.get(name, np.empty((0, 4))), detected.get(name, np.empty((0, 5)))))
     if not there:
-        raise undefined("there is no box", "give each part boxes")
+        raise no_value("there is no box", "give each part boxes")
     return {name: images[name] for name in sorted(there)}
 
 
@@ -112,8 +120,9 @@ def _mean_precision(rows: Rows, thresholds: Any) -> float:
     return float(np.mean([[_average_precision(images, threshold) for threshold in thresholds] for images in classes]))
 
 
+@BOXES.whole("coco_map", "Mean average precision of boxes", _COCO, words="map coco detection iou")
 def coco_map(rows: Rows) -> float:
-    """Mean average precision over the classes and ten thresholds of overlap from 0.5 to 0.95.
+    """Mean over classes and overlaps from 0.5 to 0.95.
 
     >>> round(coco_map(Rows(np.array(["cat 0 0 10 10"]), np.array(["cat 0.9 0 0 10 8"]))), 4)
     0.7
@@ -121,27 +130,11 @@ def coco_map(rows: Rows) -> float:
     return _mean_precision(rows, _THRESHOLDS)
 
 
+@BOXES.whole("coco_ap50", "Average precision of boxes at overlap 0.5", _COCO, words="map@50 ap50 voc")
 def coco_ap50(rows: Rows) -> float:
-    """Mean average precision over the classes at an overlap of 0.5.
+    """Mean over the classes.
 
     >>> round(coco_ap50(Rows(np.array(["cat 0 0 10 10"]), np.array(["cat 0.9 0 0 10 8"]))), 4)
     1.0
     """
     return _mean_precision(rows, _THRESHOLDS[:1])
-
-
-def _box_metric(name: str, title: str, text: str, function: Any, words: str) -> TableMetric:
-    return TableMetric(
-        name, title, "detection", text, "max", (0.0, 1.0), _BOXES, _PREDICTED, "pycocotools.cocoeval (area: all, 100 detections)", function,
-        perfect=1.0, weighted=False, words=words,
-    )  # fmt: skip
-
-
-METRICS: Final = (
-    _box_metric(
-        "coco_map", "Mean average precision of boxes", "Mean over classes and overlaps from 0.5 to 0.95.", coco_map,
-        "map coco detection iou",
-    ),
-    _box_metric("coco_ap50", "Average precision of boxes at overlap 0.5", "Mean over the classes.", coco_ap50, "map@50 ap50 voc"),
-)  # fmt: skip
-"""The metrics of detected boxes."""
