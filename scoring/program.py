@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from scoring import reference
@@ -22,18 +20,10 @@ from scoring.errors import CODES, ScoringInputError
 from scoring.evaluation import evaluate, per_sample
 from scoring.formats import seed_results, submissions
 from scoring.reference import ArrayReference
+from scoring.uploads import Refused, refusing, uploaded_files, write_samples
 
 REFUSED: Final = 65
 Arrays = dict[str, NDArray[Any]]
-
-
-class Refused(Exception):
-    """The participant's file is invalid; `code` and `message` are for the participant."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -161,64 +151,11 @@ def _find_upload(res: Path, filename: str) -> Path:
     raise Refused(code, f"{filename}: it is {times} among the uploaded files ({shown}); upload it once by this name.")
 
 
-def uploaded_files(res: Path) -> list[Path]:
-    """The regular files that a person put there: no link, nothing hidden, none of the extras archivers add.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("p.csv", ".DS_Store"):
-    ...         _ = (Path(folder) / name).write_text("")
-    ...     [path.name for path in uploaded_files(Path(folder))]
-    ['p.csv']
-    """
-    return [
-        path for path in sorted(res.rglob("*")) if path.is_file() and not path.is_symlink() and not _is_extra(path, res)
-    ]
-
-
-def _is_extra(path: Path, res: Path) -> bool:
-    return any(part.startswith((".", "__MACOSX")) for part in path.relative_to(res).parts)
-
-
 def _evaluate(known: ArrayReference, inputs: Arrays, predicted: set[str]) -> dict[str, float]:
     with refusing(predicted):
         if known.dataset is not None:
             return evaluate(known.dataset, inputs)
         return {key: value for metric in known.metrics for key, value in evaluate(metric, inputs).items()}
-
-
-@contextmanager
-def refusing(predicted: Collection[str] = ()) -> Iterator[None]:
-    """Refuse what is wrong with the team's values, in fixed words: the labels are in play now.
-
-    `predicted` are the names of the team's arrays; metrics call them ``prediction``.
-
-    >>> with refusing(["y_pred"]):
-    ...     raise ScoringInputError("nan", "y_pred", "it holds NaN", "give numbers")
-    Traceback (most recent call last):
-    scoring.program.Refused: The predictions cannot be scored: an array holds NaN where a number is required.
-    """
-    try:
-        yield
-    except ScoringInputError as error:
-        if error.where.partition(",")[0] in {"prediction", "y_pred", *predicted}:
-            raise Refused(error.code, f"The predictions cannot be scored: {CODES[error.code]}.") from error
-        raise
-
-
-def write_samples(path: Path, samples: Mapping[str, NDArray[Any]]) -> None:
-    """Write the values of the single samples as float32, one array a metric; nothing where there are none.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_samples(Path(folder) / "a.npz", {"mae": np.array([0.5])})
-    ...     np.load(Path(folder) / "a.npz")["mae"].dtype
-    dtype('float32')
-    """
-    if samples:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        arrays: dict[str, Any] = {key: values.astype(np.float32) for key, values in samples.items()}
-        np.savez_compressed(path, **arrays)
 
 
 def _write_json(path: Path, value: Mapping[str, str | float]) -> None:

@@ -8,6 +8,8 @@ from scoring.metrics import metric
 from scoring.metrics.metric import Direction
 
 Role = Literal["reference", "prediction"]
+Family = Literal["ogbn", "ogbl", "ogbg", "lsc", "obl", "metric"]
+Sizes = Literal["official", "as published", "nominal", "free"]
 
 
 class Score(TypedDict):
@@ -38,14 +40,14 @@ class Description(TypedDict):
     """
 
     name: str
-    family: Literal["ogbn", "ogbl", "ogbg", "lsc", "obl", "metric"]
+    family: Family
     task: str
     primary: str
     metrics: list[Score]
     inputs: list[Input]
     classes: int | None
     splits: dict[str, int | None]
-    sizes_are: Literal["official", "as published", "nominal", "free"]
+    sizes_are: Sizes
     source: str
 
 
@@ -127,6 +129,13 @@ def _score_inputs(candidates: int | None) -> list[Input]:
 OGB: Final = "Hu et al. (2020), Open Graph Benchmark, NeurIPS 33; evaluator of ogb 1.3.6"
 LSC: Final = "Hu et al. (2021), OGB-LSC, NeurIPS Datasets and Benchmarks; evaluator of ogb 1.3.6"
 OBL: Final = "Breit et al. (2020), OpenBioLink, Bioinformatics 36(13); evaluator of openbiolink 0.1.4"
+_FAMILIES: Final[dict[str, tuple[Family, str]]] = {
+    "ogbn": ("ogbn", OGB),
+    "ogbl": ("ogbl", OGB),
+    "ogbg": ("ogbg", OGB),
+    "lsc": ("lsc", LSC),
+    "obl": ("obl", OBL),
+}
 
 NODES: Final[dict[str, tuple[str, Score, int, int, int, int, int]]] = {
     # name: task, score, tasks, classes, train, valid, test
@@ -170,85 +179,56 @@ RANKED_EDGES: Final[dict[str, tuple[str, int, int]]] = {
 }
 
 
-def _node(name: str) -> Description:
-    task, score, tasks, classes, train, valid, test = NODES[name]
+def _dataset(
+    name: str,
+    task: str,
+    scores: list[Score],
+    inputs: list[Input],
+    splits: dict[str, int | None],
+    *,
+    classes: int | None = None,
+    sizes_are: Sizes = "official",
+) -> Description:
+    family, source = next(kind for prefix, kind in _FAMILIES.items() if name.startswith(prefix))
     return {
         "name": name,
-        "family": "ogbn",
+        "family": family,
         "task": task,
-        "primary": score["key"],
-        "metrics": [score],
-        "inputs": _label_inputs(tasks, "float32 or int64", "float32 or int64"),
+        "primary": scores[0]["key"],
+        "metrics": scores,
+        "inputs": inputs,
         "classes": classes,
-        "splits": {"train": train, "valid": valid, "test": test},
-        "sizes_are": "as published",
-        "source": OGB,
+        "splits": splits,
+        "sizes_are": sizes_are,
+        "source": source,
     }
+
+
+def _node(name: str) -> Description:
+    task, score, tasks, classes, train, valid, test = NODES[name]
+    splits: dict[str, int | None] = {"train": train, "valid": valid, "test": test}
+    inputs = _label_inputs(tasks, "float32 or int64", "float32 or int64")
+    return _dataset(name, task, [score], inputs, splits, classes=classes, sizes_are="as published")
 
 
 def _molecule(name: str) -> Description:
     task, score, tasks, test, nominal = MOLECULES[name]
-    return {
-        "name": name,
-        "family": "ogbg",
-        "task": task,
-        "primary": score["key"],
-        "metrics": [score],
-        "inputs": _label_inputs(tasks, "float32", "float32"),
-        "classes": None if score["key"] == "rmse" else 2,
-        "splits": {"test": test},
-        "sizes_are": "nominal" if nominal else "as published",
-        "source": OGB,
-    }
+    inputs, classes = _label_inputs(tasks, "float32", "float32"), None if score["key"] == "rmse" else 2
+    return _dataset(name, task, [score], inputs, {"test": test}, classes=classes, sizes_are=_sizes(nominal))
 
 
 def _pooled(name: str) -> Description:
     task, score, test, nominal = POOLED_EDGES[name]
-    return {
-        "name": name,
-        "family": "ogbl",
-        "task": task,
-        "primary": score["key"],
-        "metrics": [score],
-        "inputs": _score_inputs(None),
-        "classes": None,
-        "splits": {"test": test},
-        "sizes_are": "nominal" if nominal else "as published",
-        "source": OGB,
-    }
+    return _dataset(name, task, [score], _score_inputs(None), {"test": test}, sizes_are=_sizes(nominal))
 
 
 def _ranked(name: str) -> Description:
     task, candidates, items = RANKED_EDGES[name]
-    return {
-        "name": name,
-        "family": "ogbl",
-        "task": task,
-        "primary": "mrr",
-        "metrics": MRR_FAMILY,
-        "inputs": _score_inputs(candidates),
-        "classes": None,
-        "splits": {"test": items},
-        "sizes_are": "as published",
-        "source": OGB,
-    }
+    return _dataset(name, task, MRR_FAMILY, _score_inputs(candidates), {"test": items}, sizes_are="as published")
 
 
-def _lsc(
-    name: str, task: str, score: Score, inputs: list[Input], splits: dict[str, int | None], classes: int | None = None
-) -> Description:
-    return {
-        "name": name,
-        "family": "lsc",
-        "task": task,
-        "primary": score["key"],
-        "metrics": [score],
-        "inputs": inputs,
-        "classes": classes,
-        "splits": splits,
-        "sizes_are": "official",
-        "source": LSC,
-    }
+def _sizes(nominal: bool) -> Sizes:
+    return "nominal" if nominal else "as published"
 
 
 def _words(name: str, role: Role) -> Input:
@@ -259,91 +239,75 @@ def _top10(name: str, dtype: str, meaning: str) -> Input:
     return _array(name, ["rows", 10], dtype, "prediction", meaning)
 
 
-_GAP = "HOMO-LUMO gap of each molecule in eV"
-_TAIL_IDS = "entity ids, best first; negative ids pad"
+_GAP: Final = "HOMO-LUMO gap of each molecule in eV"
+_TAIL_IDS: Final = "entity ids, best first; negative ids pad"
+_GAPS: Final = vector_inputs("float64 or float32", "float32", _GAP)
 
 _SINGLE: Final[list[Description]] = [
-    {
-        "name": "ogbg-ppa",
-        "family": "ogbg",
-        "task": "taxonomic group of a protein association graph",
-        "primary": "acc",
-        "metrics": [ACC],
-        "inputs": _label_inputs(1, "int64", "int64"),
-        "classes": 37,
-        "splits": {"test": 34_800},
-        "sizes_are": "as published",
-        "source": OGB,
-    },
-    {
-        "name": "ogbg-code2",
-        "family": "ogbg",
-        "task": "name of a Python method from its syntax tree",
-        "primary": "F1",
-        "metrics": F1,
-        "classes": None,
-        "inputs": [_words("seq_ref", "reference"), _words("seq_pred", "prediction")],
-        "splits": {"test": 21_948},
-        "sizes_are": "as published",
-        "source": OGB,
-    },
-    _lsc(
+    _dataset(
+        "ogbg-ppa",
+        "taxonomic group of a protein association graph",
+        [ACC],
+        _label_inputs(1, "int64", "int64"),
+        {"test": 34_800},
+        classes=37,
+        sizes_are="as published",
+    ),
+    _dataset(
+        "ogbg-code2",
+        "name of a Python method from its syntax tree",
+        F1,
+        [_words("seq_ref", "reference"), _words("seq_pred", "prediction")],
+        {"test": 21_948},
+        sizes_are="as published",
+    ),
+    _dataset(
         "lsc-mag240m",
         "subject area of each arXiv paper",
-        ACC,
+        [ACC],
         vector_inputs("int64 or float32", "int16", "class of each paper"),
         {"test-dev": 88_092, "test-challenge": 58_726, "test-whole": 146_818},
-        153,
+        classes=153,
     ),
-    _lsc(
+    _dataset(
         "lsc-wikikg90mv2",
         "missing tail of each Wikidata triple",
-        MRR,
+        [MRR],
         [_top10("t_pred_top10", "int32", _TAIL_IDS), _array("t", ["rows"], "int64", "reference", "true tails")],
         {"valid": 15_000, "test-dev": 15_000, "test-challenge": 10_000},
-        91_230_610,
+        classes=91_230_610,
     ),
-    _lsc(
+    _dataset(
         "lsc-wikikg90m",
         "missing tail of each Wikidata triple among 1,001 candidates (retired)",
-        MRR,
+        [MRR],
         [
             _top10("t_pred_top10", "int16", "positions 0..1000 among the candidates, best first"),
             _array("t_correct_index", ["rows"], "int64", "reference", "position of the true tail"),
         ],
         {"test": 1_359_303},
-        1_001,
+        classes=1_001,
     ),
-    _lsc(
+    _dataset(
         "lsc-pcqm4mv2",
         _GAP,
-        MAE,
-        vector_inputs("float64 or float32", "float32", _GAP),
+        [MAE],
+        _GAPS,
         {"train": 3_378_606, "valid": 73_545, "test-dev": 147_037, "test-challenge": 147_432},
     ),
-    _lsc(
-        "lsc-pcqm4m",
-        _GAP + " (retired)",
-        MAE,
-        vector_inputs("float64 or float32", "float32", _GAP),
-        {"valid": 380_670, "test": 377_423},
-    ),
-    {
-        "name": "obl2021",
-        "family": "obl",
-        "task": "missing head and tail of biomedical triples",
-        "primary": "h10",
-        "metrics": [H10],
-        "inputs": [
+    _dataset("lsc-pcqm4m", f"{_GAP} (retired)", [MAE], _GAPS, {"valid": 380_670, "test": 377_423}),
+    _dataset(
+        "obl2021",
+        "missing head and tail of biomedical triples",
+        [H10],
+        [
             _top10("h_pred_top10", "int32", "ids predicted for the head; -1 pads"),
             _top10("t_pred_top10", "int32", "ids predicted for the tail; -1 pads"),
             _array("triples", ["rows", 3], "int64", "reference", "(head, relation, tail)"),
         ],
-        "classes": 180_992,
-        "splits": {"train": 4_192_002, "valid": 186_301, "test": 180_964},
-        "sizes_are": "official",
-        "source": OBL,
-    },
+        {"train": 4_192_002, "valid": 186_301, "test": 180_964},
+        classes=180_992,
+    ),
 ]
 
 DATASETS: Final[dict[str, Description]] = {

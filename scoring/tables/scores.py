@@ -12,12 +12,12 @@ import polars as pl
 from scoring import metrics
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Floats, Rows, mean_over_groups
-from scoring.program import Refused, refusing, uploaded_files, write_samples
 from scoring.tables.align import metric_rows
 from scoring.tables.check import read_reordered
 from scoring.tables.file_types import is_table_name
 from scoring.tables.own_metric import MetricRefused, OwnMetric
 from scoring.tables.table_reference import OWN_METRIC, ChosenMetric, TableReference, read, solution_parts, without_usage
+from scoring.uploads import Refused, refusing, uploaded_files, write_samples
 
 _USUAL_NAMES: Final = ("submission", "predictions")
 
