@@ -1,4 +1,4 @@
-"""What every metric does first: take an array, look at its kind and shape, walk over it in blocks.
+"""Checks of arrays before anything is computed: kind, shape, values; and walking over them in blocks.
 
 Blocks keep the temporaries in the processor's cache, so that a metric costs a few passes over its input
 and no extra memory worth mentioning.

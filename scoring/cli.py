@@ -20,7 +20,7 @@ from scoring.formats.inputs import load_inputs
 
 INVALID: Final = 2
 TABLE: Final = "table"
-"""What is written in place of a dataset's name to check a table of predictions."""
+"""The word in place of a dataset's name that checks a table of predictions."""
 
 
 def main(argv: Sequence[str] | None = None, *, prog: str = "python -m scoring") -> int:

@@ -107,7 +107,7 @@ def write(
     labels : mapping of split to mapping of array name to array
         The reference arrays per split; their numbers of rows become the numbers of rows of the uploads.
     per_sample : bool
-        Whether the scoring program also writes the scores of the single samples. They disclose labels: only for
+        True where the scoring program also writes the scores of the single samples. They disclose labels: only for
         organizers.
 
     Returns

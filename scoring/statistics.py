@@ -120,7 +120,7 @@ def probability_better(
     first, second : array-like of shape (n_samples,)
         Scores on the *same* samples in the same order.
     direction : {"max", "min"}
-        Whether higher or lower is better.
+        Which direction is better.
 
     Raises `ScoringInputError` as `resampled_means`.
 

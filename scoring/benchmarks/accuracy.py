@@ -33,7 +33,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, nan_prediction: NanPredict
         Predicted classes. Equality is exact, in numpy's common type: 3.0 equals 3, 3.000000001 does not. Classes that
         do not exist are simply wrong.
     nan_prediction : {"refuse", "wrong"}
-        What a NaN prediction for a labelled place is. The official OGB evaluators count it as wrong without a word,
+        How a NaN prediction for a labelled place counts. The official OGB evaluators count it as wrong without a word,
         which hides a broken model; here that has to be asked for.
 
     With several tasks the result is the mean over the tasks.

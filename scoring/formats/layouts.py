@@ -1,4 +1,4 @@
-"""What each official file of predictions looks like: its name, its arrays, their shapes, types and ranges."""
+"""The layout of each official file of predictions: its name, its arrays, their shapes, types and ranges."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Header:
 
 
 def check_headers(path: Path, layout: Layout) -> None:
-    """What the archive and its members declare: names, types, shapes and sizes, without inflating a number.
+    """Check what the archive and its members declare, without inflating a number: names, types, shapes and sizes.
 
     At most a few kilobytes of each member are read. Raises `ScoringInputError` with the first thing that is wrong.
 
@@ -182,7 +182,7 @@ def _infos_by_key(archive: zipfile.ZipFile, layout: Layout) -> dict[str, zipfile
 
 
 def has_path(name: str) -> bool:
-    """Whether a member's name would mean something to a file system: a drive, a parent, a control character.
+    """True where a member's name would mean something to a file system: a drive, a parent, a control character.
 
     >>> has_path("y_pred.npy"), has_path("..")
     (False, True)

@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Report:
-    """What `check` found in a valid file. `warnings` are sentences about what is legal but probably a mistake."""
+    """The content of a valid file. `warnings` are sentences about what is legal but probably a mistake."""
 
     dataset: str
     split: str
@@ -108,7 +108,7 @@ def read_layout(path: Path, expected: Layout, *, filename: str | None = None) ->
 def check_headers(
     path: str | os.PathLike[str], dataset: str, split: str, *, rows: int | None = None, filename: str | None = None
 ) -> None:
-    """What `check` can say within milliseconds: the file's name, its members, their types and shapes. No value is read.
+    """Check within milliseconds the file's name, its members, their types and shapes. No value is read.
 
     Raises `ScoringInputError` as `read`.
 
@@ -257,7 +257,7 @@ def _as_member(arrays: Mapping[str, ArrayLike], member: Member, expected: Layout
 
 
 def _warnings(inputs: Mapping[str, NDArray[Any]]) -> list[str]:
-    """What is legal in the file but looks like an accident."""
+    """Sentences about what is legal in the file but looks like an accident."""
     warnings = []
     for name, array in inputs.items():
         if array.dtype.kind == "i" and array.ndim == 2:

@@ -84,7 +84,7 @@ def reorder(table: pl.DataFrame, places: Places, ids: pl.Series, id_column: str)
 
 
 def _are_close(ids: pl.Series) -> bool:
-    """Whether they are numbers that lie close enough together to be looked up in a table."""
+    """True where they are numbers that lie close enough together to be looked up in a table."""
     return ids.dtype == pl.Int64 and int(ids.max()) - int(ids.min()) < _SPARSE * len(ids)  # type: ignore[arg-type]  # numbers
 
 

@@ -87,7 +87,7 @@ def constant_baseline(
 
 @dataclass(frozen=True)
 class _Learning:
-    """What a constant is learnt from."""
+    """The data from which a constant is learnt."""
 
     metric: Metric
     known: pl.DataFrame

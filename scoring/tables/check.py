@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,15 +17,15 @@ from scoring.errors import ScoringInputError
 from scoring.tables.align import Places, find_places, normalize_ids, reorder
 from scoring.tables.file_types import join_values, printable
 from scoring.tables.files import LIMIT_BYTES, Source, open_table, read_source
-from scoring.tables.schema import Column, TableSchema
+from scoring.tables.schema import Column, ColumnType, TableSchema
 
 _SHOWN: Final = 5
-_TYPES: Final = {"number": pl.Float64(), "integer": pl.Int64(), "text": pl.String()}
+_TYPES: Final[dict[ColumnType, pl.DataType]] = {"number": pl.Float64(), "integer": pl.Int64(), "text": pl.String()}
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a right table holds, and what about it is legal but looks like an accident."""
+class TableReport:
+    """The content of a right table; `warnings` are sentences about what is legal but looks like an accident."""
 
     format: str
     rows: int
@@ -37,14 +38,14 @@ class Report:
         return asdict(self)
 
 
-def check(
+def check_table(
     path: Path,
     schema: TableSchema,
     ids: pl.Series | None = None,
     *,
     filename: str | None = None,
     limit_bytes: int = LIMIT_BYTES,
-) -> Report:
+) -> TableReport:
     """A report on a right table.
 
     Parameters
@@ -56,18 +57,20 @@ def check(
     Raises
     ------
     ScoringInputError
-        What is wrong, with the first five ids or lines.
+        The first fault, with the first five ids or lines.
 
     >>> import tempfile
     >>> from scoring.tables.files import write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = write_table(pl.DataFrame({"id": [1, 2], "price": [0.5, 2.0]}), Path(folder) / "p.csv")
-    ...     check(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows
+    ...     check_table(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows
     2
     """
     with open_table(path, filename=filename, limit_bytes=limit_bytes) as source:
-        table, _ = _read_table(source, schema, ids)
-        return Report(source.format, table.height, schema.names, path.stat().st_size, tuple(_warnings(table, schema)))
+        table, _ = _Reader(source, schema, ids).read()
+        return TableReport(
+            source.format, table.height, schema.names, path.stat().st_size, tuple(_warnings(table, schema))
+        )
 
 
 def read_submission(
@@ -75,7 +78,7 @@ def read_submission(
 ) -> pl.DataFrame:
     """The checked table: the id column as `ids` has it, the prediction columns in the types of the schema.
 
-    Raises `ScoringInputError` as `check`.
+    Raises `ScoringInputError` as `check_table`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +88,7 @@ def read_submission(
     [(2, 1.5)]
     """
     with open_table(path, filename=filename) as source:
-        return _read_table(source, schema, ids)[0]
+        return _Reader(source, schema, ids).read()[0]
 
 
 def read_reordered(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFrame:
@@ -99,42 +102,157 @@ def read_reordered(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFr
     [(2, 2.5), (1, 1.5)]
     """
     with open_table(path) as source:
-        table, places = _read_table(source, schema, ids)
+        table, places = _Reader(source, schema, ids).read()
         return table if places is None else reorder(table, places, ids, schema.id_column)
 
 
-def _read_table(source: Source, schema: TableSchema, ids: pl.Series | None) -> tuple[pl.DataFrame, Places | None]:
-    """The table as it stands in the file, and where each row belongs among the ids; None where the order is theirs."""
-    if source.format not in schema.formats:
-        right = f"this competition takes {', '.join(schema.formats)}"
-        raise ScoringInputError("unknown_format", "the file", f"it is a {source.format} file", right)
-    try:
-        table = _read_columns(source, schema, ids)
-        places = _require_ids(source, table[schema.id_column], schema, ids)
-        for column in schema.columns:
-            _require_values(source, table, schema, column)
-        for group in schema.probabilities:
-            _require_sums(source, table, schema, group)
-    except pl.exceptions.PolarsError as error:  # a kind of column that nobody has thought of is the team's all the same
-        reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
-        what = f"its values cannot be read as what is asked for ({reason})"
-        raise ScoringInputError("wrong_type", "the table", what, "give plain numbers and texts") from error
-    return table, places
+@dataclass(frozen=True)
+class _Reader:
+    """One file, read by a schema; `ids` are those that are asked for."""
 
+    source: Source
+    schema: TableSchema
+    ids: pl.Series | None
 
-def _read_columns(source: Source, schema: TableSchema, ids: pl.Series | None) -> pl.DataFrame:
-    """The columns of the schema, in its order and types."""
-    types: dict[str, Any] = {column.name: _TYPES[column.type] for column in schema.columns}
-    types[schema.id_column] = pl.String() if ids is None else ids.dtype
-    try:
-        table = read_source(source, types=types)
-    except ScoringInputError as error:
-        if error.code != "unknown_format" or source.format not in ("csv", "tsv"):
-            raise
-        table = read_source(source, types=types, as_text=True)  # a cell is not of its type: below it is named
-    _require_columns(table, schema)
-    columns = [_cast_column(source, table, schema, name, types[name]) for name in schema.names]
-    return pl.DataFrame(columns)
+    def read(self) -> tuple[pl.DataFrame, Places | None]:
+        """The table as it stands in the file, and where each row belongs among the ids; None where the order is theirs."""
+        if self.source.format not in self.schema.formats:
+            right = f"this competition takes {', '.join(self.schema.formats)}"
+            raise ScoringInputError("unknown_format", "the file", f"it is a {self.source.format} file", right)
+        try:
+            table = self._columns()
+            places = self._require_ids(table[self.schema.id_column])
+            for column in self.schema.columns:
+                self._require_values(table, column)
+            for group in self.schema.probabilities:
+                self._require_sums(table, group)
+        except (
+            pl.exceptions.PolarsError
+        ) as error:  # a kind of column that nobody has thought of is the team's all the same
+            reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
+            what = f"its values cannot be read as what is asked for ({reason})"
+            raise ScoringInputError("wrong_type", "the table", what, "give plain numbers and texts") from error
+        return table, places
+
+    def _columns(self) -> pl.DataFrame:
+        """The columns of the schema, in its order and types."""
+        types: dict[str, pl.DataType] = {column.name: _TYPES[column.type] for column in self.schema.columns}
+        types[self.schema.id_column] = pl.String() if self.ids is None else self.ids.dtype
+        try:
+            table = read_source(self.source, types=types)
+        except ScoringInputError as error:
+            if error.code != "unknown_format" or self.source.format not in ("csv", "tsv"):
+                raise
+            table = read_source(self.source, types=types, as_text=True)  # a cell is not of its type: below it is named
+        _require_columns(table, self.schema)
+        return pl.DataFrame([self._cast_column(table, name, types[name]) for name in self.schema.names])
+
+    def _cast_column(self, table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+        column = table[name]
+        if name == self.schema.id_column:
+            column = normalize_ids(column) if column.dtype != kind else column
+            return _ids_as_numbers(column) if kind == pl.Int64 else column.cast(kind, strict=False)
+        if kind == pl.String:
+            allowed = next(known.allowed for known in self.schema.columns if known.name == name)
+            return _as_allowed(column.cast(kind), allowed)
+        return column if column.dtype == kind else self._as_numbers(table, name, kind)
+
+    def _as_numbers(self, table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
+        text = table[name]
+        is_text = text.dtype == pl.String
+        text = text.str.strip_chars() if is_text else text
+        numbers = _whole(text) if kind == pl.Int64 else text.cast(kind, strict=False)
+        wrong = numbers.is_null() & text.is_not_null()
+        if is_text:
+            wrong &= text != ""
+        plain = "whole number" if kind == pl.Int64 else "number"
+        right = f"give a {plain} in every row"
+        if is_text and text.filter(wrong).str.contains(",").any():
+            right += ", with a decimal point and nothing between thousands"
+        self._refuse(table, name, wrong, "wrong_type", lambda value: f"{value!a} is no {plain}", right)
+        return numbers
+
+    def _require_ids(self, submitted: pl.Series) -> Places | None:
+        """Every id that is asked for once, and no other. Where each belongs; None where they stand there already."""
+        if self.ids is not None and submitted.equals(self.ids, check_names=False):
+            return None
+        if self.ids is not None and (places := find_places(submitted, self.ids)) is not None:
+            return places
+        self._name_wrong_ids(submitted)
+        return None
+
+    def _name_wrong_ids(self, submitted: pl.Series) -> None:
+        """Refuse what is wrong with the ids; nothing is where none were asked for, and each is there once."""
+        where = ascii(self.schema.id_column)
+        if submitted.null_count():
+            what = f"it is empty in {self._places(submitted.is_null())}"
+            raise ScoringInputError("nan", where, what, "give each row its id")
+        if submitted.n_unique() < len(submitted):
+            repeated = submitted.is_duplicated() & ~submitted.is_first_distinct()
+            what = f"{_first(submitted.filter(repeated))} is there again in {self._places(repeated)}"
+            raise ScoringInputError("duplicate_ids", where, what, "give each id once")
+        if self.ids is not None:
+            self._require_same_ids(
+                submitted, self.ids if self.ids.dtype == submitted.dtype else self.ids.cast(pl.String)
+            )
+        elif self.schema.rows is not None and len(submitted) != self.schema.rows:
+            what = f"it has {len(submitted):,} rows"
+            raise ScoringInputError("wrong_shape", "the table", what, f"give {self.schema.rows:,}")
+
+    def _require_same_ids(self, submitted: pl.Series, ids: pl.Series) -> None:
+        where = ascii(self.schema.id_column)
+        missing = ids.filter(~ids.is_in(submitted.implode()))
+        if len(missing):
+            right = f"give a row for each of the {len(ids):,} ids of the sample submission"
+            raise ScoringInputError("missing_ids", where, f"{_count(missing)} missing: {_first(missing)}", right)
+        is_other = ~submitted.is_in(ids.implode())
+        if is_other.any():
+            others = submitted.filter(is_other)
+            right = f"leave out what is not in the sample submission (first in {self._places(is_other)})"
+            raise ScoringInputError("unknown_ids", where, f"{_count(others)} not asked for: {_first(others)}", right)
+
+    def _require_values(self, table: pl.DataFrame, column: Column) -> None:
+        values = table[column.name]
+        refuse = partial(self._refuse, table, column.name)
+        if not column.missing:
+            empty = values.is_null() | (values == "") if column.type == "text" else values.is_null()
+            refuse(empty, "nan", lambda _: "it is empty", "give a value in every row")
+        if column.type == "number":
+            refuse(values.is_nan(), "nan", lambda _: "it is NaN", "give a number in every row")
+            refuse(values.is_infinite(), "infinite", lambda _: "it is infinite", "give a finite number in every row")
+        if column.minimum is not None:
+            right = f"the smallest allowed is {column.minimum:g}"
+            refuse(values < column.minimum, "out_of_range", lambda value: f"it is {value}", right)
+        if column.maximum is not None:
+            right = f"the largest allowed is {column.maximum:g}"
+            refuse(values > column.maximum, "out_of_range", lambda value: f"it is {value}", right)
+        if column.allowed:
+            allowed = pl.Series(column.allowed, dtype=values.dtype, strict=False)
+            wrong = ~values.is_in(allowed.implode()) & values.is_not_null()
+            right = f"the allowed values are {join_values(column.allowed, show=8)}"
+            refuse(wrong, "unknown_class", lambda value: f"it is {value!a}", right)
+
+    def _require_sums(self, table: pl.DataFrame, group: Sequence[str]) -> None:
+        sums = table.select(pl.sum_horizontal(list(group))).to_series()
+        wrong = (sums - 1).abs() > self.schema.tolerance
+        if wrong.any():
+            what = f"the probabilities sum to {sums.filter(wrong)[0]:.6g} in {self._places(wrong)}"
+            raise ScoringInputError("not_a_distribution", f"{group[0]} to {group[-1]}", what, "make each row sum to 1")
+
+    def _refuse(
+        self, table: pl.DataFrame, name: str, wrong: pl.Series, code: str, what: Callable[[Any], str], right: str
+    ) -> None:
+        """Name the first value that is wrong, and up to five places with their ids."""
+        if wrong.any():
+            places = self._places(wrong, table[self.schema.id_column])
+            raise ScoringInputError(code, ascii(name), f"{what(table[name].filter(wrong)[0])} in {places}", right)
+
+    def _places(self, wrong: pl.Series, ids: pl.Series | None = None) -> str:
+        rows = wrong.arg_true()
+        first = rows.head(_SHOWN).to_list()
+        tails = ["" if ids is None else f" (id {ascii(ids[row])[:60]})" for row in first]
+        shown = [self.source.place(row) + tail for row, tail in zip(first, tails, strict=True)]
+        return join_values(shown, total=len(rows))
 
 
 def _require_columns(table: pl.DataFrame, schema: TableSchema) -> None:
@@ -146,28 +264,6 @@ def _require_columns(table: pl.DataFrame, schema: TableSchema) -> None:
     if others:
         right = f"give {join_values(schema.names, show=8)} alone"
         raise ScoringInputError("extra_column", "the header", f"{join_values(others)} is not asked for", right)
-
-
-def _cast_column(source: Source, table: pl.DataFrame, schema: TableSchema, name: str, kind: Any) -> pl.Series:
-    column = table[name]
-    if name == schema.id_column:
-        column = normalize_ids(column) if column.dtype != kind else column
-        return _ids_as_numbers(column) if kind == pl.Int64 else column.cast(kind, strict=False)
-    if kind == pl.String:
-        return _as_allowed(column.cast(kind), next(known.allowed for known in schema.columns if known.name == name))
-    if column.dtype == kind:
-        return column
-    text = column.str.strip_chars() if column.dtype == pl.String else column
-    cast = _whole(text) if kind == pl.Int64 else text.cast(kind, strict=False)
-    wrong = cast.is_null() & text.is_not_null()
-    if text.dtype == pl.String:
-        wrong &= text != ""
-    plain = "whole number" if kind == pl.Int64 else "number"
-    right = f"give a {plain} in every row"
-    if text.dtype == pl.String and text.filter(wrong).str.contains(",").any():
-        right += ", with a decimal point and nothing between thousands"
-    _refuse(source, table, schema, wrong, "wrong_type", name, lambda value: f"{value!a} is no {plain}", right)
-    return cast
 
 
 def _ids_as_numbers(ids: pl.Series) -> pl.Series:
@@ -193,131 +289,12 @@ def _whole(values: pl.Series) -> pl.Series:
     return values.cast(pl.Int64, strict=False).fill_null(rounded) if values.dtype == pl.String else rounded
 
 
-def _require_ids(source: Source, submitted_ids: pl.Series, schema: TableSchema, ids: pl.Series | None) -> Places | None:
-    """Every id that is asked for once, and no other. Where each belongs; None where they stand there already."""
-    if ids is not None and submitted_ids.equals(ids, check_names=False):
-        return None
-    if ids is not None and (places := find_places(submitted_ids, ids)) is not None:
-        return places
-    _name_wrong_ids(source, submitted_ids, schema, ids)
-    return None
+def _first(values: pl.Series) -> str:
+    return join_values([ascii(value) for value in values.head(_SHOWN).to_list()], total=len(values))
 
 
-def _name_wrong_ids(source: Source, submitted_ids: pl.Series, schema: TableSchema, ids: pl.Series | None) -> None:
-    """Refuse what is wrong with the ids; nothing is where none were asked for, and each is there once."""
-    name = schema.id_column
-    if submitted_ids.null_count():
-        raise ScoringInputError(
-            "nan", ascii(name), f"it is empty in {_places(source, submitted_ids.is_null())}", "give each row its id"
-        )
-    if submitted_ids.n_unique() < len(submitted_ids):
-        repeated = submitted_ids.is_duplicated() & ~submitted_ids.is_first_distinct()
-        values = join_values(
-            [ascii(value) for value in submitted_ids.filter(repeated).head(_SHOWN).to_list()], total=int(repeated.sum())
-        )
-        raise ScoringInputError(
-            "duplicate_ids", ascii(name), f"{values} is there again in {_places(source, repeated)}", "give each id once"
-        )
-    if ids is None:
-        if schema.rows is not None and len(submitted_ids) != schema.rows:
-            raise ScoringInputError(
-                "wrong_shape", "the table", f"it has {len(submitted_ids):,} rows", f"give {schema.rows:,}"
-            )
-        return
-    _require_same_ids(source, submitted_ids, name, ids if ids.dtype == submitted_ids.dtype else ids.cast(pl.String))
-
-
-def _require_same_ids(source: Source, submitted_ids: pl.Series, name: str, ids: pl.Series) -> None:
-    missing = ids.filter(~ids.is_in(submitted_ids.implode()))
-    if len(missing):
-        values = join_values([ascii(value) for value in missing.head(_SHOWN).to_list()], total=len(missing))
-        right = f"give a row for each of the {len(ids):,} ids of the sample submission"
-        raise ScoringInputError("missing_ids", ascii(name), f"{_count_of_ids(missing)} missing: {values}", right)
-    others = ~submitted_ids.is_in(ids.implode())
-    if others.any():
-        values = join_values(
-            [ascii(value) for value in submitted_ids.filter(others).head(_SHOWN).to_list()], total=int(others.sum())
-        )
-        right = f"leave out what is not in the sample submission (first in {_places(source, others)})"
-        raise ScoringInputError(
-            "unknown_ids", ascii(name), f"{_count_of_ids(submitted_ids.filter(others))} not asked for: {values}", right
-        )
-
-
-def _count_of_ids(ids: pl.Series) -> str:
+def _count(ids: pl.Series) -> str:
     return "1 id is" if len(ids) == 1 else f"{len(ids):,} ids are"
-
-
-def _require_values(source: Source, table: pl.DataFrame, schema: TableSchema, column: Column) -> None:
-    values = table[column.name]
-
-    def refuse(wrong: pl.Series, code: str, what: Callable[[Any], str], right: str) -> None:
-        _refuse(source, table, schema, wrong, code, column.name, what, right)
-
-    if not column.missing and column.type != "text":
-        refuse(values.is_null(), "nan", lambda _: "it is empty", "give a value in every row")
-    if not column.missing and column.type == "text":
-        refuse(values.is_null() | (values == ""), "nan", lambda _: "it is empty", "give a value in every row")
-    if column.type == "number":
-        refuse(values.is_nan(), "nan", lambda _: "it is NaN", "give a number in every row")
-        refuse(values.is_infinite(), "infinite", lambda _: "it is infinite", "give a finite number in every row")
-    if column.minimum is not None:
-        refuse(
-            values < column.minimum,
-            "out_of_range",
-            lambda value: f"it is {value}",
-            f"the smallest allowed is {column.minimum:g}",
-        )
-    if column.maximum is not None:
-        refuse(
-            values > column.maximum,
-            "out_of_range",
-            lambda value: f"it is {value}",
-            f"the largest allowed is {column.maximum:g}",
-        )
-    if column.allowed:
-        allowed = pl.Series(column.allowed, dtype=values.dtype, strict=False)
-        right = f"the allowed values are {join_values(column.allowed, show=8)}"
-        refuse(
-            ~values.is_in(allowed.implode()) & values.is_not_null(),
-            "unknown_class",
-            lambda value: f"it is {value!a}",
-            right,
-        )
-
-
-def _require_sums(source: Source, table: pl.DataFrame, schema: TableSchema, group: Sequence[str]) -> None:
-    sums = table.select(pl.sum_horizontal(list(group))).to_series()
-    wrong = (sums - 1).abs() > schema.tolerance
-    if wrong.any():
-        first = sums.filter(wrong)[0]
-        what = f"the probabilities sum to {first:.6g} in {_places(source, wrong)}"
-        raise ScoringInputError("not_a_distribution", f"{group[0]} to {group[-1]}", what, "make each row sum to 1")
-
-
-def _refuse(
-    source: Source,
-    table: pl.DataFrame,
-    schema: TableSchema,
-    wrong: pl.Series,
-    code: str,
-    name: str,
-    what: Callable[[Any], str],
-    right: str,
-) -> None:
-    """Name the first value that is wrong, and up to five places with their ids."""
-    if wrong.any():
-        places = _places(source, wrong, table[schema.id_column])
-        raise ScoringInputError(code, ascii(name), f"{what(table[name].filter(wrong)[0])} in {places}", right)
-
-
-def _places(source: Source, wrong: pl.Series, ids: pl.Series | None = None) -> str:
-    rows = wrong.arg_true()
-    shown = [
-        source.place(row) + ("" if ids is None else f" (id {ascii(ids[row])[:60]})")
-        for row in rows.head(_SHOWN).to_list()
-    ]
-    return join_values(shown, total=len(rows))
 
 
 def _warnings(table: pl.DataFrame, schema: TableSchema) -> Iterator[str]:

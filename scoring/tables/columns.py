@@ -92,7 +92,7 @@ def _is_kind(kind: Kind, column: ColumnPreview) -> bool:
 
 
 def _plays(role: str, column: ColumnPreview) -> bool:
-    """Whether the column's values can be what the role says."""
+    """True where the column's values can be what the role says."""
     low, high = column.minimum, column.maximum
     if low is None or high is None:
         return role == "target"
@@ -115,7 +115,7 @@ def schema_for(
     targets: Sequence[str],
     parameters: Parameters | None = None,
 ) -> TableSchema:
-    """What a team's table must look like for this metric of these targets.
+    """The schema of a team's table for this metric of these targets.
 
     Raises `ScoringInputError` where the solution lacks a column or holds too many classes.
 

@@ -1,4 +1,4 @@
-"""What the command line does with tables."""
+"""Commands on tables: check one, try a metric of one's own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables.align import read_ids
-from scoring.tables.check import check, read_reordered
+from scoring.tables.check import check_table, read_reordered
 from scoring.tables.columns import schema_like
 from scoring.tables.files import read_table
 from scoring.tables.own_metric import MetricRefused, OwnMetric
@@ -37,7 +37,7 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[
     shown = None if sample is None else _sample(sample)
     table_schema = _schema(schema, shown)
     ids = None if shown is None else read_ids(shown, table_schema.id_column)
-    return check(path, table_schema, ids).as_dict()
+    return check_table(path, table_schema, ids).as_dict()
 
 
 def find_fault(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
@@ -51,7 +51,7 @@ def find_fault(path: str, file_name: str, schema: dict[str, Any], sample: tuple[
     try:
         table_schema = TableSchema.from_json(schema)
         ids = None if sample is None else read_ids(_sample(Path(sample[0]), sample[1]), table_schema.id_column)
-        check(Path(path), table_schema, ids, filename=file_name)
+        check_table(Path(path), table_schema, ids, filename=file_name)
     except ScoringInputError as error:
         return {"code": error.code, "message": str(error)}
     return {}

@@ -88,7 +88,7 @@ def _not_utf8() -> ScoringInputError:
 
 
 def _find_separator(outside: str) -> str:
-    """What stands in each of the first lines as often as in the header; else what stands there most often."""
+    """The separator that each of the first lines holds as often as the header; else the one that is there most often."""
     first = _LINE_END.split(outside, maxsplit=_COMPARED_LINES)[:_COMPARED_LINES]
     lines = [line for line in first if line.strip()] or [""]
 

@@ -54,7 +54,7 @@ def table_format(filename: str) -> Format:
 
 
 def is_table_name(filename: str) -> bool:
-    """Whether the name is one of a table, plain or compressed; a zip may be anything.
+    """True where the name is one of a table, plain or compressed; a zip may be anything.
 
     >>> is_table_name("predictions.csv.gz"), is_table_name("model.py")
     (True, False)
@@ -91,7 +91,7 @@ def require_content(path: Path, name: str) -> None:
 
 
 def is_extra(name: str) -> bool:
-    """Whether an archiver added that member by itself.
+    """True where an archiver added that member by itself.
 
     >>> is_extra("__MACOSX/._p.csv"), is_extra("p.csv")
     (True, False)

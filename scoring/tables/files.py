@@ -29,7 +29,7 @@ from scoring.tables.file_types import is_extra, printable, require_content, tabl
 from scoring.tables.schema import Format
 
 LIMIT_BYTES: Final = 16 << 30
-"""What a file may unpack to unless the caller says otherwise."""
+"""The most that a file may unpack to unless the caller says otherwise."""
 
 _CHUNK: Final = 1 << 20
 _UNREADABLE: Final = (
@@ -44,7 +44,7 @@ _UNREADABLE: Final = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What polars, numpy and zipfile raise on files that are damaged, encrypted or too large for the machine."""
+"""Raised by polars, numpy and zipfile on files that are damaged, encrypted or too large for the machine."""
 
 Types = Mapping[str, Any]
 """Polars types by column."""

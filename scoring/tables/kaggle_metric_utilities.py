@@ -18,7 +18,7 @@ class HostVisibleError(Exception):
 
 
 def treat_as_participant_error(error_message: str, solution: Any) -> bool:
-    """Whether an error's text tells nothing of the solution: that is numbers throughout, and the text holds none of them.
+    """True where an error's text tells nothing of the solution: that is numbers throughout, and the text holds none.
 
     Where the solution holds booleans, the text must not say true or false either.
 
@@ -40,8 +40,9 @@ def treat_as_participant_error(error_message: str, solution: Any) -> bool:
 def safe_call_score(
     metric_function: Callable[..., Any], solution: Any, submission: Any, **metric_func_kwargs: Any
 ) -> Any:
-    """What the function returns for the two frames. Its errors become one of the two above; a text that may tell of the solution
-    is for the organizer alone.
+    """Call the metric on the two frames. Its errors become one of the two above.
+
+    A text that may tell of the solution is for the organizer alone.
 
     >>> safe_call_score(lambda solution, submission, scale: scale, None, None, scale=2.0)
     2.0

@@ -1,4 +1,4 @@
-"""What an uploaded table seems to be: its columns, their types and values, and which of them are id and target."""
+"""A first reading of an uploaded table: its columns, their types and values, and which of them are id and target."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _type(column: pl.Series) -> Recognised:
 
 
 def _kind(values: pl.Series, distinct: int) -> Kind:
-    """What such values can be a target of, the likeliest first."""
+    """The likeliest kind of target of such values."""
     if distinct < 2:
         return "constant"
     if distinct == 2:
@@ -165,7 +165,7 @@ def _kind(values: pl.Series, distinct: int) -> Kind:
 
 
 def _pattern(examples: list[str]) -> Pattern:
-    """What whole values look like: masks or boxes written as text."""
+    """The pattern of the whole values: masks or boxes written as text."""
     if examples and all(_RUN_LENGTHS.fullmatch(example) for example in examples):
         return "run lengths"
     return "boxes" if examples and all(_BOXES.fullmatch(example) for example in examples) else ""

@@ -1,4 +1,4 @@
-"""What a table of predictions must look like: its id column, its prediction columns, their types and allowed values."""
+"""The schema of a table of predictions: its id column, its prediction columns, their types and allowed values."""
 
 from __future__ import annotations
 

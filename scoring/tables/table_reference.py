@@ -49,7 +49,7 @@ class ChosenMetric:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is the organizer's own file."""
+        """True where it is the organizer's own file."""
         return self.name == OWN_METRIC
 
 
@@ -80,7 +80,7 @@ class TableReference:
 
     @classmethod
     def from_json(cls, value: object) -> TableReference:
-        """What `as_json` wrote, or a person. Raises `ScoringInputError` (``bad_reference``, ``bad_schema`` and such)."""
+        """Read what `as_json` or a person wrote. Raises `ScoringInputError` (``bad_reference``, ``bad_schema`` and such)."""
         known = {field.name for field in fields(cls)}
         if not isinstance(value, dict) or value.get("format") != FORMAT or set(value) - known - {"format"}:
             raise _bad(f"it is no mapping of format {FORMAT} with {', '.join(sorted(known))}")

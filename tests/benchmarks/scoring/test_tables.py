@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from scoring.tables.check import check, read_submission
+from scoring.tables.check import check_table, read_submission
 from scoring.tables.files import write_table
 from scoring.tables.schema import Column, TableSchema
 from scoring.tables.table_reference import ChosenMetric, reference_for, write
@@ -87,5 +87,5 @@ def test_checking_a_million_rows(tmp_path: Path) -> None:
     schema = TableSchema("id", (Column("price"),))
     for ending in ("csv", "parquet"):
         path = write_table(pl.DataFrame({"id": order, "price": order / 7}), tmp_path / f"p.{ending}")
-        print(f"\n{ending}: checked in {seconds(lambda path=path: check(path, schema, ids)):.2f} s")  # type: ignore[misc]  # of this turn
+        print(f"\n{ending}: checked in {seconds(lambda path=path: check_table(path, schema, ids)):.2f} s")  # type: ignore[misc]  # of this turn
         assert read_submission(path, schema, ids).height == len(ids)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from scoring.errors import ScoringInputError
-from scoring.tables.check import check, read_submission
+from scoring.tables.check import check_table, read_submission
 from scoring.tables.files import write_table
 from scoring.tables.schema import Column, TableSchema
 
@@ -27,7 +27,7 @@ def checked(folder: Path, text: str, ids: pl.Series | None = IDS, *, name: str =
     path = folder / name
     path.write_text(text)
     try:
-        check(path, SCHEMA, ids)
+        check_table(path, SCHEMA, ids)
     except ScoringInputError as error:
         return f"{error.code} {error}"
     return ""
@@ -186,12 +186,12 @@ def test_another_format_than_the_competition_takes_is_refused(tmp_path: Path) ->
     schema = TableSchema("id", (Column("p"),), formats=("parquet",))
     (tmp_path / "p.csv").write_text("id,p\n1,2\n")
     with pytest.raises(ScoringInputError, match="it is a csv file; this competition takes parquet"):
-        check(tmp_path / "p.csv", schema)
+        check_table(tmp_path / "p.csv", schema)
 
 
 def test_constant_predictions_get_a_warning(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("id,p\n1,2\n2,2\n")
-    assert check(tmp_path / "p.csv", TableSchema("id", (Column("p"),))).warnings == ("All rows are equal in p.",)
+    assert check_table(tmp_path / "p.csv", TableSchema("id", (Column("p"),))).warnings == ("All rows are equal in p.",)
 
 
 def test_a_million_rows_are_checked_within_seconds(tmp_path: Path) -> None:
@@ -199,5 +199,8 @@ def test_a_million_rows_are_checked_within_seconds(tmp_path: Path) -> None:
     order = np.random.default_rng(1).permutation(1_000_000)
     path = write_table(pl.DataFrame({"id": order, "p": order / 7}), tmp_path / "p.csv")
     started = time.process_time()
-    assert check(path, TableSchema("id", (Column("p"),)), pl.Series(range(1_000_000), dtype=pl.Int64)).rows == 1_000_000
+    assert (
+        check_table(path, TableSchema("id", (Column("p"),)), pl.Series(range(1_000_000), dtype=pl.Int64)).rows
+        == 1_000_000
+    )
     assert time.process_time() - started < 8
