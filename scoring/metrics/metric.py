@@ -276,7 +276,8 @@ class Subject:
 def _enter(formula: Callable[..., Any], **facts: Any) -> None:
     sentence = inspect.cleandoc(formula.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
     metric = Metric(**{"range": (0.0, 1.0), "help": sentence, **facts})
-    assert metric.name not in CATALOGUE, f"two metrics are called {metric.name}"
+    if metric.name in CATALOGUE:
+        raise ValueError(f"two metrics are called {metric.name}")
     CATALOGUE[metric.name] = metric
 
 

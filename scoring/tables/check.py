@@ -50,7 +50,7 @@ def check_table(
 
     Parameters
     ----------
-    ids : the ids that are asked for (`scoring.tables.align.ids_of` of the sample submission); without them only repeats
+    ids : the ids that are asked for (`scoring.tables.align.read_ids` of the sample submission); without them only repeats
         and the number of rows are looked at
     filename : the name that its owner gave the file
 

@@ -121,7 +121,7 @@ def table_check(contract: Contract, path: Path, sample: tuple[Path, str] | None)
     """What reads a table whole and says its fault, given the sample submission with its name."""
     shown = None if sample is None else (str(sample[0]), sample[1])
     arguments = {"path": str(path), "file_name": contract.file_name, "schema": contract.table, "sample": shown}
-    return Call("scoring.tables.commands:fault_of", arguments)
+    return Call("scoring.tables.commands:find_fault", arguments)
 
 
 def _read_zip(contract: Contract, path: Path) -> list[str]:

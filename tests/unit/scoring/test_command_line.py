@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scoring import synthetic
+from scoring import reference, synthetic
 from scoring.cli import main
 from scoring.formats import submissions
 
@@ -196,3 +196,22 @@ def test_a_metric_is_tried_on_a_sample(tmp_path: Path, capsys: pytest.CaptureFix
     assert "it imports geopy, which is not installed here" in run(capsys, "try-metric", metric, solution, sample)[2]
     metric.write_text("def score(a, b):\n    return 1\n")
     assert "take solution, submission, row_id_column_name" in run(capsys, "try-metric", metric, solution, sample)[2]
+
+
+def test_datasets_arrays_and_their_programs_need_neither_the_table_library_nor_sacrebleu(tmp_path: Path) -> None:
+    reference.write(tmp_path / "ref", "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}})
+    submissions.write(tmp_path, "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2)
+    (tmp_path / "res").mkdir()
+    (tmp_path / "y_pred_mag240m_test-dev.npz").rename(tmp_path / "res" / "y_pred_mag240m_test-dev.npz")
+    program = (
+        "import sys\n"
+        "for name in ('polars', 'zstandard', 'sacrebleu', 'pandas'): sys.modules[name] = None\n"
+        "import scoring, scoring.cli, scoring.synthetic, scoring.statistics\n"
+        "from scoring.program import main\n"
+        "print(scoring.evaluate('spearman', {'y_true': [1, 2, 3], 'y_pred': [1, 2, 4]}), len(scoring.names()))\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path, tmp_path / "out"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["{'spearman': 1.0} 33", '{"acc": 0.5}']

@@ -1,17 +1,19 @@
-"""Every metric of tables agrees with its reference and is what its entry says."""
+"""Every metric agrees with its reference, is what its entry says, and stands on the page as it is."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import scoring
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
-from scoring.metrics.metric import Metric, Rows, mean_over_groups
+from scoring.metrics.metric import Metric, Prediction, Rows, Subject, Target, mean_over_groups
 from tests.unit.scoring.metric_references import EVERY, REFERENCES, rows_for
 
 SEEDS = (1, 2)
@@ -22,9 +24,35 @@ def test_every_metric_has_a_reference() -> None:
     assert len(METRICS) >= 45
 
 
-def test_every_metric_is_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "tables.md").read_text()
-    assert [name for name in METRICS if f"| `{name}`" not in page] == []
+def on_the_page(metric: Metric) -> str:
+    """The row of docs/scoring.md; a new metric's can be copied from where the test fails."""
+    settings = ", ".join(f"{known.name}={known.default}" for known in metric.parameters)
+    kinds = {"number": "numbers", "positive": "numbers above 0", "probability": "probabilities", "binary": "0 and 1"}
+    layouts = {
+        "per class": "a probability for each class",
+        "per level": "a column for each quantile",
+        "per member": "a column for each member",
+        "named": ", ".join(metric.prediction.roles),
+    }
+    plain = kinds.get(metric.prediction.kind, "classes" if metric.prediction.kind == "class" else "texts")
+    low, high = ("−∞" if metric.range[0] is None else f"{metric.range[0]:g}", metric.range[1])
+    is_mean = "yes" if metric.is_mean_over_rows else "a function of one" if metric.per_row else "no"
+    cells = (
+        f"`{metric.name}`" + (f" ({settings})" if settings else ""),
+        metric.title,
+        "higher" if metric.direction == "max" else "lower",
+        f"{low} to {'∞' if high is None else f'{high:g}'}",
+        layouts.get(metric.prediction.layout, plain),
+        "yes" if metric.is_of_vectors else "",
+        is_mean,
+        metric.source.removeprefix("scikit-learn: ").replace("|", "\\|"),
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+@EVERY
+def test_a_metric_stands_on_the_page_as_it_is(metric: Metric) -> None:
+    assert on_the_page(metric) in (Path(__file__).parents[3] / "docs" / "scoring.md").read_text()
 
 
 @EVERY
@@ -102,3 +130,67 @@ def test_a_correlation_is_the_same_for_values_of_every_size(exponent: int) -> No
     assert METRICS["pearson"].score(Rows(truth, scaled)) == right
     assert METRICS["pearson"].score(Rows(scaled, truth)) == right
     assert METRICS["pearson"].score(Rows(scaled, scaled)) == pytest.approx(1.0, abs=1e-15)
+
+
+VECTORS = pytest.mark.parametrize("name", scoring.metric_names())
+
+
+@VECTORS
+def test_two_arrays_score_as_the_columns_of_a_table(name: str) -> None:
+    metric = METRICS[name]
+    rows = rows_for(metric, seed=7)
+    score = metric.score(rows)
+    arrays = {"y_true": rows.truth, "y_pred": rows.prediction}
+    assert scoring.evaluate(name, arrays)[name] == pytest.approx(score, abs=1e-12)
+    named_otherwise = {key: 10 * values + 3 for key, values in arrays.items()}
+    if metric.prediction.kind == "class" and name != "quadratic_weighted_kappa":
+        assert scoring.evaluate(name, named_otherwise)[name] == pytest.approx(score, abs=1e-12)
+
+
+@VECTORS
+def test_the_samples_of_two_arrays_average_to_the_score(name: str) -> None:
+    rows = rows_for(METRICS[name], seed=8)
+    arrays = {"y_true": rows.truth, "y_pred": rows.prediction}
+    if not METRICS[name].is_mean_over_rows:
+        with pytest.raises(ScoringInputError, match="not a mean"):
+            scoring.per_sample(name, arrays)
+        return
+    mean = float(scoring.per_sample(name, arrays)[name].mean(dtype=np.float64))
+    assert mean == pytest.approx(scoring.evaluate(name, arrays)[name], rel=1e-6)
+
+
+def test_a_row_without_a_label_does_not_count() -> None:
+    arrays = {"y_true": [1.0, math.nan, 3.0], "y_pred": [1.0, 9.0, 5.0]}
+    assert scoring.evaluate("mae", arrays) == {"mae": 1.0}
+    assert scoring.per_sample("mae", arrays)["mae"].tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "truth", "prediction", "code"),
+    [
+        ("mae", [1.0], [math.nan], "nan"),
+        ("mae", [1.0], [math.inf], "infinite"),
+        ("mae", [math.nan], [1.0], "no_labelled_rows"),
+        ("mae", [1.0, 2.0], [1.0], "wrong_shape"),
+        ("mae", [[1.0]], [[1.0]], "wrong_shape"),
+        ("mae", [], [], "empty_input"),
+        ("accuracy", [1, 2], [1.5, 2.0], "out_of_range"),
+        ("roc_auc", [0, 2], [0.5, 2.0], "not_binary"),
+        ("recall", [0, 1], [0.5, 1.0], "not_binary"),
+        ("log_loss", [0, 1], [0.5, 1.5], "out_of_range"),
+        ("poisson_deviance", [0, 1], [0.0, 1.5], "out_of_range"),
+        ("bleu", ["a"], ["a"], "unknown_name"),
+        ("group_mrr", [1.0], [1.0], "unknown_name"),
+    ],
+)
+def test_arrays_that_a_metric_cannot_take_are_refused(name: str, truth: Any, prediction: Any, code: str) -> None:
+    with pytest.raises(ScoringInputError) as refused:
+        scoring.evaluate(name, {"y_true": np.array(truth), "y_pred": np.array(prediction)})
+    assert refused.value.code == code
+
+
+def test_two_metrics_cannot_have_one_name() -> None:
+    subject = Subject(group="regression", direction="min", target=Target("number"), prediction=Prediction("number"))
+    with pytest.raises(ValueError, match="two metrics are called mae"):
+        subject.whole("mae", "Another", "formula")(lambda rows: 0.0)
+    assert METRICS["mae"].title == "Mean absolute error"
