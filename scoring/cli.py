@@ -11,12 +11,15 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from scoring.errors import ScoringInputError
 from scoring.evaluation import describe, evaluate, metric_names, names
 from scoring.formats import seed_results, submissions
 from scoring.formats.inputs import load_inputs
+
+Answer: TypeAlias = tuple[Any, str]
+"""A document for ``--json``, and the same in words."""
 
 INVALID: Final = 2
 TABLE: Final = "table"
@@ -47,7 +50,7 @@ def _report_error(error: ScoringInputError, *, as_json: bool) -> None:
         print(f"{error.code}: {error}", file=sys.stderr)
 
 
-def _evaluate(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _evaluate(options: argparse.Namespace) -> Answer:
     known = describe(options.name)
     uploads = {file: submissions.named_split(options.name, file.name) for file in options.files}
     inputs = load_inputs([file for file, split in uploads.items() if split is None], options.name)
@@ -59,7 +62,7 @@ def _evaluate(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return scores, "\n".join(f"{key} = {value!r} ({better[key]} is better)" for key, value in scores.items())
 
 
-def _check(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _check(options: argparse.Namespace) -> Answer:
     if options.dataset == TABLE:
         return _check_table(options)
     if options.file.suffix == ".json":
@@ -73,15 +76,15 @@ def _check(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return report.as_dict(), "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])
 
 
-def _check_table(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _check_table(options: argparse.Namespace) -> Answer:
     from scoring.tables.commands import check_file  # only here: its table library is an extra
 
     report = check_file(options.file, sample=options.sample, schema=options.schema)
-    lines = [f"{options.file.name} is valid: {report['rows']:,} rows of {', '.join(report['columns'])}"]
-    return report, "\n".join(lines + [f"warning: {warning}" for warning in report["warnings"]])
+    lines = [f"{options.file.name} is valid: {report.rows:,} rows of {', '.join(report.columns)}"]
+    return report.as_dict(), "\n".join(lines + [f"warning: {warning}" for warning in report.warnings])
 
 
-def _try_metric(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _try_metric(options: argparse.Namespace) -> Answer:
     from scoring.tables.commands import try_metric
 
     scores = try_metric(
@@ -103,7 +106,7 @@ def _split_from_name(dataset: str, file: Path) -> str:
     return named_split
 
 
-def _describe(options: argparse.Namespace) -> tuple[Any, str]:
+def _describe(options: argparse.Namespace) -> Answer:
     if options.name is None:
         every = [*names(), *metric_names()]
         return every, "\n".join(f"{name:24}{describe(name)['task']}" for name in every)
@@ -120,7 +123,7 @@ def _plain(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def _write_example(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _write_example(options: argparse.Namespace) -> Answer:
     from scoring import synthetic  # only here: checking a file needs none of it
 
     submissions.official_filename(options.dataset, options.split)  # refuses a split without a file format

@@ -25,7 +25,7 @@ _NEGATIVES: Final = {"ogbl-ppa": 3_000_000, "ogbl-collab": 100_000, "ogbl-ddi": 
 _RELATIONS_OBL: Final = 28
 _UNLABELLED: Final = 0.4  # of the places of a dataset with many tasks, about as in ogbg-molpcba
 _POSITIVE: Final = 0.3
-_WORDS: Final = (
+_WORDS: Final = [
     "get",
     "set",
     "is",
@@ -40,7 +40,7 @@ _WORDS: Final = (
     "load",
     "save",
     "index",
-)
+]
 
 
 def make(

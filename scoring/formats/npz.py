@@ -64,7 +64,7 @@ def check_headers(path: Path, layout: Layout) -> None:
     scoring.errors.ScoringInputError: ...
     """
     _require_file(path, layout)
-    with _opened(path, layout.filename) as archive:
+    with _open_archive(path, layout.filename) as archive:
         infos = _infos_by_key(archive, layout)
         for member in layout.members:
             _require_plain_member(infos[member.key], member)
@@ -84,7 +84,7 @@ def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     [0.0, 0.0, 0.0]
     """
     _require_file(path, layout)
-    with _opened(path, layout.filename) as archive:
+    with _open_archive(path, layout.filename) as archive:
         infos = _infos_by_key(archive, layout)
         for member in layout.members:
             _require_plain_member(infos[member.key], member)
@@ -141,7 +141,7 @@ def _require_end_record(tail: bytes, name: str) -> None:
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[zipfile.ZipFile]:
+def _open_archive(path: Path, name: str) -> Iterator[zipfile.ZipFile]:
     """The archive, with everything that the libraries raise on damaged bytes turned into our error."""
     try:
         with zipfile.ZipFile(path) as archive:

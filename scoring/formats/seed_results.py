@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -169,7 +169,7 @@ def _seed(entry: Any, place: int) -> int:
     return seed
 
 
-def _result(entry: dict[str, Any], place: int, split: str, metric: Score) -> float:
+def _result(entry: Mapping[str, object], place: int, split: str, metric: Score) -> float:
     where, value = f"seeds[{place}].{split}", entry.get(split)
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise _bad(where, "it is missing or not a number", f"give the {metric['key']} as a number")

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,13 @@ __all__ = [
 ]
 
 
+class ArrayFacts(TypedDict):
+    """Shape and type of an array."""
+
+    shape: list[int]
+    dtype: str
+
+
 @dataclass(frozen=True)
 class Report:
     """The content of a valid file. `warnings` are sentences about what is legal but probably a mistake."""
@@ -45,10 +52,10 @@ class Report:
     filename: str
     rows: int
     size_bytes: int
-    arrays: dict[str, dict[str, Any]]
+    arrays: dict[str, ArrayFacts]
     warnings: list[str] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         return asdict(self)
 

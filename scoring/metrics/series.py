@@ -66,11 +66,11 @@ def root_scaled_error(rows: Rows) -> float:
     0.5
     """
     parts = rows.by_group()
-    roots = [float(np.sqrt(np.mean(_squared(part)))) for part in parts]
+    roots = [float(np.sqrt(np.mean(_squared_errors(part)))) for part in parts]
     weights = None if rows.weight is None else [float(np.mean(part.weight)) for part in parts]  # type: ignore[arg-type]  # as the rows
     return float(np.average(roots, weights=weights))
 
 
-def _squared(part: Rows) -> Any:
+def _squared_errors(part: Rows) -> Any:
     truth, scale, prediction = _parts(part)
     return (truth - prediction) ** 2 / scale

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from scoring.metrics.metric import Floats, Metric, Parameters
+from scoring.metrics.metric import Floats, Metric, Parameters, Settings
 from scoring.tables.align import read_ids
 from scoring.tables.columns import LEAST, distinct_classes, schema_for
 from scoring.tables.schema import Column, TableSchema, Value
@@ -92,7 +92,7 @@ class _Learning:
     metric: Metric
     known: pl.DataFrame
     targets: tuple[str, ...]
-    settings: dict[str, Any]
+    settings: Settings
     schema: TableSchema
 
     @property
@@ -170,7 +170,7 @@ def _spread(about: _Learning, values: Floats) -> list[float]:
     return [float(np.quantile(values, level)) for level in levels] if levels else [_centre(about, values)]
 
 
-def _levels(settings: dict[str, Any]) -> list[float]:
+def _levels(settings: Settings) -> list[float]:
     if "levels" in settings:
         return list(settings["levels"])
     if "alpha" in settings:

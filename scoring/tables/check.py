@@ -33,7 +33,7 @@ class TableReport:
     size_bytes: int
     warnings: tuple[str, ...] = field(default=())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         return asdict(self)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
-from scoring.metrics.metric import Kind, Metric, Parameters
+from scoring.metrics.metric import Kind, Metric, Naming, Parameters, Settings
 from scoring.tables.file_types import join_values
 from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, Pattern, TablePreview
 from scoring.tables.schema import Column, TableSchema, Value
@@ -126,7 +127,7 @@ def schema_for(
     for name in (id_column, *targets):
         require_column(solution, name)
     settings = metric.settings(parameters or {})
-    columns = _COLUMNS[metric.prediction.layout](metric, solution, tuple(targets), settings)
+    columns = tuple(_COLUMNS[metric.prediction.layout](_Asked(metric, solution, tuple(targets), settings)))
     groups = (tuple(column.name for column in columns),) if metric.prediction.layout == "per class" else ()
     return TableSchema(id_column, columns, rows=solution.height, probabilities=groups)
 
@@ -209,10 +210,50 @@ def distinct_classes(column: pl.Series) -> tuple[Value, ...]:
     return tuple(sorted(values.unique().cast(pl.String).to_list()))
 
 
-def _same(
-    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
-) -> tuple[Column, ...]:
-    return tuple(_column(metric.prediction.kind, name, solution[name]) for name in targets)
+@dataclass(frozen=True)
+class _Asked:
+    """The metric and the solution that a team's columns follow from."""
+
+    metric: Metric
+    solution: pl.DataFrame
+    targets: tuple[str, ...]
+    settings: Settings
+
+
+def _same(asked: _Asked) -> Iterator[Column]:
+    return (_column(asked.metric.prediction.kind, name, asked.solution[name]) for name in asked.targets)
+
+
+def _per_class(asked: _Asked) -> Iterator[Column]:
+    """Columns are called as their classes, behind the target's name where a class is a number."""
+    target = asked.targets[0]
+    for value in distinct_classes(asked.solution[target]):
+        yield Column(f"{target}_{value}" if isinstance(value, int) else str(value), minimum=0.0, maximum=1.0)
+
+
+def _per_level(asked: _Asked) -> Iterator[Column]:
+    return (Column(f"{asked.targets[0]}_q{level:g}") for level in asked.settings["levels"])
+
+
+def _per_member(asked: _Asked) -> Iterator[Column]:
+    return (Column(f"{asked.targets[0]}_{member}") for member in range(1, asked.settings["members"] + 1))
+
+
+def _by_role(asked: _Asked) -> Iterator[Column]:
+    """One role of the target itself has that target's name."""
+    roles = asked.metric.prediction.roles
+    names = {role: name for role, name in zip(asked.metric.target.roles, asked.targets, strict=True) if role in roles}
+    for role in roles:
+        yield Column(names.get(role, f"{asked.targets[0]}_{role}"), minimum=LEAST if role == "sd" else None)
+
+
+_COLUMNS: Final[dict[Naming, Callable[[_Asked], Iterator[Column]]]] = {
+    "same": _same,
+    "per class": _per_class,
+    "per level": _per_level,
+    "per member": _per_member,
+    "named": _by_role,
+}
 
 
 def _column(kind: Kind, name: str, truth: pl.Series) -> Column:
@@ -224,46 +265,3 @@ def _column(kind: Kind, name: str, truth: pl.Series) -> Column:
         return Column(name, minimum=LEAST if kind == "positive" else None)
     classes = distinct_classes(truth)
     return Column(name, "integer" if isinstance(classes[0], int) else "text", allowed=classes)
-
-
-def _per_class(
-    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
-) -> tuple[Column, ...]:
-    """Columns are called as their classes, behind the target's name where a class is a number."""
-    classes = distinct_classes(solution[targets[0]])
-    names = [f"{targets[0]}_{value}" if isinstance(value, int) else str(value) for value in classes]
-    return tuple(Column(name, minimum=0.0, maximum=1.0) for name in names)
-
-
-def _per_level(
-    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
-) -> tuple[Column, ...]:
-    return tuple(Column(f"{targets[0]}_q{level:g}") for level in settings["levels"])
-
-
-def _per_member(
-    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
-) -> tuple[Column, ...]:
-    return tuple(Column(f"{targets[0]}_{member}") for member in range(1, settings["members"] + 1))
-
-
-def _named(
-    metric: Metric, solution: pl.DataFrame, targets: tuple[str, ...], settings: dict[str, Any]
-) -> tuple[Column, ...]:
-    """One role of the target itself has that target's name."""
-    places = {
-        role: name for role, name in zip(metric.target.roles, targets, strict=True) if role in metric.prediction.roles
-    }
-    return tuple(
-        Column(places.get(role, f"{targets[0]}_{role}"), minimum=LEAST if role == "sd" else None)
-        for role in metric.prediction.roles
-    )
-
-
-_COLUMNS: Final = {
-    "same": _same,
-    "per class": _per_class,
-    "per level": _per_level,
-    "per member": _per_member,
-    "named": _named,
-}

@@ -12,15 +12,15 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables.align import read_ids
-from scoring.tables.check import check_table, read_reordered
+from scoring.tables.check import TableReport, check_table, read_reordered
 from scoring.tables.columns import schema_like
 from scoring.tables.files import read_table
 from scoring.tables.own_metric import MetricRefused, OwnMetric
-from scoring.tables.schema import TableSchema
+from scoring.tables.schema import SchemaDocument, TableSchema
 from scoring.tables.splitting import read_usage, usage_column
 
 
-def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[str, Any]:
+def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> TableReport:
     """A report on a table of predictions, given the sample submission, a schema, or both.
 
     Raises `ScoringInputError` with what is wrong.
@@ -29,7 +29,7 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "p.csv"
     ...     _ = path.write_text("id,price\\n1,2.5\\n2,3.5\\n")
-    ...     check_file(path, sample=path, schema=None)["rows"]
+    ...     check_file(path, sample=path, schema=None).rows
     2
     """
     if sample is None and schema is None:
@@ -37,10 +37,10 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> dict[
     shown = None if sample is None else _sample(sample)
     table_schema = _schema(schema, shown)
     ids = None if shown is None else read_ids(shown, table_schema.id_column)
-    return check_table(path, table_schema, ids).as_dict()
+    return check_table(path, table_schema, ids)
 
 
-def find_fault(path: str, file_name: str, schema: dict[str, Any], sample: tuple[str, str] | None) -> dict[str, str]:
+def find_fault(path: str, file_name: str, schema: SchemaDocument, sample: tuple[str, str] | None) -> dict[str, str]:
     """Code and message of what is wrong with a table, nothing if it is right; for a process that speaks JSON.
 
     `file_name` is its owner's name for it, `sample` the path and the name of the sample submission.
@@ -85,7 +85,7 @@ def try_metric(
     *,
     id_column: str | None = None,
     parameters: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """Scores of the sample by an organizer's metric file, for each part of the solution, and the seconds that took.
 
     Raises `ScoringInputError`; what the team would read has the code ``metric_refused``.

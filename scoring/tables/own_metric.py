@@ -124,7 +124,7 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _settings(name: str, function: Callable[..., Any]) -> dict[str, Any]:
+def _settings(name: str, function: Callable[..., Any]) -> dict[str, object]:
     """The parameters behind the three that every metric has, with their defaults."""
     names = list(inspect.signature(function).parameters.values())
     if [parameter.name for parameter in names[:3]] != list(_PLAIN_ARGUMENTS):

@@ -68,7 +68,7 @@ class TablePreview:
         """The column of that name; KeyError for another."""
         return {column.name: column for column in self.columns}[name]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Plain values, for a page or a row that keeps them; of a column what is as by default is left out."""
         return asdict(self) | {"columns": [without_defaults(column) for column in self.columns]}
 

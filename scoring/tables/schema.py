@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, Required, TypeAlias, TypedDict, cast, get_args
 
 from scoring.errors import ScoringInputError
 
@@ -17,6 +17,28 @@ TYPES: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 MAX_COLUMNS: Final = 2000
 MAX_ALLOWED: Final = 100_000
+
+
+class ColumnDocument(TypedDict, total=False):
+    """A prediction column, as it stands in JSON."""
+
+    name: Required[str]
+    type: ColumnType
+    allowed: list[Value]
+    minimum: float
+    maximum: float
+    missing: bool
+
+
+class SchemaDocument(TypedDict, total=False):
+    """A schema, as it stands in JSON."""
+
+    id_column: Required[str]
+    columns: Required[list[ColumnDocument]]
+    rows: int
+    formats: list[Format]
+    probabilities: list[list[str]]
+    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -117,15 +139,14 @@ class TableSchema:
         formats = _read_list(given.pop("formats", FORMATS), "formats", lambda name: name)
         return cls(columns=columns, probabilities=groups, formats=formats, **given)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> SchemaDocument:
         """Plain values; what is as by default is left out.
 
         >>> TableSchema("id", (Column("price", minimum=0),)).as_json()
         {'id_column': 'id', 'columns': [{'name': 'price', 'minimum': 0}]}
         """
-        plain = without_defaults(self)
-        plain["columns"] = [without_defaults(column) for column in self.columns]
-        return plain
+        columns = [without_defaults(column) for column in self.columns]
+        return cast("SchemaDocument", without_defaults(self) | {"columns": columns})
 
 
 def _column(value: object) -> Column:
@@ -156,7 +177,7 @@ def _read_list(value: object, where: str, read: Callable[[Any], Any]) -> tuple[A
     return tuple(read(item) for item in value)  # type: ignore[attr-defined]  # just checked
 
 
-def without_defaults(value: Any) -> dict[str, Any]:
+def without_defaults(value: Any) -> dict[str, object]:
     """The fields of a dataclass as plain values, without those that are as by default.
 
     >>> without_defaults(Column("price", minimum=0))

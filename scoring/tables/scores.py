@@ -50,7 +50,7 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
     own = OwnMetric(ref / OWN_METRIC) if any(metric.is_own for metric in reference.metrics) else None
     scores: dict[str, float] = {}
     for part, chosen in solution_parts(reference, solution).items():
-        rows = _Part(reference, own, solution, _chosen(solution, chosen), _chosen(predictions, chosen))
+        rows = _Part(reference, own, solution, _filter(solution, chosen), _filter(predictions, chosen))
         suffix = f"_{part}" if part else ""
         scores |= {f"{key}{suffix}": value for key, value in rows.scores()}
         if reference.per_sample:
@@ -58,7 +58,7 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
     return scores
 
 
-def _chosen(table: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
+def _filter(table: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
     """The chosen rows, without a copy where that is all of them."""
     return table if chosen.all() else table.filter(chosen)
 

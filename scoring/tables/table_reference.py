@@ -66,7 +66,7 @@ class TableReference:
     group: str | None = None
     per_sample: bool = False
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Plain values, as they stand in the file."""
         plain = {
             field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None
@@ -88,12 +88,12 @@ class TableReference:
         if absent:
             raise _bad(f"{', '.join(sorted(absent))} is missing")
         given = {name: value[name] for name in known & set(value)}
-        given["metrics"] = tuple(_chosen(metric) for metric in given["metrics"])
+        given["metrics"] = tuple(_read_metric(metric) for metric in given["metrics"])
         given["schema"] = TableSchema.from_json(given["schema"])
         return cls(**{**given, "targets": tuple(given["targets"])})
 
 
-def _chosen(value: object) -> ChosenMetric:
+def _read_metric(value: object) -> ChosenMetric:
     known = {field.name for field in fields(ChosenMetric)}
     if not isinstance(value, dict) or "name" not in value or set(value) - known:
         raise _bad(f"a metric is no mapping with {', '.join(sorted(known))}")

@@ -35,7 +35,7 @@ def on_the_page(metric: Metric) -> str:
         "named": ", ".join(metric.prediction.roles),
     }
     plain = kinds.get(metric.prediction.kind, "classes" if metric.prediction.kind == "class" else "texts")
-    low, high = ("−∞" if metric.range[0] is None else f"{metric.range[0]:g}", metric.range[1])
+    low, high = ("\u2212∞" if metric.range[0] is None else f"{metric.range[0]:g}", metric.range[1])
     is_mean = "yes" if metric.is_mean_over_rows else "a function of one" if metric.per_row else "no"
     cells = (
         f"`{metric.name}`" + (f" ({settings})" if settings else ""),
