@@ -8,7 +8,7 @@ import difflib
 import numpy as np
 
 from scoring.arrays import AnyArray
-from scoring.benchmarks.datasets import DATASETS, Description, score_of_metric, vector_inputs
+from scoring.benchmarks.datasets import DATASETS, Description, describe_score, vector_inputs
 from scoring.benchmarks.evaluators import EVALUATORS, Inputs
 from scoring.benchmarks.per_sample import Samples, dataset_samples
 from scoring.errors import ScoringInputError
@@ -32,7 +32,7 @@ def metric_names() -> list[str]:
     >>> "balanced_accuracy" in metric_names()
     True
     """
-    return sorted(name for name, known in METRICS.items() if known.is_of_vectors)
+    return sorted(name for name, known in METRICS.items() if known.takes_vectors)
 
 
 def describe(name: str) -> Description:
@@ -124,7 +124,7 @@ def _describe_metric(metric: Metric) -> Description:
         "family": "metric",
         "task": f"{metric.title} ({metric.group})",
         "primary": metric.name,
-        "metrics": [score_of_metric(metric.name, metric.name)],
+        "metrics": [describe_score(metric.name, metric.name)],
         "inputs": vector_inputs(
             dtypes.get(metric.target.kind, "numbers"),
             dtypes.get(metric.prediction.kind, "numbers"),

@@ -281,10 +281,7 @@ def _open(folder: Path, dataset: str | None, metrics: Sequence[str], document: R
 
 
 def _write(
-    folder: Path,
-    arrays: Mapping[str, Mapping[str, NDArray[Any]]],
-    filenames: Mapping[str, str],
-    **head: object,
+    folder: Path, arrays: Mapping[str, Mapping[str, NDArray[Any]]], filenames: Mapping[str, str], **head: object
 ) -> Path:
     """Write the arrays of each split, and the description."""
     splits: dict[str, SplitEntry] = {}

@@ -73,12 +73,7 @@ def resampled_means(samples: ArrayLike, *, resamples: int = RESAMPLES, seed: int
 
 
 def confidence_interval(
-    samples: ArrayLike,
-    *,
-    level: float = 0.95,
-    method: Method = "bca",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    samples: ArrayLike, *, level: float = 0.95, method: Method = "bca", resamples: int = RESAMPLES, seed: int = 0
 ) -> Interval:
     """Bootstrap confidence interval of one entry's score.
 
@@ -137,12 +132,7 @@ def probability_better(
 
 
 def rank_intervals(
-    samples: ArrayLike,
-    *,
-    direction: Direction,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    samples: ArrayLike, *, direction: Direction, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> NDArray[np.int64]:
     """Lowest and highest rank of every entry that the data support; array of shape (n_entries, 2), 1 is the best rank.
 
@@ -161,12 +151,7 @@ def rank_intervals(
 
 
 def tiers(
-    samples: ArrayLike,
-    *,
-    direction: Direction,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    samples: ArrayLike, *, direction: Direction, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[int]:
     """The tier of every entry, from 1: entries of one tier cannot be told apart from its best one.
 

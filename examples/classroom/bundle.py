@@ -12,6 +12,7 @@ from examples.classroom.data import SEED, TARGET, TEST_HOURS, TRAIN_HOURS, hours
 from examples.writing import copy_parts, instant, main, write_yaml
 from scoring.tables import table_reference
 from scoring.tables.baselines import sample_submission
+from scoring.tables.schema import SchemaDocument
 from scoring.tables.splitting import USAGE, with_usage
 
 HERE = Path(__file__).resolve().parent
@@ -40,7 +41,7 @@ def build_bundle(dest: Path, *, now: datetime, seed: int = SEED) -> Path:
     return write_yaml(dest, competition(now, scored.schema.as_json()))
 
 
-def competition(now: datetime, schema: dict[str, Any]) -> dict[str, Any]:
+def competition(now: datetime, schema: SchemaDocument) -> dict[str, Any]:
     """The content of `competition.yaml`."""
     opens, closes = instant(now - RUNNING_FOR), instant(now + OPEN_FOR)
     task = {"index": 0, "name": "Bicycles", "scoring_program": "scoring_program", "reference_data": "reference_data"}

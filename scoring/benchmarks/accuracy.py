@@ -57,7 +57,7 @@ def accuracy(y_true: ArrayLike, y_pred: ArrayLike, *, nan_prediction: NanPredict
     if nan_prediction == "refuse":
         for task in tasks:
             _refuse_nan_where_labelled(truth[:, task], prediction[:, task])
-    return sum(_share_of_labelled(truth[:, task], prediction[:, task]) for task in tasks) / len(tasks)
+    return sum(_labelled_share(truth[:, task], prediction[:, task]) for task in tasks) / len(tasks)
 
 
 def paper_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -98,7 +98,7 @@ def _as_tasks(array: AnyArray, name: str) -> AnyArray:
     return array
 
 
-def _share_of_labelled(truth: AnyArray, prediction: AnyArray) -> float:
+def _labelled_share(truth: AnyArray, prediction: AnyArray) -> float:
     """Equal places over labelled places of one task; a NaN label equals nothing, so it needs no mask."""
     places = int(np.count_nonzero(is_labelled(truth))) if truth.dtype.kind == "f" else len(truth)
     if places == 0:

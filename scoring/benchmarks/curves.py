@@ -103,7 +103,7 @@ def _mean_over_tasks(metric: TaskMetric, y_true: ArrayLike, y_score: ArrayLike) 
     require_rows(truth, "y_true")
 
     def score_group(tasks: slice) -> list[float]:
-        return list(_scores_of_tasks(metric, truth[:, tasks], score[:, tasks], tasks.start))
+        return list(_task_scores(metric, truth[:, tasks], score[:, tasks], tasks.start))
 
     groups = map_in_order(score_group, blocks(truth.shape[1], _TASKS_AT_A_TIME), elements=truth.size)
     scores = [value for group in groups for value in group]
@@ -114,7 +114,7 @@ def _mean_over_tasks(metric: TaskMetric, y_true: ArrayLike, y_score: ArrayLike) 
     return sum(scores) / len(scores)
 
 
-def _scores_of_tasks(metric: TaskMetric, truth: AnyArray, score: AnyArray, first: int) -> Iterator[float]:
+def _task_scores(metric: TaskMetric, truth: AnyArray, score: AnyArray, first: int) -> Iterator[float]:
     """The metric of each task that holds both classes; the others are passed over in silence, as officially."""
     pairs = zip(np.ascontiguousarray(truth.T), np.ascontiguousarray(score.T), strict=True)
     for task, (labels, scores) in enumerate(pairs, start=first):

@@ -51,10 +51,10 @@ class Description(TypedDict):
     source: str
 
 
-def score_of_metric(name: str, key: str, unit: str = "") -> Score:
+def describe_score(name: str, key: str, unit: str = "") -> Score:
     """A metric of the catalogue as one score of a dataset, under its official key.
 
-    >>> score_of_metric("mae", "mae", unit="eV")["direction"]
+    >>> describe_score("mae", "mae", unit="eV")["direction"]
     'min'
     """
     known = metric(name)
@@ -72,10 +72,10 @@ def _share(key: str, meaning: str) -> Score:
     return {"key": key, "direction": "max", "unit": "share", "range": (0.0, 1.0), "best": 1.0, "meaning": meaning}
 
 
-ACC: Final = score_of_metric("accuracy", "acc")
-ROC_AUC: Final = score_of_metric("mean_roc_auc", "rocauc")
-AP: Final = score_of_metric("mean_average_precision", "ap")
-MAE: Final = score_of_metric("mae", "mae", unit="eV")
+ACC: Final = describe_score("accuracy", "acc")
+ROC_AUC: Final = describe_score("mean_roc_auc", "rocauc")
+AP: Final = describe_score("mean_average_precision", "ap")
+MAE: Final = describe_score("mae", "mae", unit="eV")
 MRR: Final = _share("mrr", "mean reciprocal rank")
 H10: Final = _share("h10", "Hits@10 over head and tail queries")
 F1: Final = [
@@ -158,9 +158,9 @@ MOLECULES: Final[dict[str, tuple[str, Score, int, int, bool]]] = {
     "ogbg-moltox21": ("12 toxicity assays", ROC_AUC, 12, 784, True),
     "ogbg-moltoxcast": ("617 toxicity assays", ROC_AUC, 617, 858, True),
     "ogbg-molchembl": ("1,310 assays of ChEMBL", ROC_AUC, 1_310, 45_600, True),
-    "ogbg-molesol": ("solubility in water", score_of_metric("rmse", "rmse", unit="log mol/L"), 1, 113, True),
-    "ogbg-molfreesolv": ("hydration free energy", score_of_metric("rmse", "rmse", unit="kcal/mol"), 1, 65, True),
-    "ogbg-mollipo": ("lipophilicity", score_of_metric("rmse", "rmse", unit="log D"), 1, 420, False),
+    "ogbg-molesol": ("solubility in water", describe_score("rmse", "rmse", unit="log mol/L"), 1, 113, True),
+    "ogbg-molfreesolv": ("hydration free energy", describe_score("rmse", "rmse", unit="kcal/mol"), 1, 65, True),
+    "ogbg-mollipo": ("lipophilicity", describe_score("rmse", "rmse", unit="log D"), 1, 420, False),
 }
 
 POOLED_EDGES: Final[dict[str, tuple[str, Score, int, bool]]] = {

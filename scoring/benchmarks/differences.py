@@ -49,7 +49,7 @@ def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     require_rows(truth, "y_true")
     _require_exact_difference(truth, prediction, squared=False)
     with np.errstate(all="ignore"):  # a NaN, infinity or overflow shows in the result and is looked for then
-        total = _sum_of_absolute_differences(truth, prediction)
+        total = _total_absolute_difference(truth, prediction)
     return _finite_result(total / len(truth), truth, prediction)
 
 
@@ -115,7 +115,7 @@ def _task_rmse(truth: AnyArray, prediction: AnyArray) -> Any:
     return error
 
 
-def _sum_of_absolute_differences(truth: AnyArray, prediction: AnyArray) -> float:
+def _total_absolute_difference(truth: AnyArray, prediction: AnyArray) -> float:
     """Block by block in one small buffer: the input is read once and nothing of its size is allocated."""
     common = np.promote_types(truth.dtype, prediction.dtype)
     if common == np.float16:  # the official mean is rounded to float16 at the end

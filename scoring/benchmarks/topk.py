@@ -9,15 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scoring.arrays import (
-    AnyArray,
-    blocks,
-    compared_as,
-    numeric,
-    require_columns,
-    require_rows,
-    torch_common_dtype,
-)
+from scoring.arrays import AnyArray, blocks, compared_as, numeric, require_columns, require_rows, torch_common_dtype
 from scoring.errors import ScoringInputError
 
 K: Final = 10

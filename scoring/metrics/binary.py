@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from scoring.metrics.metric import SKLEARN, Floats, Parameter, Prediction, Rows, Subject, Target, no_value
 
-_PROBABILITY, _CLASS = Prediction("probability"), Prediction("binary")
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 BINARY: Final = Subject(
     group="binary", direction="max", target=Target("binary"), prediction=Prediction("number"), perfect=1.0
 )
+LOSSES: Final = BINARY.but(direction="min", range=(0.0, None), prediction=Prediction("probability"), perfect=0.0)
+LABELS: Final = BINARY.but(prediction=Prediction("binary"))
 
 
 def area_under_roc(positives: NDArray[Any], negatives: NDArray[Any]) -> float:
@@ -115,16 +116,7 @@ def average_precision(rows: Rows) -> float:
     return float(average_precision_score(rows.truth, rows.prediction, sample_weight=rows.weight))
 
 
-@BINARY.mean(
-    "log_loss",
-    "Log loss",
-    SKLEARN + "log_loss",
-    direction="min",
-    range=(0.0, None),
-    prediction=_PROBABILITY,
-    perfect=0.0,
-    words="binary cross entropy",
-)
+@LOSSES.mean("log_loss", "Log loss", SKLEARN + "log_loss", words="binary cross entropy")
 def log_losses(rows: Rows) -> Floats:
     """Mean of minus the logarithm of the probability given to the truth.
 
@@ -142,7 +134,7 @@ def log_losses(rows: Rows) -> Floats:
     "Brier score",
     SKLEARN + "brier_score_loss",
     direction="min",
-    prediction=_PROBABILITY,
+    prediction=Prediction("probability"),
     perfect=0.0,
     words="calibration",
 )
@@ -180,11 +172,10 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-@BINARY.whole(
+@LABELS.whole(
     "f_beta",
     "F score",
     SKLEARN + "fbeta_score",
-    prediction=_CLASS,
     parameters=(Parameter("beta", "number", 1.0, "how many times recall counts as much as precision", 0.01, 100.0),),
     words="f1 f2 fbeta",
 )
@@ -199,7 +190,7 @@ def f_beta(rows: Rows, *, beta: float) -> float:
     return _share((1 + square) * hits, (1 + square) * hits + square * missed + alarms)
 
 
-@BINARY.whole("precision", "Precision", SKLEARN + "precision_score", prediction=_CLASS)
+@LABELS.whole("precision", "Precision", SKLEARN + "precision_score")
 def precision(rows: Rows) -> float:
     """Share of the predicted positives that are positive.
 
@@ -210,7 +201,7 @@ def precision(rows: Rows) -> float:
     return _share(hits, hits + alarms)
 
 
-@BINARY.whole("recall", "Recall", SKLEARN + "recall_score", prediction=_CLASS, words="sensitivity")
+@LABELS.whole("recall", "Recall", SKLEARN + "recall_score", words="sensitivity")
 def recall(rows: Rows) -> float:
     """Share of the positives that were found.
 
@@ -221,9 +212,7 @@ def recall(rows: Rows) -> float:
     return _share(hits, hits + missed)
 
 
-@BINARY.whole(
-    "specificity", "Specificity", SKLEARN + "recall_score(pos_label=0)", prediction=_CLASS, words="true negative rate"
-)
+@LABELS.whole("specificity", "Specificity", SKLEARN + "recall_score(pos_label=0)", words="true negative rate")
 def specificity(rows: Rows) -> float:
     """Share of the negatives that were left alone.
 

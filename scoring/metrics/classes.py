@@ -8,11 +8,13 @@ import numpy as np
 
 from scoring.metrics.metric import SKLEARN, Floats, Parameter, Prediction, Rows, Subject, Target, no_value
 
-_PROBABILITIES: Final = Prediction("probability", "per class")
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 CLASSES: Final = Subject(
     group="multi-class", direction="max", target=Target("class"), prediction=Prediction("class"), perfect=1.0
 )
+AGREEMENT: Final = CLASSES.but(range=(-1.0, 1.0))
+PROBABILITIES: Final = CLASSES.but(prediction=Prediction("probability", "per class"))
+LOSSES: Final = PROBABILITIES.but(direction="min", range=(0.0, None), perfect=0.0)
 
 
 @CLASSES.mean("accuracy", "Accuracy", SKLEARN + "accuracy_score")
@@ -46,7 +48,7 @@ def balanced_accuracy(rows: Rows) -> float:
     return float(np.mean(np.diag(table)[sizes > 0] / sizes[sizes > 0]))
 
 
-def _f1_of_classes(rows: Rows) -> tuple[Floats, Floats]:
+def _class_f1(rows: Rows) -> tuple[Floats, Floats]:
     """F1 and true weight of each class that occurs in truth or prediction."""
     table = _confusion(rows)
     true, predicted = table.sum(axis=1), table.sum(axis=0)
@@ -63,7 +65,7 @@ def macro_f1(rows: Rows) -> float:
     >>> round(macro_f1(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.6
     """
-    return float(np.mean(_f1_of_classes(rows)[0]))
+    return float(np.mean(_class_f1(rows)[0]))
 
 
 @CLASSES.whole("weighted_f1", "Weighted F1", SKLEARN + "f1_score(average='weighted')")
@@ -73,7 +75,7 @@ def weighted_f1(rows: Rows) -> float:
     >>> round(weighted_f1(Rows(np.array([0, 1, 2, 1]), np.array([0, 1, 1, 1]), classes=3)), 4)
     0.65
     """
-    scores, sizes = _f1_of_classes(rows)
+    scores, sizes = _class_f1(rows)
     return float(np.average(scores, weights=sizes))
 
 
@@ -92,11 +94,10 @@ def macro_precision(rows: Rows) -> float:
     return float(np.mean(np.diag(table)[there] / np.where(predicted > 0, predicted, 1.0)[there]))
 
 
-@CLASSES.whole(
+@AGREEMENT.whole(
     "cohen_kappa",
     "Cohen's kappa",
     SKLEARN + "cohen_kappa_score",
-    range=(-1.0, 1.0),
     parameters=(
         Parameter("weights", "choice", "none", "what a mistake costs", choices=("none", "linear", "quadratic")),
     ),
@@ -120,11 +121,10 @@ def cohen_kappa(rows: Rows, *, weights: str) -> float:
     return float(1 - (cost * table).sum() / (cost * expected).sum())
 
 
-@CLASSES.whole(
+@AGREEMENT.whole(
     "quadratic_weighted_kappa",
     "Quadratic weighted kappa",
     SKLEARN + "cohen_kappa_score(weights='quadratic')",
-    range=(-1.0, 1.0),
     words="qwk ordinal",
 )
 def quadratic_kappa(rows: Rows) -> float:
@@ -136,9 +136,7 @@ def quadratic_kappa(rows: Rows) -> float:
     return cohen_kappa(rows, weights="quadratic")
 
 
-@CLASSES.whole(
-    "matthews_correlation", "Matthews correlation", SKLEARN + "matthews_corrcoef", range=(-1.0, 1.0), words="mcc phi"
-)
+@AGREEMENT.whole("matthews_correlation", "Matthews correlation", SKLEARN + "matthews_corrcoef", words="mcc phi")
 def matthews_correlation(rows: Rows) -> float:
     """Correlation of truth and prediction; fair to rare classes.
 
@@ -154,16 +152,7 @@ def matthews_correlation(rows: Rows) -> float:
     return float(joint / np.sqrt(spread)) if spread > 0 else 0.0
 
 
-@CLASSES.mean(
-    "class_log_loss",
-    "Multi-class log loss",
-    SKLEARN + "log_loss",
-    direction="min",
-    range=(0.0, None),
-    prediction=_PROBABILITIES,
-    perfect=0.0,
-    words="cross entropy",
-)
+@LOSSES.mean("class_log_loss", "Multi-class log loss", SKLEARN + "log_loss", words="cross entropy")
 def class_log_losses(rows: Rows) -> Floats:
     """Mean of minus the logarithm of the true class's probability.
 
@@ -176,13 +165,12 @@ def class_log_losses(rows: Rows) -> Floats:
     return -np.log(np.clip(chosen.astype(np.float64), _EPSILON, 1 - _EPSILON))
 
 
-@CLASSES.mean(
+@PROBABILITIES.mean(
     "class_brier_score",
     "Multi-class Brier score",
     SKLEARN + "brier_score_loss(scale_by_half=False)",
     direction="min",
     range=(0.0, 2.0),
-    prediction=_PROBABILITIES,
     perfect=0.0,
 )
 def class_brier_losses(rows: Rows) -> Floats:
@@ -197,12 +185,8 @@ def class_brier_losses(rows: Rows) -> Floats:
     return np.asarray(((rows.prediction - truth) ** 2).sum(axis=1), dtype=np.float64)
 
 
-@CLASSES.whole(
-    "macro_roc_auc",
-    "Macro ROC AUC",
-    SKLEARN + "roc_auc_score(multi_class='ovr')",
-    prediction=_PROBABILITIES,
-    words="one versus rest",
+@PROBABILITIES.whole(
+    "macro_roc_auc", "Macro ROC AUC", SKLEARN + "roc_auc_score(multi_class='ovr')", words="one versus rest"
 )
 def macro_roc_auc(rows: Rows) -> float:
     """Mean ROC AUC of each class against the others.
@@ -224,11 +208,10 @@ def macro_roc_auc(rows: Rows) -> float:
     return sum(scores) / len(scores)
 
 
-@CLASSES.mean(
+@PROBABILITIES.mean(
     "top_k_accuracy",
     "Top-k accuracy",
     SKLEARN + "top_k_accuracy_score",
-    prediction=_PROBABILITIES,
     parameters=(Parameter("k", "integer", 5, "how many classes count", 1, 1000),),
 )
 def top_k_hits(rows: Rows, *, k: int) -> Any:

@@ -8,20 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from scoring.errors import ScoringInputError
-from scoring.metrics.metric import (
-    MIN_POSITIVE,
-    SKLEARN,
-    Floats,
-    Parameter,
-    Prediction,
-    Rows,
-    Subject,
-    Target,
-    no_value,
-)
+from scoring.metrics.metric import MIN_POSITIVE, SKLEARN, Floats, Parameter, Prediction, Rows, Subject, Target, no_value
 
 _LEVELS, _MEMBERS = Prediction("number", "per level"), Prediction("number", "per member")
-_INTERVAL, _NORMAL = Prediction("number", "named", ("lower", "upper")), Prediction("number", "named", ("mean", "sd"))
 _ALPHA: Final = Parameter(
     "alpha", "number", 0.1, "share of the rows that may lie outside: 0.1 is a 90 % interval", 1e-6, 1 - 1e-6
 )
@@ -35,15 +24,16 @@ DISTRIBUTIONS: Final = Subject(
     unit="unit of the target",
     perfect=0.0,
 )
+QUANTILES: Final = DISTRIBUTIONS.but(parameters=(_LEVEL,))
+INTERVALS: Final = DISTRIBUTIONS.but(prediction=Prediction("number", "named", ("lower", "upper")), parameters=(_ALPHA,))
+NORMALS: Final = DISTRIBUTIONS.but(prediction=Prediction("number", "named", ("mean", "sd")), perfect=None)
 
 
 def _pinball(gap: Any, level: Any) -> Any:
     return np.maximum(level * gap, (level - 1) * gap)
 
 
-@DISTRIBUTIONS.mean(
-    "pinball_loss", "Pinball loss", SKLEARN + "mean_pinball_loss", parameters=(_LEVEL,), words="quantile loss"
-)
+@QUANTILES.mean("pinball_loss", "Pinball loss", SKLEARN + "mean_pinball_loss", words="quantile loss")
 def pinball_losses(rows: Rows, *, level: float) -> Any:
     """For one quantile: too low and too high cost differently.
 
@@ -71,7 +61,7 @@ def mean_pinball_losses(rows: Rows, *, levels: Sequence[float]) -> Any:
     return _pinball(rows.truth[:, np.newaxis] - rows.prediction, np.asarray(levels)).mean(axis=1)
 
 
-@DISTRIBUTIONS.whole(
+@QUANTILES.whole(
     "d2_pinball",
     "Explained pinball loss",
     SKLEARN + "d2_pinball_score",
@@ -80,7 +70,6 @@ def mean_pinball_losses(rows: Rows, *, levels: Sequence[float]) -> Any:
     unit="",
     perfect=1.0,
     weighted=False,
-    parameters=(_LEVEL,),
 )
 def explained_pinball(rows: Rows, *, level: float) -> float:
     """Share of the best constant's pinball loss that is saved.
@@ -95,14 +84,7 @@ def explained_pinball(rows: Rows, *, level: float) -> float:
     return 1 - rows.mean(pinball_losses(rows, level=level)) / loss
 
 
-@DISTRIBUTIONS.mean(
-    "interval_score",
-    "Interval score",
-    "Gneiting & Raftery (2007), JASA 102(477), eq. 43",
-    prediction=_INTERVAL,
-    parameters=(_ALPHA,),
-    words="winkler",
-)
+@INTERVALS.mean("interval_score", "Interval score", "Gneiting & Raftery (2007), JASA 102(477), eq. 43", words="winkler")
 def interval_losses(rows: Rows, *, alpha: float) -> Any:
     """Narrow intervals that hold the truth are best.
 
@@ -116,15 +98,13 @@ def interval_losses(rows: Rows, *, alpha: float) -> Any:
     return upper - lower + 2 / alpha * outside
 
 
-@DISTRIBUTIONS.whole(
+@INTERVALS.whole(
     "coverage_gap",
     "Gap of coverage",
     "formula: |mean(l <= y <= u) - (1 - alpha)|",
     range=(0.0, 1.0),
-    prediction=_INTERVAL,
     unit="share",
     perfect=None,
-    parameters=(_ALPHA,),
     words="calibration",
 )
 def coverage_gap(rows: Rows, *, alpha: float) -> float:
@@ -175,12 +155,10 @@ def _standardize(rows: Rows) -> tuple[Any, Any]:
     return (rows.truth - mean) / deviation, deviation
 
 
-@DISTRIBUTIONS.mean(
+@NORMALS.mean(
     "crps_normal",
     "CRPS of a normal distribution",
     "Gneiting et al. (2005), Mon. Weather Rev. 133(5), eq. 5",
-    prediction=_NORMAL,
-    perfect=None,
     words="continuous ranked probability score",
 )
 def normal_crps(rows: Rows) -> Any:
@@ -198,14 +176,12 @@ def normal_crps(rows: Rows) -> Any:
     return deviation * (gap * (2 * ndtr(gap) - 1) + 2 * density - 1 / np.sqrt(np.pi))
 
 
-@DISTRIBUTIONS.mean(
+@NORMALS.mean(
     "normal_log_loss",
     "Log loss of a normal distribution",
     "scipy.stats.norm.logpdf",
     range=(None, None),
-    prediction=_NORMAL,
     unit="",
-    perfect=None,
     words="likelihood laplace",
 )
 def normal_log_losses(rows: Rows) -> Floats:

@@ -11,7 +11,6 @@ from scoring.errors import ScoringInputError
 from scoring.metrics import binary
 from scoring.metrics.metric import SKLEARN, Floats, Prediction, Rows, Subject, Target, no_value
 
-_SCORES, _PROBABILITIES = Prediction("number"), Prediction("probability")
 LABELS: Final = Subject(
     group="multi-label",
     direction="max",
@@ -19,6 +18,7 @@ LABELS: Final = Subject(
     prediction=Prediction("binary"),
     perfect=1.0,
 )
+SCORES: Final = LABELS.but(prediction=Prediction("number"))
 
 
 def _mean_over_columns(metric: Callable[[Rows], float], rows: Rows) -> float:
@@ -35,13 +35,7 @@ def _mean_over_columns(metric: Callable[[Rows], float], rows: Rows) -> float:
     return sum(scores) / len(scores)
 
 
-@LABELS.whole(
-    "mean_roc_auc",
-    "Mean column ROC AUC",
-    SKLEARN + "roc_auc_score(average='macro')",
-    prediction=_SCORES,
-    words="columnwise",
-)
+@SCORES.whole("mean_roc_auc", "Mean column ROC AUC", SKLEARN + "roc_auc_score(average='macro')", words="columnwise")
 def mean_roc_auc(rows: Rows) -> float:
     """Mean ROC AUC of the label columns.
 
@@ -53,11 +47,10 @@ def mean_roc_auc(rows: Rows) -> float:
     return _mean_over_columns(binary.roc_auc, rows)
 
 
-@LABELS.whole(
+@SCORES.whole(
     "mean_average_precision",
     "Mean column average precision",
     SKLEARN + "average_precision_score(average='macro')",
-    prediction=_SCORES,
     words="map cmap",
 )
 def mean_average_precision(rows: Rows) -> float:
@@ -77,7 +70,7 @@ def mean_average_precision(rows: Rows) -> float:
     SKLEARN + "log_loss",
     direction="min",
     range=(0.0, None),
-    prediction=_PROBABILITIES,
+    prediction=Prediction("probability"),
     perfect=0.0,
     words="columnwise cross entropy",
 )
@@ -165,11 +158,10 @@ def micro_f1(rows: Rows) -> float:
     return binary.f_beta(Rows(rows.truth.ravel(), rows.prediction.ravel(), weight), beta=1.0)
 
 
-@LABELS.whole(
+@SCORES.whole(
     "ranking_average_precision",
     "Label ranking average precision",
     SKLEARN + "label_ranking_average_precision_score",
-    prediction=_SCORES,
     words="lrap lwlrap",
 )
 def ranking_precision(rows: Rows) -> float:

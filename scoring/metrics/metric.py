@@ -194,7 +194,7 @@ class Metric:
         return self.per_row is not None and self.finish is None
 
     @property
-    def is_of_vectors(self) -> bool:
+    def takes_vectors(self) -> bool:
         """True where two arrays of one number a row are all that it needs."""
         is_one_column = len(self.target.roles) == 1 and not self.target.several and self.prediction.layout == "same"
         return is_one_column and self.prediction.kind != "text" and not self.needs_group
@@ -254,11 +254,15 @@ class Subject:
     def __init__(self, **facts: Unpack[Facts]) -> None:
         self.facts = facts
 
+    def but(self, **facts: Unpack[Facts]) -> Subject:
+        """The subject with other facts, for those of its metrics that differ alike."""
+        return Subject(**(self.facts | facts))
+
     def whole(self, name: str, title: str, source: str, **facts: Unpack[Facts]) -> Callable[[Formula], Formula]:
         """Enter a function that gives the score of all rows."""
 
         def enter(formula: Formula) -> Formula:
-            _enter(formula, name=name, title=title, source=source, function=formula, **{**self.facts, **facts})
+            _enter(formula, name=name, title=title, source=source, function=formula, **(self.facts | facts))
             return formula
 
         return enter
@@ -267,7 +271,7 @@ class Subject:
         """Enter a function that gives a value for each row; the score is their mean, or `finish` of it."""
 
         def enter(formula: Formula) -> Formula:
-            _enter(formula, name=name, title=title, source=source, per_row=formula, **{**self.facts, **facts})
+            _enter(formula, name=name, title=title, source=source, per_row=formula, **(self.facts | facts))
             return formula
 
         return enter

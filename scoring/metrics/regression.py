@@ -9,8 +9,6 @@ import numpy as np
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import SKLEARN, Floats, Parameter, Prediction, Rows, Subject, Target, no_value
 
-_SEVERAL, _PLACE = Target("number", several=True), Target("number", ("latitude", "longitude"))
-_POSITIVE: Final = Prediction("positive")
 _EARTH_KM: Final = 6371.0088
 NUMBERS: Final = Subject(
     group="regression",
@@ -29,6 +27,10 @@ AGREEMENT: Final = Subject(
     prediction=Prediction("number"),
     perfect=1.0,
 )
+SHARES: Final = NUMBERS.but(unit="share")
+PLAIN: Final = NUMBERS.but(unit="")
+DEVIANCES: Final = NUMBERS.but(group="counts", unit="", prediction=Prediction("positive"))
+COLUMNS: Final = NUMBERS.but(target=Target("number", several=True), words="columnwise")
 
 
 @NUMBERS.mean("rmse", "Root mean squared error", SKLEARN + "root_mean_squared_error", finish=np.sqrt)
@@ -63,9 +65,7 @@ def squares(rows: Rows) -> Any:
     return squared_errors(rows)
 
 
-@NUMBERS.mean(
-    "rmsle", "Root mean squared logarithmic error", SKLEARN + "root_mean_squared_log_error", unit="", finish=np.sqrt
-)
+@PLAIN.mean("rmsle", "Root mean squared logarithmic error", SKLEARN + "root_mean_squared_log_error", finish=np.sqrt)
 def squared_log_errors(rows: Rows) -> Any:
     """For values of very different sizes: errors count in proportion.
 
@@ -98,7 +98,7 @@ def max_error(rows: Rows) -> float:
     return float(np.max(absolute_errors(rows)))
 
 
-@NUMBERS.mean("mape", "Mean absolute percentage error", SKLEARN + "mean_absolute_percentage_error", unit="share")
+@SHARES.mean("mape", "Mean absolute percentage error", SKLEARN + "mean_absolute_percentage_error")
 def percentage_errors(rows: Rows) -> Any:
     """Errors as a share of the truth, which should not be near 0.
 
@@ -110,9 +110,7 @@ def percentage_errors(rows: Rows) -> Any:
     return absolute_errors(rows) / np.maximum(np.abs(rows.truth), np.finfo(np.float64).eps)
 
 
-@NUMBERS.mean(
-    "rmspe", "Root mean squared percentage error", "formula: sqrt(mean(((y - p) / y)^2))", unit="share", finish=np.sqrt
-)
+@SHARES.mean("rmspe", "Root mean squared percentage error", "formula: sqrt(mean(((y - p) / y)^2))", finish=np.sqrt)
 def squared_percentage_errors(rows: Rows) -> Any:
     """Errors as a share of the truth, squared.
 
@@ -126,13 +124,12 @@ def squared_percentage_errors(rows: Rows) -> Any:
     return (absolute_errors(rows) / rows.truth) ** 2
 
 
-@NUMBERS.mean(
+@SHARES.mean(
     "smape",
     "Symmetric mean absolute percentage error",
     "Makridakis (1993), Int. J. Forecasting 9(4)",
     group="time series",
     range=(0.0, 2.0),
-    unit="share",
 )
 def symmetric_percentage_errors(rows: Rows) -> Any:
     """Errors as a share of the mean of truth and prediction.
@@ -146,9 +143,7 @@ def symmetric_percentage_errors(rows: Rows) -> Any:
     return np.where(size > 0, absolute_errors(rows) / np.where(size > 0, size, 1.0), 0.0)
 
 
-@NUMBERS.whole(
-    "wape", "Weighted absolute percentage error", "formula: sum|y - p| / sum|y|", group="time series", unit="share"
-)
+@SHARES.whole("wape", "Weighted absolute percentage error", "formula: sum|y - p| / sum|y|", group="time series")
 def weighted_percentage_error(rows: Rows) -> float:
     """Sum of the errors over the sum of the truth.
 
@@ -161,11 +156,10 @@ def weighted_percentage_error(rows: Rows) -> float:
     return rows.mean(absolute_errors(rows)) / size
 
 
-@NUMBERS.mean(
+@PLAIN.mean(
     "huber_loss",
     "Huber loss",
     "scipy.special.huber",
-    unit="",
     parameters=(Parameter("delta", "number", 1.0, "from which error on the loss is a line", 1e-9),),
 )
 def huber_losses(rows: Rows, *, delta: float) -> Any:
@@ -180,7 +174,7 @@ def huber_losses(rows: Rows, *, delta: float) -> Any:
     return np.where(gap <= delta, gap**2 / 2, delta * (gap - delta / 2))
 
 
-@NUMBERS.mean("log_cosh_loss", "Log-cosh loss", "formula: log(cosh(y - p))", unit="")
+@PLAIN.mean("log_cosh_loss", "Log-cosh loss", "formula: log(cosh(y - p))")
 def log_cosh_losses(rows: Rows) -> Any:
     """Nearly squared for small errors, a line for large ones.
 
@@ -300,7 +294,7 @@ def concordance_correlation(rows: Rows) -> float:
     return 2 * joint / (true_spread + spread + offset)
 
 
-@NUMBERS.whole("mcrmse", "Mean column RMSE", SKLEARN + "root_mean_squared_error", target=_SEVERAL, words="columnwise")
+@COLUMNS.whole("mcrmse", "Mean column RMSE", SKLEARN + "root_mean_squared_error")
 def mean_column_rmse(rows: Rows) -> float:
     """Mean over several target columns of their root mean squared errors.
 
@@ -310,9 +304,7 @@ def mean_column_rmse(rows: Rows) -> float:
     return float(np.mean(np.sqrt(np.average(squared_errors(rows), weights=rows.weight, axis=0))))
 
 
-@NUMBERS.mean(
-    "mean_column_mae", "Mean column MAE", SKLEARN + "mean_absolute_error", target=_SEVERAL, words="columnwise"
-)
+@COLUMNS.mean("mean_column_mae", "Mean column MAE", SKLEARN + "mean_absolute_error")
 def column_absolute_errors(rows: Rows) -> Any:
     """Mean absolute error over several target columns.
 
@@ -341,14 +333,7 @@ def _deviances(rows: Rows, power: float) -> Any:
     return 2 * (first - truth * mean ** (1 - power) / (1 - power) + mean ** (2 - power) / (2 - power))
 
 
-@NUMBERS.mean(
-    "poisson_deviance",
-    "Poisson deviance",
-    SKLEARN + "mean_poisson_deviance",
-    unit="",
-    group="counts",
-    prediction=_POSITIVE,
-)
+@DEVIANCES.mean("poisson_deviance", "Poisson deviance", SKLEARN + "mean_poisson_deviance")
 def poisson_deviances(rows: Rows) -> Any:
     """For counts: the predictions are means above 0.
 
@@ -358,9 +343,7 @@ def poisson_deviances(rows: Rows) -> Any:
     return _deviances(rows, 1)
 
 
-@NUMBERS.mean(
-    "gamma_deviance", "Gamma deviance", SKLEARN + "mean_gamma_deviance", unit="", group="counts", prediction=_POSITIVE
-)
+@DEVIANCES.mean("gamma_deviance", "Gamma deviance", SKLEARN + "mean_gamma_deviance")
 def gamma_deviances(rows: Rows) -> Any:
     """For positive amounts: errors count in proportion.
 
@@ -370,13 +353,10 @@ def gamma_deviances(rows: Rows) -> Any:
     return _deviances(rows, 2)
 
 
-@NUMBERS.mean(
+@DEVIANCES.mean(
     "tweedie_deviance",
     "Tweedie deviance",
     SKLEARN + "mean_tweedie_deviance",
-    unit="",
-    group="counts",
-    prediction=_POSITIVE,
     parameters=(Parameter("power", "number", 1.5, "1 is Poisson's, 2 is gamma's", 1.0, 3.0),),
 )
 def tweedie_deviances(rows: Rows, *, power: float) -> Any:
@@ -393,7 +373,7 @@ def tweedie_deviances(rows: Rows, *, power: float) -> Any:
     "Mean distance on the earth",
     SKLEARN + "pairwise.haversine_distances",
     group="spatial",
-    target=_PLACE,
+    target=Target("number", ("latitude", "longitude")),
     unit="km",
     words="latitude longitude geo",
 )

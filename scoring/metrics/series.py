@@ -34,10 +34,7 @@ def _parts(rows: Rows) -> tuple[Any, Any, Any]:
 
 
 @FORECASTS.mean(
-    "mase",
-    "Mean absolute scaled error",
-    "Hyndman & Koehler (2006), Int. J. Forecasting 22(4)",
-    help=_ABSOLUTE,
+    "mase", "Mean absolute scaled error", "Hyndman & Koehler (2006), Int. J. Forecasting 22(4)", help=_ABSOLUTE
 )
 def scaled_errors(rows: Rows) -> Any:
     """Absolute differences over the scale column.

@@ -37,10 +37,10 @@ def _columns(rows: Rows) -> tuple[Any, Any, Any]:
 
 
 @SURVIVAL.whole("concordance_index", "Concordance index of times", "lifelines.utils.concordance_index")
-def concordance_of_times(rows: Rows) -> float:
+def time_concordance(rows: Rows) -> float:
     """Share of the pairs that the predicted times order rightly.
 
-    >>> round(concordance_of_times(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
+    >>> round(time_concordance(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
     0.6667
     """
     return _concordance(*_columns(rows))
@@ -52,12 +52,12 @@ def concordance_of_times(rows: Rows) -> float:
     "lifelines.utils.concordance_index",
     prediction=Prediction("number", "named", ("risk",)),
 )
-def concordance_of_risks(rows: Rows) -> float:
+def risk_concordance(rows: Rows) -> float:
     """Share of the pairs that the predicted risks order rightly.
 
     A higher risk is a shorter time.
 
-    >>> round(concordance_of_risks(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
+    >>> round(risk_concordance(Rows(np.array([[2.0, 1.0], [5.0, 0.0], [3.0, 1.0]]), np.array([1.0, 4.0, 5.0]))), 4)
     0.3333
     """
     time, event, risk = _columns(rows)

@@ -15,6 +15,8 @@ from scoring.metrics.metric import Floats, Prediction, Rows, Subject, Target, no
 _PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 _ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
 TEXTS: Final = Subject(group="text", direction="max", target=Target("text"), prediction=Prediction("text"), perfect=1.0)
+ERROR_RATES: Final = TEXTS.but(direction="min", range=(0.0, None), perfect=0.0)
+TRANSLATIONS: Final = TEXTS.but(range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation")
 
 
 def _pairs(rows: Rows) -> list[tuple[str, str]]:
@@ -76,14 +78,8 @@ def _error_rate(rows: Rows, units: Callable[[str], Sequence[str]]) -> float:
     return rows.mean([_distance(truth, prediction) for truth, prediction in pairs]) / length
 
 
-@TEXTS.whole(
-    "word_error_rate",
-    "Word error rate",
-    "Levenshtein (1966), Soviet Physics Doklady 10(8)",
-    direction="min",
-    range=(0.0, None),
-    perfect=0.0,
-    words="wer speech",
+@ERROR_RATES.whole(
+    "word_error_rate", "Word error rate", "Levenshtein (1966), Soviet Physics Doklady 10(8)", words="wer speech"
 )
 def word_error_rate(rows: Rows) -> float:
     """Edits of words over the number of true words.
@@ -96,14 +92,8 @@ def word_error_rate(rows: Rows) -> float:
     return _error_rate(rows, str.split)
 
 
-@TEXTS.whole(
-    "character_error_rate",
-    "Character error rate",
-    "Levenshtein (1966), Soviet Physics Doklady 10(8)",
-    direction="min",
-    range=(0.0, None),
-    perfect=0.0,
-    words="cer ocr",
+@ERROR_RATES.whole(
+    "character_error_rate", "Character error rate", "Levenshtein (1966), Soviet Physics Doklady 10(8)", words="cer ocr"
 )
 def character_error_rate(rows: Rows) -> float:
     """Edits of characters over the number of true characters.
@@ -142,9 +132,7 @@ def rouge_l(rows: Rows) -> Floats:
     return np.array([_rouge_l(*pair) for pair in _pairs(rows)])
 
 
-@TEXTS.whole(
-    "bleu", "BLEU", "sacrebleu.metrics.BLEU", range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation"
-)
+@TRANSLATIONS.whole("bleu", "BLEU", "sacrebleu.metrics.BLEU")
 def bleu(rows: Rows) -> float:
     """Overlap of word sequences, for translations.
 
@@ -158,9 +146,7 @@ def bleu(rows: Rows) -> float:
     )
 
 
-@TEXTS.whole(
-    "chrf", "chrF", "sacrebleu.metrics.CHRF", range=(0.0, 100.0), perfect=100.0, weighted=False, words="translation"
-)
+@TRANSLATIONS.whole("chrf", "chrF", "sacrebleu.metrics.CHRF")
 def chrf(rows: Rows) -> float:
     """Overlap of character sequences, for translations into languages with many word forms.
 

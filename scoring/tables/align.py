@@ -66,7 +66,7 @@ def find_places(values: pl.Series, ids: pl.Series) -> Places | None:
         return None
     if not len(ids):
         return np.empty(0, dtype=np.uint32)
-    return _find_places_of_numbers(values, ids) if _are_close(ids) else _find_places_by_sorting(values, ids)
+    return _find_number_places(values, ids) if _are_close(ids) else _find_places_by_sorting(values, ids)
 
 
 def reorder(table: pl.DataFrame, places: Places, ids: pl.Series, id_column: str) -> pl.DataFrame:
@@ -105,7 +105,7 @@ def _has_repeats(ids: pl.Series) -> bool:
     return int(np.count_nonzero(is_there)) < len(ids)
 
 
-def _find_places_of_numbers(values: pl.Series, ids: pl.Series) -> Places | None:
+def _find_number_places(values: pl.Series, ids: pl.Series) -> Places | None:
     """No join and no sort: a number says itself where it belongs, through a table where the ids are not all in a row."""
     low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
     if values.min() != low or values.max() != high:

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict, cast
 
 import polars as pl
 
@@ -49,6 +49,18 @@ class ColumnPreview:
     pattern: Pattern = ""
 
 
+class PreviewDocument(TypedDict):
+    """A recognised table, as it stands in JSON; of each column the fields of `ColumnPreview`."""
+
+    format: str
+    rows: int
+    columns: list[dict[str, object]]
+    first_rows: list[list[str]]
+    id_column: str | None
+    targets: list[str]
+    usage_column: str | None
+
+
 @dataclass(frozen=True)
 class TablePreview:
     """A recognised table: columns, the first rows as text, and proposals for the roles of its columns.
@@ -68,9 +80,10 @@ class TablePreview:
         """The column of that name; KeyError for another."""
         return {column.name: column for column in self.columns}[name]
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> PreviewDocument:
         """Plain values, for a page or a row that keeps them; of a column what is as by default is left out."""
-        return asdict(self) | {"columns": [without_defaults(column) for column in self.columns]}
+        columns = [without_defaults(column) for column in self.columns]
+        return cast("PreviewDocument", asdict(self) | {"columns": columns})
 
 
 def recognise(path: Path, *, filename: str | None = None) -> TablePreview:

@@ -43,7 +43,7 @@ def on_the_page(metric: Metric) -> str:
         "higher" if metric.direction == "max" else "lower",
         f"{low} to {'∞' if high is None else f'{high:g}'}",
         layouts.get(metric.prediction.layout, plain),
-        "yes" if metric.is_of_vectors else "",
+        "yes" if metric.takes_vectors else "",
         is_mean,
         metric.source.removeprefix("scikit-learn: ").replace("|", "\\|"),
     )
