@@ -211,6 +211,9 @@ def kind(folder: str | os.PathLike[str]) -> Literal["predictions", "results", "t
     """
     if (Path(folder) / TABLE_DESCRIPTION).exists():
         return "table"
+    if not (Path(folder) / DESCRIPTION).exists():
+        what = f"it holds neither {DESCRIPTION} nor {TABLE_DESCRIPTION}"
+        raise ScoringInputError("bad_reference", "the reference folder", what, "say in one of them what is scored")
     return "predictions" if "splits" in _read_document(Path(folder)) else "results"
 
 

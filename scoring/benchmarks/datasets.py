@@ -61,7 +61,7 @@ def describe_score(name: str, key: str, unit: str = "") -> Score:
     return {
         "key": key,
         "direction": known.direction,
-        "unit": unit or known.unit or "share",
+        "unit": unit or known.unit or ("share" if known.range == (0.0, 1.0) else ""),
         "range": known.range,
         "best": known.perfect,
         "meaning": f"{known.title}: {known.help}",

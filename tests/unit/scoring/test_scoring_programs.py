@@ -202,6 +202,27 @@ def test_faults_of_the_reference_are_never_the_participants(fault: Any, containe
     assert list(container.output.iterdir()) == []
 
 
+def test_a_folder_without_a_description_is_said_to_be_one(
+    container: Container, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert container.score() == 1
+    assert "it holds neither reference.json nor metric.json" in capsys.readouterr().err
+
+
+def test_metrics_of_arrays_refuse_predictions_in_fixed_words(container: Container) -> None:
+    reference.write_metrics(container.ref, ["log_loss"], {"test": [0, 1]})
+    np.savez_compressed(container.res / "y_pred_test.npz", y_pred=np.array([0.5, 1.5]))
+    assert container.score() == 65
+    assert container.refusal()["message"] == f"The predictions cannot be scored: {scoring.CODES['out_of_range']}."
+
+
+def test_labels_that_no_metric_can_take_are_never_the_participants(container: Container) -> None:
+    reference.write_metrics(container.ref, ["roc_auc"], {"test": [0, 2]})
+    np.savez_compressed(container.res / "y_pred_test.npz", y_pred=np.array([0.5, 1.5]))
+    assert container.score() == 1
+    assert list(container.output.iterdir()) == []
+
+
 def test_a_refusal_reads_the_same_whatever_the_labels_are(tmp_path: Path) -> None:
     messages = []
     for number, labels in enumerate(([1.0, 2.0], [-7e7, 3.5])):
