@@ -51,7 +51,7 @@ class Description(TypedDict):
     source: str
 
 
-def describe_score(name: str, key: str, unit: str = "") -> Score:
+def describe_score(name: str, key: str, unit: str = "", meaning: str = "") -> Score:
     """A metric of the catalogue as one score of a dataset, under its official key.
 
     >>> describe_score("mae", "mae", unit="eV")["direction"]
@@ -64,7 +64,7 @@ def describe_score(name: str, key: str, unit: str = "") -> Score:
         "unit": unit or known.unit or ("share" if known.range == (0.0, 1.0) else ""),
         "range": known.range,
         "best": known.perfect,
-        "meaning": f"{known.title}: {known.help}",
+        "meaning": meaning or f"{known.title}. {known.help}",
     }
 
 
@@ -72,9 +72,13 @@ def _share(key: str, meaning: str) -> Score:
     return {"key": key, "direction": "max", "unit": "share", "range": (0.0, 1.0), "best": 1.0, "meaning": meaning}
 
 
-ACC: Final = describe_score("accuracy", "acc")
-ROC_AUC: Final = describe_score("mean_roc_auc", "rocauc")
-AP: Final = describe_score("mean_average_precision", "ap")
+ACC: Final = describe_score("accuracy", "acc", meaning="accuracy: share of exact matches")
+ROC_AUC: Final = describe_score(
+    "mean_roc_auc", "rocauc", meaning="area under the ROC curve, mean over tasks with both classes"
+)
+AP: Final = describe_score(
+    "mean_average_precision", "ap", meaning="average precision (step-wise), mean over tasks with both classes"
+)
 MAE: Final = describe_score("mae", "mae", unit="eV")
 MRR: Final = _share("mrr", "mean reciprocal rank")
 H10: Final = _share("h10", "Hits@10 over head and tail queries")
