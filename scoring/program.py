@@ -80,22 +80,13 @@ def score(ref: Path, res: Path, output: Path) -> dict[str, float]:
         from scoring.tables.scores import score_table  # only here: its table library is an extra
 
         return score_table(ref, res, output)
-    return score_results(ref, res) if kind == "results" else score_predictions(ref, res, output)
+    return _score_results(ref, res) if kind == "results" else _score_predictions(ref, res, output)
 
 
-def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
-    """Scores of the files of predictions in `res`, one per split of the reference folder `ref`.
+def _score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
+    """Scores of each split; all files are checked before any label is read.
 
-    With one split the keys are the metrics; with several, ``<metric>_<split>``. All files are checked before any label
-    is read. Raises as `score`.
-
-    >>> import tempfile
-    >>> from scoring.formats.submissions import write
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ref = reference.write(Path(folder) / "ref", "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}}).parent
-    ...     _ = write(folder, "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2)
-    ...     score_predictions(ref, Path(folder), Path(folder))
-    {'acc': 0.5}
+    With one split the keys are the metrics; with several, ``<metric>_<split>``.
     """
     known = reference.read(ref)
     uploads = {split: _read_upload(known, split, res) for split in known.rows}
@@ -109,16 +100,8 @@ def score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
     return scores
 
 
-def score_results(ref: Path, res: Path) -> dict[str, float]:
-    """Mean and unbiased standard deviation of the self-computed results in `res`; see `scoring.formats.seed_results`.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ref = reference.write_results(Path(folder) / "ref", "ogbn-papers100M").parent
-    ...     _ = seed_results.write(folder, "ogbn-papers100M", valid=[0.5] * 3, test=[0.5] * 3, seeds=[1, 2, 3])
-    ...     score_results(ref, Path(folder))["acc"]
-    0.5
-    """
+def _score_results(ref: Path, res: Path) -> dict[str, float]:
+    """Mean and unbiased standard deviation of self-computed results; see `scoring.formats.seed_results`."""
     dataset = reference.results_dataset(ref)
     path = _find_upload(res, seed_results.official_filename(dataset))
     try:
