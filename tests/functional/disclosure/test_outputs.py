@@ -134,7 +134,7 @@ def test_no_address_names_a_hidden_column_to_who_is_no_organizer(permissions: Pe
     Column.objects.create(
         leaderboard=site.phase.leaderboard, key="secretkey", title="Secret title", is_hidden=True, index=1
     )
-    for submission in Submission.objects.filter(phase=site.phase):
+    for _ in Submission.objects.filter(phase=site.phase):
         run = site.claim()
         body = {"outcome": "finished", "scores": {"mae": 0.5, "secretkey": 0.25}}
         reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "secretkey"]), now=site.now)

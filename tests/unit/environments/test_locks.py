@@ -129,7 +129,9 @@ def test_a_list_has_so_many_different_markers_that_the_costliest_are_evaluated_i
     names = ("platform_machine", "implementation_name")
 
     def line(number: int) -> str:
-        clauses = [f"python_version < '3.{place}.{number}'" for place in range(26)] + [f"{name} == 'x'" for name in names]
+        clauses = [f"python_version < '3.{place}.{number}'" for place in range(26)] + [
+            f"{name} == 'x'" for name in names
+        ]
         return f"p{number}==1.0 ; {' or '.join(clauses)} {HASH}\n"
 
     began = time.process_time()

@@ -23,7 +23,9 @@ MAX_PACKAGES: Final = 1000
 MAX_HASHES: Final = 500  # of one package: a large one has a wheel for each platform and Python
 MAX_LINE: Final = 100_000  # characters, lines that are joined together
 MAX_SPECIFIER: Final = 1500  # characters of name, version and marker
-MAX_MARKERS: Final = 100  # different ones: evaluating the costliest takes 30 ms, and the lines of one list mostly share a few
+MAX_MARKERS: Final = (
+    100  # different ones: evaluating the costliest takes 30 ms, and the lines of one list mostly share a few
+)
 HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 COMMENT: Final = re.compile(r"(?:^|(?<=\s))#")
 EXAMPLE: Final = "Write it with `pip-compile --generate-hashes` or `uv pip compile --generate-hashes`."
@@ -173,7 +175,9 @@ def _pythons(where: str, requirement: Requirement, markers: set[str]) -> frozens
         return None
     markers.add(str(requirement.marker))
     if len(markers) > MAX_MARKERS:
-        raise LockInvalid(f"{where}: up to here the list has more than {MAX_MARKERS} different markers; so many are read.")
+        raise LockInvalid(
+            f"{where}: up to here the list has more than {MAX_MARKERS} different markers; so many are read."
+        )
     try:
         return pythons_of(str(requirement.marker))
     except (MarkerRefused, RecursionError) as error:
