@@ -133,6 +133,12 @@ class QueueAdmin(OwnQueues, GuardedAdmin):
         if not change and not getattr(request.user, "is_superuser", False):
             obj.owner_id = request.user.pk
         super().save_model(request, obj, form, change)
+        if change and "owner" in form.changed_data and obj.token_digest:
+            queue_revoke_token(
+                obj
+            )  # who owned the queue knows it, and would go on to read what the new owner's workers get
+            words = f"The token of {obj} has ended with its change of owner: make a new one for its workers."
+            self.message_user(request, words, messages.WARNING)
 
     @admin.display(description="Waiting")
     def waiting(self, queue: Queue) -> int:

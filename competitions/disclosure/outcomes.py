@@ -55,9 +55,7 @@ def disclosed_outcome(phase: Phase, outcome: Outcome) -> Outcome:
     Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
     A sentence that lists the columns of boards is for its organizers where some of them are hidden.
     """
-    if outcome.is_smoke:
-        return outcome
-    if not phase.holds_sealed_scores:
+    if outcome.is_smoke or not phase.holds_sealed_scores:
         return _in_fixed_words(outcome) if outcome.code in QUOTES_COLUMNS and hidden_keys(phase) else outcome
     if outcome.is_of_scoring:
         outcome = replace(outcome, meters={})

@@ -26,16 +26,17 @@ def disclosed_receipt(
     What follows from a score goes with the scoring program's log: its remarks, digests of its log and output, and while the
     phase holds sealed scores what its container used, which tells how many digits it wrote. Guesses of labels, of a score with
     few possible values, or of an output can be checked by a digest; so nobody gets one of a file that they may not have. Of a smoke
-    run everything is public.
+    run everything is public but the names of columns that are hidden.
     """
-    if is_smoke:
-        return dict(receipt)
     streams, shown = visible_streams(reader, phase), dict(receipt)
+    is_organizer = reader.organizes(phase)
+    if "columns" in shown and not is_organizer:
+        shown["columns"] = [key for key in shown["columns"] if key not in hidden_keys(phase)]
+    if is_smoke:
+        return shown
     if "ingestion" in shown:
         shown["ingestion"] = _disclosed_part(phase, shown["ingestion"], streams)
-    if not reader.organizes(phase):
-        if "columns" in shown:
-            shown["columns"] = [key for key in shown["columns"] if key not in hidden_keys(phase)]
+    if not is_organizer:
         shown["inputs"] = _available(phase, shown.get("inputs", {}))
     return _disclosed_part(phase, shown, streams)
 

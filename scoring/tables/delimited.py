@@ -70,8 +70,21 @@ def _read_layout(path: Path, *, is_tsv: bool) -> Layout:
         header = next((record for record in records if record), [])
     except csv.Error as error:
         raise ScoringInputError("unknown_format", "the header", "a quote in it does not end", "end it") from error
-    names = tuple(re.sub(r"\s*[\r\n]+\s*", " ", name) for name in header)
+    names = tuple(map(_on_one_line, header))
     return Layout(names, separator, "\r" if "\r" in outside and "\n" not in outside else "\n")
+
+
+def _on_one_line(name: str) -> str:
+    r"""The name with a blank for each line break and the blanks around it.
+
+    >>> _on_one_line(" a \n\n b\r\nc ")
+    ' a b c '
+    """
+    first, *others = re.split("[\r\n]+", name)
+    if not others:
+        return name
+    *middle, last = others
+    return " ".join([first.rstrip(), *filter(None, map(str.strip, middle)), last.lstrip()])
 
 
 def _read_start(path: Path) -> str:

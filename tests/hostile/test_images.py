@@ -10,6 +10,7 @@ import pytest
 
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import MIB, Bench, Outcome
+from workers.engines.users import slot_uid
 from workers.errors import SandboxError
 from workers.protocol.jobs import PullPolicy
 
@@ -116,10 +117,10 @@ def test_health_checks_users_and_variables_of_an_image_change_nothing(bench: Ben
         "HEALTHCHECK --interval=1s CMD touch /tmp/healthy\nUSER 0\nSTOPSIGNAL SIGUSR1\nENV USER=root\n"
         'LABEL podium.lease=other podium.worker=other\nENTRYPOINT ["/usr/bin/env", "STARTED=1"]\nONBUILD RUN false'
     )
-    source = "import os, time\ntime.sleep(2)\nprint(os.path.exists('/tmp/healthy'), os.getuid() > 20000)\n"
+    source = "import os, time\ntime.sleep(2)\nprint(os.path.exists('/tmp/healthy'), os.getuid())\n"
     source += "print(os.environ['USER'], os.environ['STARTED'])\n"
     outcome = run_in(bench, image, source + ANSWER)
-    assert outcome.log == "False True\nrunner 1\n"
+    assert outcome.log == f"False {slot_uid(bench.worker.key, 0)}\nrunner 1\n"
     assert outcome.result["scores"] == {"score": 0.5}
 
 

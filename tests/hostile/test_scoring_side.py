@@ -16,6 +16,9 @@ SCORERS = {
     "scores that are infinite": ("put('scores.json', '{\"score\": 1e999}')", "scoring_error", "score_not_finite"),
     "a whole number beyond all floats": ("put('scores.json', '{\"score\": 1' + '0' * 400 + '}')", "scoring_error", "score_not_finite"),
     "a text for a score": ("put('scores.json', '{\"score\": \"fast\"}')", "scoring_error", "score_not_finite"),
+    "a million digits that are no number": (
+        "put('scores.json', '{\"score\": \"' + '0' * 1000000 + 'x\"}')", "scoring_error", "score_not_finite",
+    ),
     "a missing column": ("put('scores.json', '{\"other\": 1}')", "scoring_error", "column_missing"),
     "no scores at all": ("put('other.json', '{}')", "scoring_error", "no_scores"),
     "JSON nested 100,000 deep": ("put('scores.json', '[' * 100000)", "scoring_error", "scores_unreadable"),

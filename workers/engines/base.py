@@ -98,7 +98,7 @@ class Engine(Protocol):
         """An image of this host; None when it is not there."""
 
     def image_entries(self, image: str, at_most: int) -> int | None:
-        """Files and folders of the image on this host, counted up to one more than `at_most`; None where that cannot be seen."""
+        """Files and folders of the image on this host, counted up to one more than `at_most`; None where an engine cannot tell."""
 
     def load_image(self, chunks: Iterator[bytes]) -> None:
         """Take an image without a name from a tar as `docker save` writes it. Raises `image_not_loaded`, or `engine_error`

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from competitions.catalog.models import Phase
 from competitions.compute.models import ComputeWorker
+from competitions.disclosure.scores import hidden_keys
 from competitions.environments.choice import fault_of_mirror, image_by_digest, require_accepted
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import require_size
@@ -62,9 +63,11 @@ def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> S
         submission=submission, task=task, queue=queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4()
     )  # fmt: skip
     files = JobFiles(run_files(run), lambda role, stored: AT_HOME.get(role) or address(role, stored))
+    job = job_of(run, plan_for(submission, task).stages, files)
+    known = tuple(key for key in job.columns if key not in hidden_keys(phase))
     contract = contract_of(phase=phase, kind=Kind.CODE, file_name=FILE_NAME)
     return SmokeOffer(
-        job=job_of(run, plan_for(submission, task).stages, files).model_copy(update={"token": "none"}),
+        job=job.model_copy(update={"token": "none", "columns": known}),
         needs_command=contract.needs_command, takes_requirements=contract.takes_requirements, no_mirror=fault_of_mirror(queue),
         image_platform=settings.IMAGE_PLATFORM, time_limit_s=phase.time_limit_s, scale=phase.smoke_scale,
         image_digest="" if brought.image else _image_digest(phase),

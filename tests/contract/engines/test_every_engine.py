@@ -10,6 +10,7 @@ import pytest
 
 from tests.contract.engines.conftest import Stage, empty_registry
 from workers.engines import engine_for
+from workers.engines.docker import client
 from workers.engines.spec import Mount
 from workers.errors import SandboxError
 from workers.protocol.images import engine_name
@@ -55,6 +56,18 @@ def test_the_files_of_an_image_are_counted_up_to_a_bound(stage: Stage) -> None:
     counted = [stage.engine.image_entries(stage.image, at_most) for at_most in (10, 10**6)]
     assert counted[0] in (11, None)
     assert counted[1] is None or 500 < counted[1] < 10**6
+
+
+def test_they_are_counted_also_by_a_worker_that_sees_no_folder_of_the_engine(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container of its own."""
+    seen = stage.engine.image_entries(stage.image, 10**6)
+    monkeypatch.setattr(client, "layer_folders", lambda facts: [])
+    counted = [stage.engine.image_entries(stage.image, at_most) for at_most in (10, 10**6)]
+    assert counted[0] == 11
+    assert counted[1] is not None
+    assert seen is None or abs(counted[1] - seen) < seen / 10
 
 
 def test_an_image_is_listed_by_its_name(stage: Stage) -> None:

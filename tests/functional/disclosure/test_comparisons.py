@@ -122,6 +122,8 @@ def test_no_parameter_of_any_board_is_compared_with_a_hidden_number(scored: Perm
         for probe in probes(entry)
         for order in (("", "shown") if name in ("cursor", "before") else ("",))
     ]
+    walked = {str(pattern.name) for pattern, _ in addresses(scored, client)}
+    assert walked >= {"leaderboard", "leaderboard-csv", "entry", "board", "phase-board", "results-csv", "results-json"}
     before = answers(client, requests)
     enter_world(scored.site, 1)
     after = answers(client, requests)

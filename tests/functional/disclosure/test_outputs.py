@@ -10,8 +10,9 @@ from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.models import RunLog, RunOutput
 from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind
 from tests.answers import read_result
-from tests.permissions import body_of, client_of
+from tests.permissions import PAGES, PermissionSite, body_of, client_of, named_patterns, url_of
 from tests.scenario import Scenario, lease
 
 SCRIPT = b"<script>document.title = 'ran'</script><p>details</p>"
@@ -125,3 +126,39 @@ def test_the_names_of_hidden_columns_are_for_organizers(site: Scenario) -> None:
     assert "Secret title" not in told(member)
     assert "mae" in told(member)
     assert "secretkey" in told(organizer)
+
+
+@pytest.mark.parametrize("letter", ["A", "S", "M", "T"])
+def test_no_address_names_a_hidden_column_to_who_is_no_organizer(permissions: PermissionSite, letter: str) -> None:
+    site, client = permissions.site, permissions.people[letter]
+    Column.objects.create(
+        leaderboard=site.phase.leaderboard, key="secretkey", title="Secret title", is_hidden=True, index=1
+    )
+    for _ in Submission.objects.filter(phase=site.phase):
+        run = site.claim()
+        body = {"outcome": "finished", "scores": {"mae": 0.5, "secretkey": 0.25}}
+        reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "secretkey"]), now=site.now)
+    patterns, told, read = dict(named_patterns()), [], 0
+    for name, (method, _, _) in PAGES.items():
+        if method == "get":
+            url = url_of(permissions, name, patterns[name])
+            response = client.get(url)
+            text = body_of(response) + str(response.headers)
+            read += response.status_code == 200
+            told += [url] if "secretkey" in text or "Secret title" in text else []
+    assert read > 30
+    assert told == []
+
+
+def test_a_smoke_run_names_no_hidden_column(permissions: PermissionSite) -> None:
+    """Nothing of its task is hidden, and it is read by the phase's columns."""
+    site = permissions.site
+    Column.objects.create(leaderboard=site.phase.leaderboard, key="secretkey", title="S", is_hidden=True, index=1)
+    submission = site.submit(kind=Kind.CODE)
+    run = next(run for run in iter(site.claim, None) if run.submission_id == submission.pk)
+    assert run.is_smoke
+    answer = {"outcome": "failed", "reason": "scoring_error", "code": "column_missing", "detail": "No 'secretkey'."}
+    reports.run_complete(**lease(run), result=read_result(answer, columns=["mae", "secretkey"]), now=site.now)
+    member = client_of(site.member())
+    for url in (f"/api/v1/submissions/{submission.pk}/", f"/api/v1/submissions/{submission.pk}/receipt/"):
+        assert "secretkey" not in member.get(url).content.decode(), url

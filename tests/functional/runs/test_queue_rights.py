@@ -16,7 +16,7 @@ from competitions.catalog.downloads import downloads_of
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.catalog.organizers import OwnsTheQueue, organizer_remove
 from competitions.catalog.readiness import competition_warnings
-from competitions.compute.models import Queue
+from competitions.compute.models import Queue, queue_by_token, queue_issue_token
 from competitions.runs.models import Run
 from competitions.submissions.states import State
 from tests.admin_forms import errors_of, save_form
@@ -150,6 +150,18 @@ def test_a_queue_gets_no_owner_who_may_not_have_what_runs_on_it(site: Scenario) 
     answer = save_form(administrator, url, owner=str(stranger.pk))
     assert "may not run on the queue" in " ".join(errors_of(answer)["owner"])
     assert Queue.objects.get(pk=site.queue.pk).owner is None
+
+
+@pytest.mark.parametrize(("changed", "holds"), [("owner", False), ("contact", True)])
+def test_who_owned_a_queue_has_no_token_of_it_any_more(site: Scenario, changed: str, holds: bool) -> None:
+    queue = own_queue(site)
+    secret = queue_issue_token(queue)
+    administrator = client_of(person(is_staff=True, is_superuser=True))
+    url = reverse("admin:compute_queue_change", args=[queue.pk])
+    answer = save_form(administrator, url, **{changed: "" if changed == "owner" else "Somebody"})
+    assert answer.status_code == 302, errors_of(answer)
+    assert (queue_by_token(secret) == queue) == holds
+    assert Queue.objects.get(pk=queue.pk).owner == (site.organizer if holds else None)
 
 
 def test_a_task_stays_readable_for_the_owners_of_its_queues(site: Scenario) -> None:

@@ -17,12 +17,16 @@ from django.apps import apps
 from django.core.validators import RegexValidator
 from django.db import models
 
+import accounts
+import audit
 import competitions
+import config
 import core
-import workers.protocol
+import scoring
+import workers
 from core.markup import MAX_CHARACTERS
 
-PACKAGES = (competitions, workers.protocol, core)
+PACKAGES = (accounts, audit, competitions, config, core, scoring, workers)
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")
 UNITS = (
     "<img ", "![", "<a", "a", "0", " ", "-", ".", "/", "a.", "a-", "a/", "a ", '"', "'", "[", "(", "#", "=", "_", ":", "\n", "\t",

@@ -6,8 +6,10 @@ import asyncio
 import runpy
 import socket
 import threading
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 from urllib.request import urlopen
 
@@ -62,6 +64,51 @@ def test_health_answers_while_every_thread_works_and_those_who_work_are_waited_f
         released.set()
         assert [each.result(60) for each in slow] == [b"/slow"] * 3
         served.result(60)
+
+
+@pytest.mark.parametrize(("is_behind_proxy", "taken"), [(False, 2), (True, 8)])
+def test_one_address_has_a_quarter_of_the_connections_and_gets_others_when_it_ends_some(
+    is_behind_proxy: bool, taken: int
+) -> None:
+    def application(environment: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"here"]
+
+    async def serve(listening: socket.socket, over: threading.Event) -> None:
+        server = SiteServer(
+            application, threads=2, note=lambda *told: None, largest_bytes=10**9, is_behind_proxy=is_behind_proxy
+        )
+        server.http.limit(most=8, each_alike=not is_behind_proxy)
+        server.listen([listening])
+        await asyncio.to_thread(over.wait, 60)
+        await server.stop(60)
+
+    def is_answered(client: socket.socket) -> bool:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        try:
+            return client.recv(1000).startswith(b"HTTP/1.1 200")
+        except ConnectionError:
+            return False
+
+    def is_answered_soon() -> bool:
+        for _ in range(100):  # the server hears of an end a moment later
+            with socket.create_connection(address, 60) as client:
+                if is_answered(client):
+                    return True
+            time.sleep(0.1)
+        return False
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+        address, over = listening.getsockname(), threading.Event()
+        served = pool.submit(asyncio.run, serve(listening, over))
+        clients = [stack.enter_context(socket.create_connection(address, 60)) for _ in range(10)]
+        answered = [is_answered(client) for client in clients]
+        clients[0].close()
+        again = is_answered_soon()
+        over.set()
+        served.result(60)
+    assert answered == [True] * taken + [False] * (10 - taken)
+    assert again
 
 
 def environment(target: str, *fields: tuple[str, str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from workers.protocol.files.locks import LockInvalid, read_lock, written_lock
+from workers.protocol.files.locks import MAX_MARKERS, LockInvalid, read_lock, written_lock
 from workers.protocol.files.markers import LAST_MINOR, Python, pythons_of
 
 HASH = f"--hash=sha256:{'a' * 64}"
@@ -125,12 +125,18 @@ def test_a_list_of_the_largest_size_is_read_or_refused_at_once(unit: str) -> Non
     assert time.process_time() - began < 5
 
 
-def test_the_costliest_markers_of_a_list_are_evaluated_in_seconds() -> None:
-    def marker(number: int) -> str:
-        clauses = [f"python_version >= '3.{number}'", "platform_machine != implementation_name"]
-        return " or ".join([clauses[0], *clauses[1:] * 15])
+def test_a_list_has_so_many_different_markers_that_the_costliest_are_evaluated_in_seconds() -> None:
+    names = ("platform_machine", "implementation_name")
+
+    def line(number: int) -> str:
+        clauses = [f"python_version < '3.{place}.{number}'" for place in range(26)] + [
+            f"{name} == 'x'" for name in names
+        ]
+        return f"p{number}==1.0 ; {' or '.join(clauses)} {HASH}\n"
 
     began = time.process_time()
     pythons_of.cache_clear()
-    read_lock("".join(f"p{n}==1 ; {marker(n)} {HASH}\n" for n in range(900)).encode())
-    assert time.process_time() - began < 30
+    assert len(read_lock("".join(line(n) for n in range(MAX_MARKERS)).encode())) == MAX_MARKERS
+    with pytest.raises(LockInvalid, match=f"line {MAX_MARKERS + 1}: .* more than {MAX_MARKERS} different markers"):
+        read_lock("".join(line(n) for n in range(900)).encode())
+    assert time.process_time() - began < 20

@@ -8,13 +8,15 @@ import itertools
 import json
 import os
 import re
+import tarfile
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal, cast
+from urllib.parse import quote
 
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
@@ -129,14 +131,29 @@ class DockerEngine:
         """See `Engine`."""
         with engine_errors(f"looking for the image {image}"):
             layers = layer_folders(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
-        if not layers or not all(
-            layer.is_dir() for layer in layers
-        ):  # another storage driver, or a worker in a container
-            return None
+        if not layers or not all(layer.is_dir() for layer in layers):
+            return self._entries_of_archive(image, at_most)
         try:
             return sum(1 for _ in itertools.islice(_entries_below(layers), at_most + 1))
         except OSError:  # such as a path that is longer than the kernel takes
             return at_most + 1
+
+    def _entries_of_archive(self, image: str, at_most: int) -> int:
+        """As the engine hands its layers out: with another storage driver, or for a worker in a container, which sees no folder of them.
+
+        That reads all of the image; once for each that is brought to this host.
+        """
+        doing = f"counting the files of the image {image}"
+        url = f"{self.api.base_url}/v{self.api.api_version}/images/{quote(image, safe='')}/get"
+        timeout = (CALL_TIMEOUT_S, LOAD_TIMEOUT_S)
+        with engine_errors(doing), contextlib.closing(self.api.get(url, stream=True, timeout=timeout)) as answer:
+            if answer.status_code != 200:
+                raise SandboxError("engine_error", f"{doing}: the engine answered {answer.status_code}")
+            entries = entries_of_archive(cast("IO[bytes]", answer.raw))
+            try:
+                return sum(1 for _ in itertools.islice(entries, at_most + 1))
+            except (tarfile.TarError, ValueError, OverflowError):  # nobody can say how many more there are
+                return at_most + 1
 
     def load_image(self, chunks: Iterator[bytes]) -> None:
         """See `Engine`."""
@@ -401,6 +418,25 @@ def _entries_below(folders: Sequence[Path]) -> Iterator[str]:
                 yield entry.path
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
+
+
+def entries_of_archive(stream: IO[bytes]) -> Iterator[tarfile.TarInfo]:
+    """Files and folders of all layers in an archive of an image, as they come. Raises `TarError` for a layer that is broken."""
+    for member, archive in _members(stream, "r|"):
+        if member.isreg() and (content := archive.extractfile(member)) is not None:
+            yield from (entry for entry, _ in _members(content, "r|*"))
+
+
+def _members(stream: IO[bytes], mode: Literal["r|", "r|*"]) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+    """Members of a tar, each while it is there to be read; none where the stream is no tar."""
+    try:
+        archive = tarfile.open(fileobj=stream, mode=mode)  # noqa: SIM115  # entered below
+    except tarfile.ReadError:
+        return
+    with archive:
+        for member in archive:
+            archive.members = []  # type: ignore[attr-defined]  # else all of them are kept in memory
+            yield member, archive
 
 
 def parse_time(text: str) -> datetime | None:

@@ -128,6 +128,7 @@ def _ulimits(spec: StageSpec) -> list[dict[str, Any]]:
 
 
 def _bind(mount: Mount) -> dict[str, Any]:
+    # Bind mounts of the engine cannot be nosuid; no-new-privileges takes such bits their effect, and copies on this host have none.
     return {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": not mount.writable,
             "BindOptions": {"Propagation": "rprivate"}}  # fmt: skip
 

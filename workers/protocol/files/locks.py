@@ -23,6 +23,9 @@ MAX_PACKAGES: Final = 1000
 MAX_HASHES: Final = 500  # of one package: a large one has a wheel for each platform and Python
 MAX_LINE: Final = 100_000  # characters, lines that are joined together
 MAX_SPECIFIER: Final = 1500  # characters of name, version and marker
+MAX_MARKERS: Final = (
+    100  # different ones: evaluating the costliest takes 30 ms, and the lines of one list mostly share a few
+)
 HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 COMMENT: Final = re.compile(r"(?:^|(?<=\s))#")
 EXAMPLE: Final = "Write it with `pip-compile --generate-hashes` or `uv pip compile --generate-hashes`."
@@ -60,7 +63,8 @@ def read_lock(content: bytes) -> tuple[Locked, ...]:
     """
     if len(content) > MAX_BYTES:
         raise LockInvalid(f"{FILE_NAME} has {len(content):,} bytes; at most {MAX_BYTES:,} are read.")
-    packages = tuple(_read_line(number, line) for number, line in _joined(_text(content)))
+    markers: set[str] = set()
+    packages = tuple(_read_line(number, line, markers) for number, line in _joined(_text(content)))
     if not packages:
         raise LockInvalid(f"{FILE_NAME} names no package. Leave the file out where nothing is to be installed.")
     if len(packages) > MAX_PACKAGES:
@@ -102,7 +106,8 @@ def _joined(text: str) -> list[tuple[int, str]]:
     return [(number, line) for number, line in lines if line]
 
 
-def _read_line(number: int, line: str) -> Locked:
+def _read_line(number: int, line: str, markers: set[str]) -> Locked:
+    """The package of a line; its marker is added to those that were met before."""
     where = f"{FILE_NAME}, line {number}"
     shown = ascii(line[:80])
     if line.startswith("-"):
@@ -121,7 +126,8 @@ def _read_line(number: int, line: str) -> Locked:
         raise LockInvalid(f"{where}: {requirement.name} has {len(hashes)} hashes; at most {MAX_HASHES} are read.")
     return Locked(
         name=canonicalize_name(requirement.name), version=_version(where, requirement),
-        hashes=frozenset(match[1] for match in hashes if match is not None), pythons=_pythons(where, requirement), line=number,
+        hashes=frozenset(match[1] for match in hashes if match is not None), line=number,
+        pythons=_pythons(where, requirement, markers),
     )  # fmt: skip
 
 
@@ -163,10 +169,15 @@ def _version(where: str, requirement: Requirement) -> Version:
     return version
 
 
-def _pythons(where: str, requirement: Requirement) -> frozenset[Python] | None:
+def _pythons(where: str, requirement: Requirement, markers: set[str]) -> frozenset[Python] | None:
     """The Pythons that a line is for; None: all of them."""
     if requirement.marker is None:
         return None
+    markers.add(str(requirement.marker))
+    if len(markers) > MAX_MARKERS:
+        raise LockInvalid(
+            f"{where}: up to here the list has more than {MAX_MARKERS} different markers; so many are read."
+        )
     try:
         return pythons_of(str(requirement.marker))
     except (MarkerRefused, RecursionError) as error:

@@ -25,7 +25,7 @@ from workers.engines.docker.config import MASKED_PATHS, container_config
 from workers.engines.docker.seccomp import seccomp_profile
 from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount, StageSpec
-from workers.engines.users import Runner, slot_uid
+from workers.engines.users import DEFAULT_UID, FIRST_UID, Runner, slot_uid
 from workers.errors import SandboxError
 from workers.sandbox.output_volume import OutputVolume
 
@@ -38,7 +38,7 @@ def test_slots_and_workers_have_users_of_their_own_below_the_end_of_a_namespace(
     keys = [f"{number:08x}" for number in range(150)]
     users = {slot_uid(key, slot) for key in keys for slot in range(256)}
     assert len(users) == 150 * 256
-    assert min(users) > 10001
+    assert min(users) == FIRST_UID > DEFAULT_UID
     assert max(users) < 65_536
     assert Runner(20_001, offset=165_536).host_uid == 185_537
     assert Runner(20_001, offset=165_536).as_user == "20001:20001"
