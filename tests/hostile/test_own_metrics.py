@@ -30,8 +30,11 @@ CODES = {"raises": "exit_code", "gives NaN": "exit_code", "hangs": "time_limit",
 def tried(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Mapping[str, LocalRun]:
     """Each metric on the sample of the template for tables, three at a time."""
 
+    folders = {name: tmp_path_factory.mktemp("metric") for name in METRICS}  # here: two threads may make one twice
+
     def run(name: str) -> LocalRun:
-        folder = tmp_path_factory.mktemp("metric") / "prices"
+        folder, scratch = folders[name] / "prices", folders[name] / "scratch"
+        scratch.mkdir()
         assert main(["new", str(folder), "--template", "table"]) == 0
         (folder / "reference_data/metric.py").write_text(SCORE + METRICS[name])
         path = folder / "competition.yaml"
@@ -42,7 +45,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Mappi
                 "accepts: [prediction]", "accepts: [prediction]\n      budget: {scoring_memory_bytes: 536870912}"
             )
         )
-        ((_, job),) = local_jobs(folder, tmp_path_factory.mktemp("scratch"), image=runtime_image)
+        ((_, job),) = local_jobs(folder, scratch, image=runtime_image)
         return run_locally(job)
 
     with ThreadPoolExecutor(3) as pool:
