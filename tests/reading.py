@@ -38,16 +38,12 @@ class NotedQuery(QueryDict):
         self.read.add(ALL)
         return super().lists()
 
-    def copy(self) -> QueryDict:
-        self.read.add(ALL)
-        return super().copy()
-
 
 def note_queries(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Middleware: give each request a query that notes what is read."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        request.GET = NotedQuery(request.META["QUERY_STRING"])
+        request.GET = NotedQuery(request.META["QUERY_STRING"])  # type: ignore[assignment]  # it cannot be changed either
         return get_response(request)
 
     return middleware
