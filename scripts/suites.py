@@ -2,9 +2,10 @@
 
     .venv/bin/python scripts/suites.py SUITE...
 
-Most suites wait more than they compute. So two run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one after the other), those
-that compute alone at a low priority, and the images of the Compose stack are built meanwhile. What a suite prints is shown
-in one piece when it has ended. Ctrl-C ends all that was started.
+Most suites wait more than they compute. So two run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other).
+Beside them run those that compute alone, one after the other, at a low priority: they take what the others leave. The images
+of the Compose stack are built meanwhile. What a suite prints is shown in one piece when it has ended. Ctrl-C ends all that
+was started.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from pathlib import Path
 from types import FrameType
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-# In the order in which they begin. Faults come first, beside what is niced: leases of seconds want a machine that is not busy.
-SUITES = ("faults", "lint", "unit", "functional", "integration", "browser", "deployment", "hostile")
-NICED = ("lint", "unit", "functional", "images")  # they compute; what waits for real parts goes first
+# In the order in which they begin: the longest first, so that no core is idle at the end.
+WAITING = ("integration", "faults", "deployment", "browser", "hostile")
+COMPUTING = ("functional", "unit", "lint")
+SUITES = (*WAITING, *COMPUTING)
+NICED = (*COMPUTING, "images")
 SAY_EVERY_S = 60.0
 PATIENCE_S = 60.0  # for what was interrupted to stop its servers and containers
 INTERRUPTED = 130
@@ -50,7 +53,7 @@ class Running:
 
 def command(name: str) -> list[str]:
     """What runs a suite, or builds the images."""
-    niced = ["nice", "-n", "5"] if name in NICED else []
+    niced = ["nice", "-n", "10"] if name in NICED else []
     return [*niced, "scripts/stack.sh"] if name == "images" else [*niced, "scripts/suite.sh", name]
 
 
@@ -78,8 +81,9 @@ class Suites:
             self.images = self.start("images", self.logs / "images.log")
         reported_at = time.monotonic()
         while self.due or self.running:
-            while self.due and len(self.running) < self.at_once:
-                self.begin(self.due.pop(0))
+            while (name := self.next_name()) is not None:
+                self.due.remove(name)
+                self.begin(name)
             for suite in [suite for suite in self.running if suite.process.poll() is not None]:
                 self.show(suite)
             if not self.shows_live and time.monotonic() - reported_at > SAY_EVERY_S:
@@ -91,6 +95,14 @@ class Suites:
         for name in self.names:
             say(self.summary[name])
         return int(self.failed)
+
+    def next_name(self) -> str | None:
+        """The first suite that is due and that there is room for."""
+        if self.at_once == 1 and self.running:
+            return None
+        computing = sum(suite.name in COMPUTING for suite in self.running)
+        has_room = {True: computing < 1, False: len(self.running) - computing < self.at_once}
+        return next((name for name in self.due if has_room[name in COMPUTING]), None)
 
     def begin(self, name: str) -> None:
         """Start the next suite."""

@@ -7,12 +7,16 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests import services
 
 ON_POSTGRES = ("client", "integration", "hostile", "browser", "benchmarks")
 TESTS = Path(__file__).resolve().parent
+# Nothing of hypothesis looks at a clock: how fast a busy machine draws examples says nothing of what is tested.
+hypothesis.settings.register_profile("podium", deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
+hypothesis.settings.load_profile("podium")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -43,11 +43,13 @@ _numbers = itertools.count(1)
 
 
 def zip_of(files: Mapping[str, str | bytes]) -> bytes:
-    """A zip with these members."""
+    """A zip with these members, the same bytes whenever it is made."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in files.items():
-            archive.writestr(name, content)
+            member = zipfile.ZipInfo(name)
+            member.external_attr = 0o600 << 16
+            archive.writestr(member, content)
     return packed.getvalue()
 
 

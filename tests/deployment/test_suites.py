@@ -52,7 +52,7 @@ def run(folder: Path, commands: dict[str, str], *, at_once: int = 2) -> tuple[in
 @pytest.mark.parametrize("at_once", [1, 2, 6])
 def test_each_suites_output_stands_in_one_piece_under_its_heading(tmp_path: Path, at_once: int) -> None:
     talks = "for number in 1 2 3; do echo {name} $number; sleep 0.05; done"
-    names = ("lint", "unit", "hostile")
+    names = ("lint", "unit", "hostile", "browser")
     status, printed = run(tmp_path, {name: talks.format(name=name) for name in names}, at_once=at_once)
     assert status == 0
     for name in names:
@@ -74,14 +74,23 @@ def test_one_suite_that_fails_fails_the_run_and_the_others_are_seen_through(tmp_
     assert {"clean", "seen"} <= set(printed)
 
 
-def test_two_suites_run_at_once_and_the_third_waits(tmp_path: Path) -> None:
-    meets = f"touch {tmp_path}/{{name}}; until [ -e {tmp_path}/{{other}} ]; do sleep 0.02; done"
+def test_two_suites_run_at_once_and_one_that_computes_beside_them(tmp_path: Path) -> None:
+    """Each of the three waits until the other two have begun; each of the last two finds the end of one before it."""
+    others = f"[ -e {tmp_path}/{{1}} ] && [ -e {tmp_path}/{{2}} ]"
+    meets = f"touch {tmp_path}/{{0}}; until {others}; do sleep 0.02; done; touch {tmp_path}/{{0}}-end"
     commands = {
-        "lint": meets.format(name="lint", other="unit"),
-        "unit": meets.format(name="unit", other="lint"),
-        "hostile": f"[ -e {tmp_path}/lint ]",
+        "faults": meets.format("faults", "browser", "functional"),
+        "browser": meets.format("browser", "faults", "functional"),
+        "functional": meets.format("functional", "faults", "browser"),
+        "hostile": f"[ -e {tmp_path}/faults-end ] || [ -e {tmp_path}/browser-end ]",
+        "lint": f"[ -e {tmp_path}/functional-end ]",
     }
     assert run(tmp_path, commands)[0] == 0
+
+
+def test_one_at_a_time_is_one_whatever_it_does(tmp_path: Path) -> None:
+    alone = f"mkdir {tmp_path}/taken && sleep 0.3 && rmdir {tmp_path}/taken"
+    assert run(tmp_path, dict.fromkeys(("lint", "browser", "unit"), alone), at_once=1)[0] == 0
 
 
 @pytest.fixture
@@ -89,7 +98,7 @@ def stubborn(tmp_path: Path) -> dict[str, str]:
     """Suites that leave a note when they are interrupted, and one that does not listen."""
     note = f"trap 'echo stopped >{tmp_path}/{{name}}; exit 1' INT; touch {tmp_path}/{{name}}-begun; while :; do sleep 0.05; done"
     deaf = f"trap '' INT; touch {tmp_path}/deaf-begun; exec sleep 600"
-    return {"lint": note.format(name="lint"), "unit": note.format(name="unit"), "hostile": deaf}
+    return {"lint": note.format(name="lint"), "browser": note.format(name="browser"), "hostile": deaf}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
@@ -106,5 +115,5 @@ def test_an_interrupt_reaches_every_suite_and_what_does_not_listen_is_killed(
     printed, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "interrupted" in printed
-    assert [(tmp_path / name).read_text() for name in ("lint", "unit")] == ["stopped\n", "stopped\n"]
+    assert [(tmp_path / name).read_text() for name in ("lint", "browser")] == ["stopped\n", "stopped\n"]
     assert [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE] == []

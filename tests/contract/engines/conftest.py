@@ -22,7 +22,7 @@ from workers.protocol.limits import MIB, Limits
 
 ENGINES: dict[str, Callable[[], Engine]] = {"docker": lambda: engine_for("")}
 LIMITS = Limits(
-    wall_s=20, memory_bytes=64 * MIB, cpus=1.0, pids=32, output_bytes=4 * MIB, output_files=20, tmp_bytes=4 * MIB, log_bytes=MIB,
+    wall_s=60, memory_bytes=64 * MIB, cpus=1.0, pids=32, output_bytes=4 * MIB, output_files=20, tmp_bytes=4 * MIB, log_bytes=MIB,
 )  # fmt: skip
 
 

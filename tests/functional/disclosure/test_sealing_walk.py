@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -21,6 +22,7 @@ from competitions.submissions.models import Submission
 from scoring.errors import CODES
 from tests.answers import read_result
 from tests.permissions import PAGES, PermissionSite, body_of, named_patterns, url_of
+from tests.reading import ALL, names_read
 from tests.scenario import Scenario, lease
 
 SECRET = 0.987654321
@@ -89,8 +91,9 @@ def spoken_of(site: Scenario) -> dict[Submission, str]:
 
 
 @pytest.fixture
-def begun(permissions: PermissionSite) -> PermissionSite:
+def begun(permissions: PermissionSite, settings: Any) -> PermissionSite:
     """The fixture's own submission has left the queue."""
+    settings.MIDDLEWARE = ["tests.reading.note_queries", *settings.MIDDLEWARE]
     assert permissions.site.claim().submission.phase == permissions.site.phase
     return permissions
 
@@ -108,7 +111,7 @@ def portion(begun: PermissionSite) -> PermissionSite:
 
 
 def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
-    """What every URL that is read with GET says, with each phase and board chosen where a page has them; the admin too.
+    """What every URL that is read with GET says, with each phase and board chosen where a page reads either; the admin too.
 
     `of_submission`: those alone that name the submission or its run.
     """
@@ -124,14 +127,21 @@ def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool
     ]
     boards = Leaderboard.objects.filter(phase__competition=permissions.site.competition)
     chosen = [f"?phase={phase}&board={key}" for phase, key in boards.values_list("phase__slug", "key")]
-    urls += [f"{url}{query}" for url in urls if "/competitions/" in url for query in chosen]
     if of_submission:
         urls = [url for url in urls if str(run) in url or f"/{pk}/" in url]
-    pages = {}
+    pages: dict[str, str] = {}
     for url in urls:
         response = client.get(url)
-        pages[url] = body_of(response) + str(response.headers)
+        pages[url] = said_by(response)
+        if "/competitions/" in url and names_read(response) & {"phase", "board", ALL}:
+            pages |= {f"{url}{query}": said_by(client.get(f"{url}{query}")) for query in chosen}
+    board = reverse("web:leaderboard", args=[permissions.site.competition.slug])
+    assert of_submission or {f"{board}{query}" for query in chosen} <= set(pages), "what a page reads is noticed"
     return pages
+
+
+def said_by(response: Any) -> str:
+    return body_of(response) + str(response.headers)
 
 
 @pytest.mark.parametrize("letter", list("ASMTOXR"))
@@ -157,7 +167,7 @@ def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: PermissionSi
 
 def test_the_public_portion_is_shown_beside_the_sealed_one(portion: PermissionSite) -> None:
     CompetitionOrganizer.objects.filter(competition=portion.site.competition).update(can_see_sealed=True)
-    walked = pages_of(portion, portion.people["O"])
+    walked = pages_of(portion, portion.people["O"], of_submission=True)
     assert len([url for url, text in walked.items() if SHOWN.search(text)]) > 5
     page = portion.people["M"].get(reverse("web:submission", args=[portion.arguments["pk"]])).content.decode()
     assert "0.2500" in page

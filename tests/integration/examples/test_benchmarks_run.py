@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -156,6 +157,7 @@ def test_one_code_is_run_on_every_graph_and_scored_by_two_metrics(benchmark_site
     assert len([key for key in values if key.startswith("acc@")]) == len(autograph.GRAPHS)
 
 
+@pytest.mark.skipif(not os.environ.get("PODIUM_ALL_DEMOS"), reason="builds an image with R: `make soak`")
 def test_programs_and_submission_in_r(benchmark_site: Make, r_image: str) -> None:
     site = benchmark_site(deconbench.build_bundle)
     submission = site.submit(folder_of(deconbench_small) / "baseline")

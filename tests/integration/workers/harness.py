@@ -26,7 +26,7 @@ MIB = 1 << 20
 BASE = "debian:bookworm-slim"
 TEAM_IMAGE = "podium/brought-by-a-team:1"
 LIMITS = {
-    "wall_s": 20, "memory_bytes": 128 * MIB, "cpus": 1.0, "pids": 64, "output_bytes": 16 * MIB, "output_files": 100,
+    "wall_s": 60, "memory_bytes": 128 * MIB, "cpus": 1.0, "pids": 64, "output_bytes": 16 * MIB, "output_files": 100,
     "tmp_bytes": 16 * MIB, "log_bytes": 256 << 10,
 }  # fmt: skip
 SCORER = """
