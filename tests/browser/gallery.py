@@ -16,14 +16,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from django.conf import settings
+import django
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import services
-from tests.browser.seeding.features import WEBHOOK
-from tests.browser.seeding.finals import WINNER
-from tests.browser.site import BrowserSite, create_database
-from tests.browser.visitor import Visitor
+
+django.setup()  # what is seeded is named by modules that import the site's models
+
+from tests.browser.seeding.features import WEBHOOK  # noqa: E402
+from tests.browser.seeding.finals import WINNER  # noqa: E402
+from tests.browser.site import BrowserSite, create_database  # noqa: E402
+from tests.browser.visitor import Visitor  # noqa: E402
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 GAP, CLUSTER, FINALS = "/competitions/gap", "/competitions/cluster", "/competitions/finals"
@@ -436,7 +439,6 @@ def pictures(browser: Browser, url: str, folder: Path, parts: list[str]) -> None
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    settings.configure(BASE_DIR=services.REPOSITORY)  # all that this process asks of Django; the site's have their own
     real = services.Services(services.run_folder())
     database_url = create_database(real.postgres(), f"gallery-{uuid.uuid4().hex[:8]}")
     site = BrowserSite(Path(tempfile.mkdtemp()), database_url=database_url, redis_url=real.redis())
