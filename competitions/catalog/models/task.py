@@ -150,8 +150,9 @@ class Task(models.Model):
 
     def _require_queues(self) -> None:
         """Refuse a change after which an owner of a queue that runs the task may not read it."""
-        phases = self.phases.select_related("competition__queue__owner") if self.pk else ()
-        for queue in {phase.competition.queue for phase in phases}:
+        named = Q(phases__tasks=self.pk) | Q(phases__smoke_task=self.pk) | Q(phases__dataset_check=self.pk)
+        users = Competition.objects.filter(named).select_related("queue__owner") if self.pk else ()
+        for queue in {competition.queue for competition in users}:
             if queue.owner is not None and not self.is_readable_by(queue.owner):
                 raise ValidationError(
                     f"It runs on the queue {queue}, whose owner could not read it any more. Choose another queue for its "

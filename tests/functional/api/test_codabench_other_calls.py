@@ -280,6 +280,10 @@ def test_a_token_of_an_organizer_that_may_submit_runs_nothing_of_a_phase_again(s
         assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
         assert organizes.post(path, form).status_code == 200
     assert submits.get(of_phase).status_code == 403
+    for path in (f"/api/submissions/{ended.pk}/re_run_submission/", f"/api/phases/{site.phase.pk}/manually_migrate/"):
+        refused = submits.post(path)
+        assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing"), path
+        assert organizes.post(path).status_code != 403, path
 
 
 def with_scope(user: User, scope: Scope) -> Client:

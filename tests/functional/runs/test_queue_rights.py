@@ -137,9 +137,10 @@ def errors(client: Client, url: str, **changed: object) -> str:
 def test_a_competition_moves_to_no_queue_that_may_not_have_it(site: Scenario, other: Scenario) -> None:
     mine = Queue.objects.create(name="mine", owner=other.organizer)
     Competition.objects.filter(pk=other.competition.pk).update(queue=site.queue)
-    url = reverse("admin:catalog_competition_change", args=[other.competition.pk])
-    answer = save_form(client_of(other.organizer), url, queue=str(mine.pk))
-    assert "may not run on the queue" in " ".join(errors_of(answer)["queue"])
+    url = reverse("organize:settings", args=[other.competition.slug])
+    answer = client_of(other.organizer).post(url, {"section": "running", "queue": mine.pk})
+    assert answer.status_code == 422
+    assert "may not run on the queue" in answer.content.decode()
     assert Competition.objects.get(pk=other.competition.pk).queue == site.queue
 
 
@@ -164,9 +165,15 @@ def test_who_owned_a_queue_has_no_token_of_it_any_more(site: Scenario, changed: 
     assert Queue.objects.get(pk=queue.pk).owner == (site.organizer if holds else None)
 
 
-def test_a_task_stays_readable_for_the_owners_of_its_queues(site: Scenario) -> None:
+@pytest.mark.parametrize("use", ["tasks", "smoke_task", "dataset_check"])
+def test_a_task_stays_readable_for_the_owners_of_its_queues(site: Scenario, use: str) -> None:
     own_queue(site)
     task = site.phase.tasks.get()
+    task.is_public_split = True
+    if use != "tasks":
+        Phase.objects.filter(pk=site.phase.pk).update(**{use: task})
+        site.phase.tasks.clear()
+        site.sealed.tasks.clear()
     task.competition = scenario().competition
     with pytest.raises(ValidationError, match="whose owner could not read it any more"):
         task.full_clean()
