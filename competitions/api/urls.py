@@ -9,8 +9,8 @@ from competitions.api.views import (
     environments,
     leaderboards,
     notifications,
-    phases,
     pushes,
+    settings,
     submissions,
     uploads,
 )
@@ -36,7 +36,20 @@ urlpatterns = [
     path(
         "merges/<uuid:key>/withdraw/", competitions.MergeAnswer.as_view(), {"answer": "withdraw"}, name="merge-withdraw"
     ),
-    path("competitions/<slug:slug>/phases/<slug:phase_slug>/", phases.PhaseDetail.as_view(), name="phase"),
+    path("competitions/<slug:slug>/settings/", settings.CompetitionSettings.as_view(), name="competition-settings"),
+    path("competitions/<slug:slug>/phases/<slug:phase_slug>/", settings.PhaseSettings.as_view(), name="phase"),
+    path(
+        "competitions/<slug:slug>/phases/<slug:phase_slug>/boards/<slug:board_key>/",
+        settings.BoardSettings.as_view(),
+        name="board",
+    ),
+    path(
+        "competitions/<slug:slug>/phases/<slug:phase_slug>/boards/<slug:board_key>/columns/<str:column_key>/",
+        settings.ColumnSettings.as_view(),
+        name="column",
+    ),
+    path("tasks/<uuid:key>/", settings.TaskSettings.as_view(), name="task"),
+    path("queues/<str:name>/", settings.QueueSettings.as_view(), name="queue"),
     path(
         "competitions/<slug:slug>/phases/<slug:phase_slug>/fact-sheet/",
         submissions.FactSheet.as_view(),

@@ -2,7 +2,6 @@
 
 import zipfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +10,10 @@ from django.db.models import Q
 
 from accounts.models import User
 from competitions.bundles.codabench_gaps import CODABENCH_QUESTIONS, codabench_gaps
-from competitions.bundles.importing.creation import SAME_FIELDS, SAME_PHASE_FIELDS
 from competitions.bundles.reading.archive import ZIP_TIME
 from competitions.bundles.reading.faults import YAML_NAME
 from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
+from competitions.bundles.settings import written_settings
 from competitions.catalog.models import Column, Competition, Format, Leaderboard, Page, Phase, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
@@ -90,16 +89,14 @@ class BundleWriter:
         used |= Q(smoke_phases__in=phases)
         used |= Q(checks__phases__in=phases, competition=competition)
         tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
-        shared = self._shared_board(phases)
+        shared, (own, _) = self._shared_board(phases), written_settings(competition)
         return {
             "version": 2,
-            **{name: getattr(competition, name) for name in SAME_FIELDS},
+            **{key: value for key, value in own.items() if value != "" or key == "docker_image"},
             "description": competition.subtitle,
             **({"image": self._picture("logo", competition.logo)} if competition.logo else {}),
             "terms": self._rules(),
             "registration_auto_approve": competition.registration_policy == competition.RegistrationPolicy.OPEN,
-            **({"reward": competition.reward} if competition.reward else {}),
-            **({"contact_email": competition.contact_email} if competition.contact_email else {}),
             **({"fact_sheet": fact_sheet} if (fact_sheet := fact_sheet_yaml(competition)) else {}),
             "podium": self._extra(),
             "pages": list(self._pages()),
@@ -114,10 +111,9 @@ class BundleWriter:
             {name: getattr(question, name) for name in ASKED} for question in competition.registration_questions.all()
         ]
         extra = {
-            "host": competition.host, "cover": self._picture("cover", competition.cover) if competition.cover else None,
-            "tags": competition.tags, "max_team_size": competition.max_team_size,
-            "registration_closes": _instant(competition.registration_closes_at),
-            "merges_close": _instant(competition.merges_close_at), "registration_questions": questions,
+            **written_settings(competition)[1],
+            "cover": self._picture("cover", competition.cover) if competition.cover else None,
+            "tags": competition.tags, "registration_questions": questions,
             "fact_sheet": _facts(self.competition, None), "images": list(self._images()),
         }  # fmt: skip
         return {key: value for key, value in extra.items() if value}
@@ -181,36 +177,35 @@ class BundleWriter:
         }
 
     def _phase(self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
+        own, extra = written_settings(phase)
+        unlimited = {name: own[name] or 0 for name in ("max_submissions_per_day", "max_submissions")}
         return {
             "index": index,
-            **{name: getattr(phase, name) for name in SAME_PHASE_FIELDS},
-            "start": _instant(phase.opens_at),
-            **({"end": _instant(phase.closes_at)} if phase.closes_at else {}),
+            **{key: value for key, value in (own | unlimited).items() if value is not None},
             "tasks": [tasks.index(task) for task in sorted(phase.tasks.all(), key=lambda task: task.pk)],
-            "max_submissions_per_day": phase.max_submissions_per_day or 0,
-            "max_submissions": phase.max_submissions or 0,
-            "execution_time_limit": phase.time_limit_s,
             **({"accepts_only_result_submissions": True} if phase.as_on_codabench and not phase.accepts_code else {}),
             **self._files(phase, PHASE_FILES),
-            "podium": self._phase_extra(phase, tasks, shared),
+            "podium": self._phase_extra(phase, extra, tasks, shared),
         }
 
-    def _phase_extra(self, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
+    def _phase_extra(
+        self, phase: Phase, settings: dict[str, Any], tasks: list[Task], shared: dict[str, Any] | None
+    ) -> dict[str, Any]:
         boards = [board_yaml(board) for board in phase.leaderboards.all()]
-        extra = {
-            "slug": phase.slug, "visibility": phase.visibility, "accepts": None if phase.as_on_codabench else phase.accepted_kinds,
-            "budget": {name: getattr(phase, name) for name in BUDGET}, "prediction_format": phase.prediction_format,
-            "text_files": list(phase.text_patterns), "max_submissions_per_week": phase.max_submissions_per_week,
-            "quota_week": phase.quota_week if phase.max_submissions_per_week else None, "allow_network": phase.allow_network,
-            "docker_image": phase.docker_image, "environment": list(phase.own_environment) or None,
+        extra = settings | {
+            "slug": phase.slug,
+            "accepts": None if phase.as_on_codabench else phase.accepted_kinds,
+            "budget": {name: getattr(phase, name) for name in BUDGET},
+            "text_files": list(phase.text_patterns),
+            "quota_week": phase.quota_week if phase.max_submissions_per_week else None,
+            "environment": list(phase.own_environment) or None,
             "scoring_time_limit": phase.scoring_time_limit_s,
-            "reveal": _instant(phase.reveal_at), "accepts_late": phase.accepts_late,
-            "upload_grace_minutes": phase.upload_grace_minutes,
-            "show_output_while_sealed": phase.show_output_while_sealed, "priority": phase.priority or None,
-            "fact_sheet": _facts(phase.competition, phase) or None, "leaderboards": boards if boards != [shared] else None,
-            "grows": _growth(phase, tasks), "smoke_task": None if phase.smoke_task is None else tasks.index(phase.smoke_task),
-            "smoke_scale": phase.smoke_scale,
-        }  # fmt: skip
+            "priority": phase.priority or None,
+            "fact_sheet": _facts(phase.competition, phase) or None,
+            "leaderboards": boards if boards != [shared] else None,
+            "grows": _growth(phase, tasks),
+            "smoke_task": None if phase.smoke_task is None else tasks.index(phase.smoke_task),
+        }
         return {key: value for key, value in extra.items() if value is not None and value != "" and value is not False}
 
     @staticmethod
@@ -251,16 +246,10 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
     columns = list(board.columns.all())
     indexes = {column.key: index for index, column in enumerate(columns)}
     rule = Leaderboard.Rule(board.rule)
-    extra = {
-        "transposed": board.is_transposed, "show_tasks": board.shows_tasks, "visibility": board.visibility,
-        "break_ties": board.breaks_ties, "exact_scores": board.gives_exact_scores, "max_selected": board.max_selected,
-        "rule": None if rule in RULE_NAMES else "selected",
-        "selection_closes": _instant(board.selection_closes_at), "freeze": _instant(board.freeze_at),
-    }  # fmt: skip
-    return {
-        "title": board.title,
+    own, extra = written_settings(board)
+    extra |= {"show_tasks": board.shows_tasks, "rule": None if rule in RULE_NAMES else "selected"}
+    return own | {
         "key": board.key,
-        "hidden": board.is_hidden,
         "submission_rule": RULE_NAMES.get(rule, "Force_Best"),
         "primary_index": next((index for index, column in enumerate(columns) if column.is_primary), 0),
         "columns": [_column(index, column, indexes) for index, column in enumerate(columns)],
@@ -269,16 +258,13 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
 
 
 def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, Any]:
-    fields = {
-        "title": column.title, "key": column.key, "index": index, "sorting": column.sorting, "precision": column.precision,
-        "hidden": column.is_hidden,
-    }  # fmt: skip
+    own, extra = written_settings(column)
+    own |= {"index": index}
     if column.kind == Column.Kind.COMPUTED:
-        fields |= {"computation": column.computation, "computation_indexes": [indexes[key] for key in column.sources]}
-    extra = {"unit": column.unit, "rank_by_shown": column.rank_by_shown, "meter": column.kind == Column.Kind.METER}
-    if column.spread_key:
-        extra["spread"] = column.spread_key
-    return fields | {"podium": extra}
+        own |= {"computation": column.computation, "computation_indexes": [indexes[key] for key in column.sources]}
+    if not column.spread_key:
+        del extra["spread"]
+    return own | {"podium": extra | {"meter": column.kind == Column.Kind.METER}}
 
 
 def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]]:
@@ -303,7 +289,3 @@ def _suffix(stored: StoredFile) -> str:
     """Of an image's file, by what it is."""
     with open_stored(stored) as file:
         return SUFFIXES_OF_IMAGES.get(content_type_of(file.read(HEAD_BYTES)) or "", ".png")
-
-
-def _instant(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.astimezone(UTC).isoformat()

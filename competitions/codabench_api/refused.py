@@ -12,11 +12,11 @@ from competitions.codabench_api.base import RobotView
 from core.refusals import Conflict
 
 
-class ManagedInAdmin(Conflict):
-    code = "managed_in_admin"
+class ManagedElsewhere(Conflict):
+    code = "managed_elsewhere"
 
     def __init__(self, what: str, where: str) -> None:
-        super().__init__(f"{what} in the admin, which shows first what a change does to what uses them: {where}.")
+        super().__init__(f"{what} where it is shown first what a change does to what uses them: {where}.")
 
 
 class NotOffered(Conflict):
@@ -54,7 +54,7 @@ REFUSALS: Final = (
     Refusal("tasks/delete_many/", "tasks-delete", KEPT),
     Refusal(
         "leaderboards/", "boards",
-        "Leaderboards belong to phases: GET /api/phases/ says which, and the admin makes them.",
+        "Leaderboards belong to phases: GET /api/phases/ says which, and the workspace makes them.",
     ),
     Refusal("submission_scores/", "submission-scores", SCORES),
     Refusal("submission_scores/<int:pk>/", "submission-score", SCORES),

@@ -10,6 +10,7 @@ from typing import cast
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from rest_framework.request import Request
@@ -17,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import ApiToken, Scope
+from accounts.sign_in import is_robot
 from audit.middleware import address_of
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
@@ -25,7 +27,7 @@ from competitions.codabench_api.enrolment import enrol, may_submit
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.organizers.bulk import ResultsAreKept
 from competitions.codabench_api.organizers.editing import NotDeleted, competition_change, competition_make
-from competitions.codabench_api.refused import ManagedInAdmin
+from competitions.codabench_api.refused import ManagedElsewhere
 from competitions.codabench_api.sign_in import sign_in
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download
 from competitions.disclosure.readers import Reader
@@ -313,8 +315,12 @@ class Cancel(RobotView):
 class Rerun(RobotView):
     """Run a submission again as a new one, on one task where the address says which; for organizers and service accounts."""
 
-    write_scope = Scope.SUBMIT
     parameters = ("task_key",)
+
+    @property
+    def write_scope(self) -> Scope:  # type: ignore[override]  # a token of an organizer's own submissions is not enough
+        """Service accounts have no more than `submit`; who organizes needs a token that may."""
+        return Scope.SUBMIT if is_robot(self.request.user) else Scope.ORGANIZE
 
     def post(self, request: Request, pk: int) -> Response:
         user = self.person()
@@ -338,7 +344,10 @@ class Tasks(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ManagedInAdmin("Send a task as a zip (POST /api/tasks/upload_task/), or make it", "/admin/catalog/task/")
+        raise ManagedElsewhere(
+            "Send a task as a zip (POST /api/tasks/upload_task/), or make it",
+            f"{reverse('organize:start')}competitions/SLUG/data/",
+        )
 
     parameters = ("search", *PAGE_PARAMETERS)
 
@@ -355,8 +364,8 @@ class TaskView(RobotView):
     write_scope = Scope.ORGANIZE
 
     def put(self, request: Request, pk: int) -> Response:
-        self.get(request, pk)
-        raise ManagedInAdmin("Tasks are made, changed and deleted", "/admin/catalog/task/")
+        task = get_object_or_404(Task.objects.usable_by(self.person()), pk=pk)
+        raise ManagedElsewhere("Tasks are changed", reverse("api:task", args=[task.key]))
 
     patch = delete = put
 

@@ -8,6 +8,8 @@ class LeaderboardsConfig(AppConfig):
     verbose_name = "Leaderboards"
 
     def ready(self) -> None:
+        from competitions.catalog.changes.change import definition_changed
+        from competitions.catalog.models import Leaderboard
         from competitions.catalog.services import phase_revealed
         from competitions.factsheets.models import questions_changed
         from competitions.leaderboards import readiness  # noqa: F401  # it adds its checks
@@ -19,6 +21,7 @@ class LeaderboardsConfig(AppConfig):
             boards_follow_datasets,
             datasets_begin_to_count,
         )
+        from competitions.leaderboards.impact import board_follow_change
         from competitions.leaderboards.merging import boards_follow_merge
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
@@ -44,6 +47,9 @@ class LeaderboardsConfig(AppConfig):
         reconciler_step("boards_filled", boards_fill)
         reconciler_step("datasets_count", datasets_begin_to_count)
         reconciler_step("daily_ranks_noted", daily_ranks_note, every=timedelta(minutes=5))
+        definition_changed.connect(
+            board_follow_change, sender=Leaderboard, dispatch_uid="leaderboards.board_follow_change"
+        )
         datasets_changed.connect(boards_follow_datasets, dispatch_uid="leaderboards.boards_follow_datasets")
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")

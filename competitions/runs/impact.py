@@ -5,15 +5,15 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final
 
+from competitions.catalog.changes.impact import impact_check
 from competitions.catalog.models import Budget, Phase
-from competitions.catalog.phases.impact import impact_check
 from competitions.runs.models import Run
 from competitions.submissions.states import LIVE, Kind, State
 
 BUDGET: Final = (*(field.name for field in fields(Budget)), "docker_image")
 
 
-@impact_check
+@impact_check(Phase)
 def budgets_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
     changed = [name for name in BUDGET if name in changes]
     if not changed:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from django.db.models import Count
 
+from competitions.catalog.changes.impact import impact_check
 from competitions.catalog.models import Phase
-from competitions.catalog.phases.impact import impact_check
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import day_began_at, week_began_at
 from competitions.submissions.states import Kind
@@ -23,7 +23,7 @@ def _submissions(count: int) -> str:
     return f"{count} submission{'' if count == 1 else 's'}"
 
 
-@impact_check
+@impact_check(Phase)
 def submissions_fall_outside(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
     submissions = Submission.objects.filter(phase=phase)
     closes_at = changes.get("closes_at")
@@ -44,7 +44,7 @@ LIMITS: Final[tuple[tuple[str, str, str, Callable[[Phase, datetime], datetime] |
 )
 
 
-@impact_check
+@impact_check(Phase)
 def quotas_shrink(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
     """Every smaller quota is said: teams planned with the former one, whether they have used it up or not."""
     for name, each, period, began_at in LIMITS:

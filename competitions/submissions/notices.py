@@ -6,8 +6,8 @@ from typing import Any, Final
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from accounts.models import User
+from competitions.catalog.changes.change import Change
 from competitions.catalog.models import Phase
-from competitions.catalog.phases.changes import PhaseChange
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify, was_told
 from competitions.submissions.models import Submission
@@ -90,9 +90,9 @@ def submission_standing_notify(*, submission: Submission, reason: str = "") -> N
     )
 
 
-def phase_end_notify(sender: type[Phase], change: PhaseChange, now: datetime, **kwargs: Any) -> None:
-    """Receiver of `phase_changed`: tell everybody who still may submit that the end of a phase has moved."""
-    phase, before = change.phase, change.before
+def phase_end_notify(sender: type[Phase], change: Change[Phase], now: datetime, **kwargs: Any) -> None:
+    """Receiver of `definition_changed`: tell everybody who still may submit that the end of a phase has moved."""
+    phase, before = change.row, change.before
     if before is None or "closes_at" not in change.fields or not phase.competition.is_published:
         return
     if not (_is_open(before, now) or _is_open(phase, now)):

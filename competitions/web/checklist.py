@@ -12,17 +12,12 @@ from competitions.catalog.readiness import ReadinessWarning
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the list. `url` is where it is done, for those who may; `is_later`: another step comes first."""
+    """One line of the list. `url` is the page of the workspace where it is done; `is_later`: another step comes first."""
 
     title: str
     url: str
     todo: list[ReadinessWarning] = field(default_factory=list)
     is_later: bool = False
-
-    @property
-    def is_for_staff(self) -> bool:
-        """Its page is one of the admin."""
-        return self.url.startswith(reverse("admin:index"))
 
     @property
     def is_done(self) -> bool:
@@ -48,7 +43,7 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ("Pages", "organize:pages", frozenset({"no_page_image"})),
     (
         "Compute workers",
-        "admin:catalog_competition_change",
+        "organize:settings",
         frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"}),
     ),
     ("Published", "organize:settings", frozenset({"not_published"})),
@@ -64,16 +59,10 @@ def checklist(competition: Competition, warnings: Iterable[ReadinessWarning]) ->
     steps = []
     for title, page, codes in STEPS:
         todo = [warning for warning in left if warning.code in codes]
-        url = _url("organize:phase-new" if any(warning.code == "no_phase" for warning in todo) else page, competition)
+        page = "organize:phase-new" if any(warning.code == "no_phase" for warning in todo) else page
+        url = reverse(page, args=[competition.slug])
         steps.append(Step(title, url, todo, is_later=no_phase and title in OF_A_PHASE))
         left = [warning for warning in left if warning.code not in codes]
     if left:
-        steps.append(Step(FURTHER, _url("admin:catalog_competition_change", competition), left))
+        steps.append(Step(FURTHER, reverse("organize:settings", args=[competition.slug]), left))
     return steps
-
-
-def _url(page: str, competition: Competition) -> str:
-    """The page of the workspace where a step is done, or the competition's own in the admin."""
-    if page.startswith("organize:"):
-        return reverse(page, args=[competition.slug])
-    return reverse(page, args=[competition.pk])

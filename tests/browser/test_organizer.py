@@ -1,4 +1,4 @@
-"""The organizer's way: a competition from nothing in the admin, and what is done with its people and submissions."""
+"""The organizer's way: a competition of a bundle with a phase of the admin, and what is done with its people and submissions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NewVisitor
@@ -25,98 +24,81 @@ def save(page: Page) -> None:
     expect(page.locator(".messagelist .success").first).to_contain_text("successfully")
 
 
-def add_resource(page: Page, url: str, name: str, kind: str, path: Path) -> None:
-    page.goto(f"{url}/admin/resources/resource/add/")
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Kind").select_option(label=kind)
-    page.get_by_label("Upload").set_input_files(path)
-    save(page)
-
-
-def add_competition(page: Page, url: str) -> None:
-    page.goto(f"{url}/admin/catalog/competition/add/")
-    page.get_by_label("Title", exact=False).first.press_sequentially("Solubility 2027")
-    expect(page.get_by_label("Address")).to_have_value("solubility-2027")
-    page.get_by_label("Registration policy").select_option("approval")
-    page.get_by_label("Rules").fill("# Rules\n\nShare your code after the end.")
-    page.get_by_label("Queue").select_option(label="default")
-    save(page)
-    expect(page.locator(".messagelist")).to_contain_text("Version 1 of the rules is in force")
-    expect(page.locator(".messagelist")).to_contain_text("There is no phase")
-
-
-def add_task(page: Page, url: str) -> None:
-    page.goto(f"{url}/admin/catalog/task/add/")
-    page.get_by_label("Competition").select_option(label="Solubility 2027")
-    page.get_by_label("Name").fill("Solubility")
-    page.get_by_label("Scoring program").select_option(label="MAE (scoring program)")
-    page.get_by_label("Reference data").select_option(label="Hidden targets (reference data)")
-    save(page)
+def solubility(folder: Path) -> Path:
+    """A bundle with one phase that is over, its board, and a task."""
+    now = datetime.now(UTC)
+    start, end = (f"{now - timedelta(days=days):%Y-%m-%d}" for days in (9, 2))
+    column = {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4}
+    competition = {
+        "version": 2,
+        "title": "Solubility 2027",
+        "terms": "terms.md",
+        "pages": [{"title": "Overview", "file": "overview.md"}],
+        "tasks": [{"index": 0, "name": "Solubility", "scoring_program": "program.zip", "reference_data": "labels.zip"}],
+        "phases": [
+            {
+                "index": 0,
+                "name": "Warm-up",
+                "start": start,
+                "end": end,
+                "tasks": [0],
+                "podium": {"accepts": ["prediction"]},
+            }
+        ],
+        "leaderboards": [{"title": "Results", "key": "main", "submission_rule": "Force_Best", "columns": [column]}],
+    }
+    files: dict[str, str | bytes] = {
+        "terms.md": "# Rules\n\nShare your code after the end.",
+        "overview.md": "How well does it dissolve?",
+        "program.zip": zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()}),
+        "labels.zip": zip_of({"y.npz": npz(y_true=labels("test-dev"))}),
+    }
+    return packed(write(folder / "solubility", competition, files), folder / "solubility.zip")
 
 
 def add_phase(page: Page, url: str) -> None:
+    """Add a phase in the admin, whose form begins with the settings of the last one."""
     opens = datetime.now(UTC) - timedelta(days=1)
     page.goto(f"{url}/admin/catalog/phase/add/")
     page.locator("#content").get_by_role("link", name="Solubility 2027").click()
-    page.locator("#id_name").press_sequentially("Final")
-    page.locator("#id_opens_at_0").fill(f"{opens:%Y-%m-%d}")
-    page.locator("#id_opens_at_1").fill("00:00:00")
+    page.locator("#id_name").fill("Final")
+    page.get_by_label("Opens").fill(f"{opens:%Y-%m-%dT%H:%M}")
     page.get_by_label("The official file of a known dataset").check()
     page.get_by_label("Dataset and split").select_option("lsc-pcqm4mv2 test-dev")
     page.get_by_label("Rows", exact=True).fill("40")
-    page.locator("#id_tasks_from").select_option(label="Solubility")
-    page.locator(".selector-add").click()
-    expect(page.locator("#id_tasks_to option")).to_have_text("Solubility")
-    page.get_by_label("Starting kit").select_option(label="Kit (starting kit)")
+    expect(page.get_by_role("checkbox", name="Solubility")).to_be_checked()
     save(page)
-    expect(page.locator(".messagelist")).to_contain_text("The phase has no leaderboard")
 
 
-def add_board(page: Page, url: str) -> None:
-    page.goto(f"{url}/admin/catalog/leaderboard/add/")
-    page.get_by_label("Phase").select_option(label="Solubility 2027: Final")
-    for number, (key, title) in enumerate([("mae", "MAE"), ("rmse", "RMSE"), ("hits", "Hits")]):
-        page.get_by_role("link", name="Add another Column").or_(
-            page.get_by_role("button", name="Add another Column")
-        ).click()
+def add_columns(olga: Visitor) -> None:
+    """Give the new phase's board, which is like that of the phase before, two more columns."""
+    page = olga.visit("/host/competitions/solubility-2027/boards/")
+    page.get_by_role("link", name="Results", exact=True).last.click()
+    for number, (key, title) in enumerate([("rmse", "RMSE"), ("hits", "Hits")], start=1):
+        page.get_by_text("Another column").click()
         page.locator(f"#id_columns-{number}-key").fill(key)
         page.locator(f"#id_columns-{number}-title").fill(title)
+        page.locator(f"#id_columns-{number}-index").fill(str(number))
         page.locator(f"#id_columns-{number}-sorting").select_option("desc" if key == "hits" else "asc")
-    page.locator("#id_columns-0-is_primary").check()
-    save(page)
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.locator(".message.success")).to_contain_text("was saved")
+        page.get_by_role("link", name="Results", exact=True).last.click()
 
 
-@pytest.fixture
-def archives(tmp_path: Path) -> dict[str, Path]:
-    """The programs and data of the new competition."""
-    content = {
-        "program": zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()}),
-        "labels": zip_of({"y.npz": npz(y_true=labels("test-dev"))}),
-        "kit": zip_of({"README.md": "Start here."}),
-    }
-    for name, archive in content.items():
-        (tmp_path / f"{name}.zip").write_bytes(archive)
-    return {name: tmp_path / f"{name}.zip" for name in content}
-
-
-def test_a_competition_is_made_from_nothing_published_and_scores_its_first_submission(
-    new_visitor: NewVisitor, archives: dict[str, Path], tmp_path: Path
+def test_a_competition_of_a_bundle_gets_a_phase_is_published_and_scores_its_first_submission(
+    new_visitor: NewVisitor, tmp_path: Path
 ) -> None:
     olga, sam = new_visitor("olga"), new_visitor("sam")
     page, url = olga.page, olga.url
-    for name, kind, key in [
-        ("MAE", "scoring program", "program"), ("Hidden targets", "reference data", "labels"), ("Kit", "starting kit", "kit"),
-    ]:  # fmt: skip
-        add_resource(page, url, name, kind, archives[key])
-    add_competition(page, url)
+    olga.visit("/organize/bundles/")
+    page.get_by_label("Bundle").set_input_files(solubility(tmp_path))
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("#bundle")).to_contain_text("is there, as a draft")
     sam.expect_on_console("status of 404")
     sam.visit("/competitions/solubility-2027/")
     expect(sam.main).to_contain_text("Not found")
-    olga.visit("/competitions/solubility-2027/")
-    expect(page.locator(".checklist .todo")).to_contain_text(["Phases", "Published"])
-    add_task(page, url)
     add_phase(page, url)
-    add_board(page, url)
+    add_columns(olga)
     olga.visit("/competitions/solubility-2027/")
     expect(page.locator(".checklist .todo")).to_have_count(1)
     page.get_by_role("link", name="Change it").click()
@@ -206,19 +188,13 @@ def test_sealed_scores_are_shown_to_nobody_without_the_right(new_visitor: NewVis
 
 def test_rita_gives_the_right_to_see_sealed_scores_and_then_olga_sees_them(new_visitor: NewVisitor) -> None:
     rita = new_visitor("rita")
-    page = rita.visit("/admin/catalog/competition/?q=gap")
-    page.get_by_role("link", name="HOMO-LUMO gap").click()
-    right = page.locator("#id_competitionorganizer_set-0-can_see_sealed")
-    right.check()
-    save(page)
+    rita.visit("/host/competitions/gap/settings/").get_by_role("button", name="Show sealed scores").first.click()
     olga = new_visitor("olga")
     olga.visit("/competitions/gap/leaderboard/?phase=test-challenge")
     expect(olga.page.locator("table.board")).to_contain_text("0.1235")
     expect(olga.main).to_contain_text("only you and other organizers with the right see this")
-    page.goto(f"{rita.url}/admin/catalog/competition/?q=gap")
-    page.get_by_role("link", name="HOMO-LUMO gap").click()
-    right.uncheck()
-    save(page)
+    rita.visit("/host/competitions/gap/settings/").get_by_role("button", name="Hide sealed scores").first.click()
+    expect(rita.page.get_by_role("button", name="Show sealed scores").first).to_be_visible()
 
 
 def test_revealing_a_sealed_phase_before_its_end_asks_to_be_confirmed(new_visitor: NewVisitor) -> None:

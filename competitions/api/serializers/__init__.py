@@ -19,7 +19,16 @@ from competitions.api.serializers.leaderboards import (
     row_out,
 )
 from competitions.api.serializers.notifications import NotificationFilter, NotificationOut, NotificationsReadIn
-from competitions.api.serializers.phases import PhaseSettings
+from competitions.api.serializers.settings import (
+    BoardSettings,
+    ColumnSettings,
+    CompetitionSettings,
+    PhaseSettings,
+    QueueSettings,
+    TaskSettings,
+    columns_with,
+    filled,
+)
 from competitions.api.serializers.submissions import (
     AllowanceOut,
     FactQuestionOut,
@@ -47,11 +56,14 @@ from competitions.api.serializers.teams import (
 
 __all__ = [
     "AllowanceOut",
+    "BoardSettings",
     "CellOut",
     "ColumnOut",
+    "ColumnSettings",
     "CommitmentOut",
     "CompetitionDetailOut",
     "CompetitionOut",
+    "CompetitionSettings",
     "DatasetOut",
     "EnvironmentFileIn",
     "EnvironmentFileOut",
@@ -70,6 +82,7 @@ __all__ = [
     "PhaseOut",
     "PhaseSettings",
     "QuestionOut",
+    "QueueSettings",
     "RegisterIn",
     "RegistrationOut",
     "RowOut",
@@ -78,11 +91,14 @@ __all__ = [
     "SubmissionFilter",
     "SubmissionIn",
     "SubmissionOut",
+    "TaskSettings",
     "TeamIn",
     "TeamOut",
     "UploadIn",
     "UploadOut",
     "VerdictOut",
     "WinnerOut",
+    "columns_with",
+    "filled",
     "row_out",
 ]

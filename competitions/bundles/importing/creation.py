@@ -13,7 +13,7 @@ from accounts.models import User
 from competitions.bundles.importing.boards import boards_write
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
-from competitions.bundles.importing.rows import Existing, written
+from competitions.bundles.importing.rows import Existing, filled, written
 from competitions.bundles.reading.addresses import phase_slugs
 from competitions.bundles.reading.faults import invalid
 from competitions.bundles.reading.reader import NO_TERMS, BundleReader
@@ -29,6 +29,10 @@ from competitions.bundles.reading.schema import (
     PhaseSpec,
     TaskSpec,
 )
+from competitions.bundles.settings import read_settings
+from competitions.catalog.changes.competitions import store_competition
+from competitions.catalog.changes.phases import store_phase
+from competitions.catalog.changes.tasks import store_task
 from competitions.catalog.models import (
     Competition,
     CompetitionOrganizer,
@@ -40,8 +44,7 @@ from competitions.catalog.models import (
     Task,
 )
 from competitions.catalog.models.sections.intake import TEXT_FILES
-from competitions.catalog.phases.changes import store_phase
-from competitions.catalog.phases.presets import PRESETS
+from competitions.catalog.presets import PRESETS
 from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.tags import tags_set
@@ -55,14 +58,6 @@ from core.markup import MAX_CHARACTERS
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]
 HTML_TAG = re.compile(r"<[a-zA-Z][^<>]*>")
-SAME_FIELDS = (
-    "title", "docker_image", "competition_type", "enable_detailed_results", "show_detailed_results_in_submission_panel",
-    "show_detailed_results_in_leaderboard", "make_programs_available", "make_input_data_available",
-    "allow_robot_submissions",
-)  # fmt: skip
-SAME_PHASE_FIELDS = (
-    "name", "description", "auto_migrate_to_this_phase", "hide_output", "hide_prediction_output", "hide_score_output",
-)  # fmt: skip
 
 
 class Maker:
@@ -82,15 +77,14 @@ class Maker:
         spec, policy = self.spec, Competition.RegistrationPolicy
         assert self.references.queue is not None, "looked up, or the bundle was refused"
         live = self.references.live
-        competition = written(
+        competition = filled(
             live or Competition(slug=spec.podium.slug or self._free_slug(spec.title)),
-            subtitle=self._subtitle(), host=spec.podium.host,
+            subtitle=self._subtitle(),
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
-            max_team_size=spec.podium.max_team_size, queue=self.references.queue, reward=spec.reward or "",
-            registration_closes_at=spec.podium.registration_closes, merges_close_at=spec.podium.merges_close,
-            contact_email=spec.contact_email or "",
-            **{name: getattr(spec, name) for name in SAME_FIELDS},
-        )  # fmt: skip
+            queue=self.references.queue,
+            **read_settings(Competition, spec),
+        )
+        store_competition(competition, now=now)
         tags_set(competition=competition, names=spec.podium.tags)
         if live is None:
             CompetitionOrganizer.objects.create(competition=competition, user=self.owner)
@@ -99,7 +93,7 @@ class Maker:
         self._images(competition, now)
         self._questions(competition)
         self._fact_sheet(competition)
-        self._phases(competition, self._tasks(competition), now)
+        self._phases(competition, self._tasks(competition, now), now)
         self._say(competition)
         if live is None:
             self.report.warnings += [
@@ -108,16 +102,18 @@ class Maker:
             ]
         return competition
 
-    def _tasks(self, competition: Competition) -> dict[Index, Task]:
+    def _tasks(self, competition: Competition, now: datetime) -> dict[Index, Task]:
         """The tasks by their index; checks are made once there is what they check."""
         own = competition.tasks.filter(dataset=None).alias(is_used=Exists(Phase.objects.filter(tasks=OuterRef("pk"))))
         before = Existing(own.order_by("-is_used", "pk"), "name")
         tasks = {
-            spec.index: self._task(competition, spec, before) for spec in self.spec.tasks if spec.podium.checks is None
+            spec.index: self._task(competition, spec, before, now)
+            for spec in self.spec.tasks
+            if spec.podium.checks is None
         }
         for spec in self.spec.tasks:
             if spec.podium.checks is not None:
-                self._task(competition, spec, before, checks=tasks[spec.podium.checks])
+                self._task(competition, spec, before, now, checks=tasks[spec.podium.checks])
         return tasks
 
     def _phases(self, competition: Competition, tasks: dict[Index, Task], now: datetime) -> None:
@@ -201,7 +197,7 @@ class Maker:
         for place in (ImageUpload.Place.LOGO, ImageUpload.Place.COVER):
             shown = getattr(self.reader.usable_images, place)
             if shown is None:
-                written(competition, is_checked=False, **{place.value: None})
+                store_competition(filled(competition, **{place.value: None}), now=now)
             elif self.parts[shown].file != getattr(competition, place):
                 ask(place=place, file=self.parts[shown].file)
         before = Existing(competition.images.all(), "name")
@@ -268,45 +264,49 @@ class Maker:
         return {name: self._resource(getattr(spec, name), name, spec.name, current[name]) for name in names}
 
     def _task(
-        self, competition: Competition, spec: TaskSpec, before: Existing[Task], checks: Task | None = None
+        self,
+        competition: Competition,
+        spec: TaskSpec,
+        before: Existing[Task],
+        now: datetime,
+        checks: Task | None = None,
     ) -> Task:
         if spec.key is not None:
             return self.references.tasks[spec.key]
         task = before.take(spec.name, Task(competition=competition, owner=self.owner, name=spec.name))
-        return written(
-            task, is_checked=False, description=spec.description,
+        filled(
+            task, description=spec.description,
             ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public,
             is_public_split=spec.podium.public_split,
             checks=checks, check_kind=spec.podium.check or "", check_tolerance=spec.podium.tolerance,
             **self._resources(task, spec, TASK_FILES),
         )  # fmt: skip
+        return store_task(task, now=now).row
 
     def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task], now: datetime) -> None:
         extra, kinds = spec.extra, spec.extra.accepts
         settings = {
-            "index": index, "opens_at": spec.start, "closes_at": spec.end, "time_limit_s": spec.execution_time_limit,
+            "index": index,
             "scoring_time_limit_s": extra.scoring_time_limit or spec.execution_time_limit,
-            "max_submissions_per_day": spec.max_submissions_per_day or None, "max_submissions": spec.max_submissions or None,
-            "max_submissions_per_week": extra.max_submissions_per_week or None, "quota_week": extra.quota_week,
-            "visibility": extra.visibility, "accepts_predictions": kinds is None or "prediction" in kinds,
+            "accepts_predictions": kinds is None or "prediction" in kinds,
             "accepts_code": not spec.accepts_only_result_submissions if kinds is None else "code" in kinds,
-            "accepts_datasets": kinds is not None and "dataset" in kinds, "as_on_codabench": kinds is None,
-            "reveal_at": extra.reveal, "accepts_late": extra.accepts_late,
-            "upload_grace_minutes": extra.upload_grace_minutes, "priority": extra.priority,
-            "show_output_while_sealed": extra.show_output_while_sealed, "text_files": _text_files(extra),
-            "allow_network": extra.allow_network, "docker_image": extra.docker_image, "smoke_scale": extra.smoke_scale,
-            "prediction_format": extra.prediction_format, "own_weights": "weights" in extra.environment,
-            "own_images": "image" in extra.environment, "own_requirements": "requirements" in extra.environment,
-        }  # fmt: skip
-        same = {name: getattr(spec, name) for name in SAME_PHASE_FIELDS}
+            "accepts_datasets": kinds is not None and "dataset" in kinds,
+            "as_on_codabench": kinds is None,
+            "text_files": _text_files(extra),
+            "own_weights": "weights" in extra.environment,
+            "own_images": "image" in extra.environment,
+            "own_requirements": "requirements" in extra.environment,
+        }
         files = self._resources(phase, spec, PHASE_FILES)
-        values = _defaults() | settings | same | files | _growth(spec, tasks) | _smoke(spec, tasks)
+        values = (
+            _defaults() | read_settings(Phase, spec) | settings | files | _growth(spec, tasks) | _smoke(spec, tasks)
+        )
         for name, value in (values | _preset_and_budget(extra)).items():
             setattr(phase, name, value)
         store_phase(phase, tasks=[tasks[number] for number in spec.tasks], now=now)
         before = Existing(Question.objects.filter(phase=phase), "key")
         _ask(extra.fact_sheet, before, competition=phase.competition, phase=phase)
-        boards_write(phase, spec, self.spec.leaderboards[0])
+        boards_write(phase, spec, self.spec.leaderboards[0], now)
 
 
 def _defaults() -> dict[str, Any]:

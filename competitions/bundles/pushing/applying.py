@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -24,12 +25,13 @@ from competitions.bundles.reading.archive import BundleFiles
 from competitions.bundles.reading.faults import Report, invalid
 from competitions.bundles.reading.reader import BundleReader
 from competitions.bundles.refusals import OrganizersOnly
+from competitions.catalog.changes.boards import watch_board
+from competitions.catalog.changes.change import changed_values, values_of
+from competitions.catalog.changes.impact import impact_of
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
-from competitions.catalog.phases.impact import phase_impact
 from competitions.catalog.rights import may_host
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question, questions_changed
-from competitions.leaderboards.services import board_rebuild
 from competitions.resources.versions import require_room
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration
@@ -94,14 +96,19 @@ class Push:
             return self._create(now)
         _lock(live)
         before, broken, phases = LiveDocument(live, owner), rules_broken(live), _phases(live)
-        rules = current_rules(live)
+        rules, settings, boards = current_rules(live), copy(live), _boards(live)
         require_standing(live, self.reader.checked())
         changed = self._maker_run(now)
         if newly_broken := rules_broken(changed) - broken:
             raise BreaksContest(sorted(newly_broken))
         after = LiveDocument(changed, owner)
         changes = differences(before.values, after.values)
-        impact = [*_impact(phases, _phases(changed), now), *_impact_of_files(changed, changes)]
+        impact = [
+            *impact_of(settings, changed_values(settings, values_of(changed)), now),
+            *_impact(phases, _phases(changed), now),
+            *_impact_of_boards(boards, changed, now),
+            *_impact_of_files(changed, changes),
+        ]
         if current_rules(changed) != rules and (count := Registration.objects.filter(competition=changed).count()):
             impact.append(
                 f"The rules get a new version. Everybody who registered accepts it again; that is {count} so far."
@@ -189,13 +196,26 @@ def _impact(
         if pk not in after:
             continue
         changed, new_tasks = after[pk]
-        names = [row.name for row in Phase._meta.concrete_fields]
-        changes: dict[str, Any] = {
-            name: getattr(changed, name) for name in names if getattr(changed, name) != getattr(phase, name)
-        }
+        changes: dict[str, Any] = changed_values(phase, values_of(changed))
         if tasks != new_tasks:
             changes["tasks"] = new_tasks
-        yield from (f"{phase.name}: {sentence}" for sentence in phase_impact(phase, changes, now))
+        yield from (f"{phase.name}: {sentence}" for sentence in impact_of(phase, changes, now))
+
+
+def _boards(competition: Competition) -> dict[int, Callable[[Leaderboard, datetime], list[str]]]:
+    """By board, what will say of it what the push does to those on it."""
+    boards = Leaderboard.objects.filter(phase__competition=competition).select_related("phase__competition")
+    return {board.pk: watch_board(board) for board in boards}
+
+
+def _impact_of_boards(
+    before: Mapping[int, Callable[[Leaderboard, datetime], list[str]]], competition: Competition, now: datetime
+) -> Iterator[str]:
+    """What the form of each board says of the same changes."""
+    boards = Leaderboard.objects.filter(pk__in=before, phase__competition=competition)
+    for board in boards.select_related("phase__competition").order_by("phase__index", "index", "pk"):
+        named = f"{board.phase.name}, {board.title}"
+        yield from (f"{named}: {sentence}" for sentence in before[board.pk](board, now))
 
 
 def _impact_of_files(competition: Competition, changes: list[Change]) -> Iterator[str]:
@@ -212,12 +232,6 @@ def _impact_of_files(competition: Competition, changes: list[Change]) -> Iterato
 
 
 def _follow(competition: Competition, changes: list[Change]) -> None:
-    """Boards are ranked again where they, or what stands on them, changed."""
-    paths = [change["path"] for change in changes]
-    if any("fact_sheet" in path for path in paths):
+    """Boards show other answers of fact sheets where these changed."""
+    if any("fact_sheet" in change["path"] for change in changes):
         questions_changed.send(sender=Question, competition=competition)
-        return
-    for board in Leaderboard.objects.filter(phase__competition=competition).select_related("phase").order_by("pk"):
-        place = f"phases.{board.phase.slug}.boards.{board.key}"
-        if any(path == place or path.startswith(f"{place}.") for path in paths):
-            board_rebuild(board)

@@ -6,7 +6,7 @@ from competitions.bundles.reading.addresses import board_key, phase_slugs
 from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
-from competitions.catalog.phases.presets import PRESETS
+from competitions.catalog.presets import PRESETS
 from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards.models import Score

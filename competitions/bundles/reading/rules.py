@@ -9,7 +9,7 @@ from competitions.bundles.reading.document import Document
 from competitions.bundles.reading.faults import Note, Where
 from competitions.bundles.reading.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
 
-# The names of `competitions.catalog.phases.presets.PRESETS`, which cannot be read without a site; a test compares them.
+# The names of `competitions.catalog.presets.PRESETS`, which cannot be read without a site; a test compares them.
 PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")
 # Those of `competitions.catalog`, for the same reason.
 MAX_TABS, MAX_TAB_TITLE = 5, 24

@@ -1,5 +1,5 @@
 """What an organizer defines, in the admin. Importing the modules registers their pages."""
 
-from competitions.catalog.admin import competitions, phases, tasks
+from competitions.catalog.admin import competitions, sealed_uses, tasks
 
-__all__ = ["competitions", "phases", "tasks"]
+__all__ = ["competitions", "sealed_uses", "tasks"]

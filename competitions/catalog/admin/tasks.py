@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from competitions.catalog.models import Task
-from competitions.catalog.organizer_admin import OrganizerAdmin
+from competitions.catalog.organizer_admin import OrganizerAdmin, ReadOnly
 
 
 @admin.action(description="Run again what ran with old versions (count and cost first)", permissions=["change"])
@@ -21,8 +21,8 @@ def rerun_outdated(model_admin: OrganizerAdmin, request: HttpRequest, queryset: 
 
 
 @admin.register(Task)
-class TaskAdmin(OrganizerAdmin):
-    """A task: which programs and data a run uses."""
+class TaskAdmin(ReadOnly, OrganizerAdmin):
+    """A task: which programs and data a run uses. It is changed in the workspace of its competition, or by the API."""
 
     list_display = ["name", "competition", "scoring_program", "ingestion_program"]
     actions = [rerun_outdated]

@@ -1,7 +1,8 @@
 """Boards: what an organizer defines of a leaderboard and its columns, and which scores were asked for under seal."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -76,6 +77,19 @@ class Leaderboard(models.Model):
     ranks_noted_at = models.DateTimeField(
         null=True, editable=False, help_text="When the ranks that it compares with were noted, once a day."
     )
+
+    # Where settings stand in a bundle's leaderboard; `bundles/settings.py` says how that is read.
+    bundle: ClassVar[Mapping[str, str]] = {
+        "title": "title",
+        "is_hidden": "hidden",
+        "visibility": "podium.visibility",
+        "max_selected": "podium.max_selected",
+        "selection_closes_at": "podium.selection_closes",
+        "freeze_at": "podium.freeze",
+        "breaks_ties": "podium.break_ties",
+        "gives_exact_scores": "podium.exact_scores",
+        "is_transposed": "podium.transposed",
+    }
 
     class Meta:
         ordering = ["index", "pk"]
@@ -177,6 +191,17 @@ class Column(models.Model):
     )
     is_primary = models.BooleanField(default=False, help_text="The column that decides the rank.")
     is_hidden = models.BooleanField(default=False)
+
+    bundle: ClassVar[Mapping[str, str]] = {
+        "title": "title",
+        "key": "key",
+        "sorting": "sorting",
+        "precision": "precision",
+        "is_hidden": "hidden",
+        "unit": "podium.unit",
+        "rank_by_shown": "podium.rank_by_shown",
+        "spread_key": "podium.spread",
+    }
 
     class Meta:
         ordering = ["index", "pk"]

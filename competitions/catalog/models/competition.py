@@ -1,6 +1,7 @@
 """Competitions, the series that they are tracks of, and who organizes them."""
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -140,6 +141,25 @@ class Competition(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CompetitionQuerySet.as_manager()
+
+    # Where settings stand in a bundle; `bundles/settings.py` says how that is read.
+    bundle: ClassVar[Mapping[str, str]] = {
+        "title": "title",
+        "docker_image": "docker_image",
+        "competition_type": "competition_type",
+        "reward": "reward",
+        "contact_email": "contact_email",
+        "enable_detailed_results": "enable_detailed_results",
+        "show_detailed_results_in_submission_panel": "show_detailed_results_in_submission_panel",
+        "show_detailed_results_in_leaderboard": "show_detailed_results_in_leaderboard",
+        "make_programs_available": "make_programs_available",
+        "make_input_data_available": "make_input_data_available",
+        "allow_robot_submissions": "allow_robot_submissions",
+        "host": "podium.host",
+        "max_team_size": "podium.max_team_size",
+        "registration_closes_at": "podium.registration_closes",
+        "merges_close_at": "podium.merges_close",
+    }
 
     class Meta:
         ordering = ["-created_at"]

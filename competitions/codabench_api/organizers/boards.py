@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
 from rest_framework.request import Request
@@ -17,7 +18,7 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.codabench_api.base import BadForm, RobotView
-from competitions.codabench_api.refused import ManagedInAdmin
+from competitions.codabench_api.refused import ManagedElsewhere
 from competitions.codabench_api.shapes import board_shape, column_shape, score_line
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import Sealed, may_know_of, may_see_board, may_see_scores
@@ -118,7 +119,9 @@ class BoardView(RobotView):
 
     def put(self, request: Request, pk: int) -> Response:
         self.get(request, pk)
-        raise ManagedInAdmin("Leaderboards are made, changed and deleted", "/admin/catalog/leaderboard/")
+        board = get_object_or_404(Leaderboard.objects.select_related("phase__competition"), pk=pk)
+        where = reverse("organize:boards", args=[board.phase.competition.slug])
+        raise ManagedElsewhere("Leaderboards are made, changed and deleted", where)
 
     patch = delete = put
 

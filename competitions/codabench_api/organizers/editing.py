@@ -10,6 +10,7 @@ from typing import Any, Final
 import yaml
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 from rest_framework.response import Response
 
@@ -19,6 +20,7 @@ from competitions.bundles.models import BundleImport
 from competitions.bundles.reading.archive import ZIP_TIME
 from competitions.bundles.reading.faults import YAML_NAME, InvalidBundle
 from competitions.bundles.reading.schema import CompetitionSpec, PhaseSpec
+from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.models import Competition, Format, Page
 from competitions.catalog.services import rules_publish
 from competitions.codabench_api.base import BadForm, RobotView
@@ -155,7 +157,8 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
 
 @transaction.atomic
 def competition_change(competition: Competition, form: Mapping[str, Any], by: User) -> None:
-    """Change settings, pages and rules. Raises `BadForm` for a value that is wrong, or that is changed in the admin alone.
+    """Change settings, pages and rules. Raises `BadForm` for a value that is wrong, or that is changed in the workspace
+    alone, and `NeedsConfirmation` for what concerns teams; sent again with its `confirmation` as `confirmed`, that is agreed to.
 
     What is sent as it stands is no change, so that a program may send back the whole of what it read.
     """
@@ -173,10 +176,9 @@ def competition_change(competition: Competition, form: Mapping[str, Any], by: Us
         )
         competition.registration_policy = policy.OPEN if is_open else policy.APPROVAL
     try:
-        competition.full_clean()
+        change_competition(competition, now=timezone.now(), confirmed=form.get("confirmed", ""))
     except ValidationError as error:
         raise BadForm(" ".join(f"{name}: {' '.join(texts)}" for name, texts in error.message_dict.items())) from error
-    competition.save()
     if form.get("terms"):
         rules_publish(competition=competition, text=str(form["terms"]), now=timezone.now())
     if "pages" in form:
@@ -184,7 +186,7 @@ def competition_change(competition: Competition, form: Mapping[str, Any], by: Us
 
 
 def _refuse_others(competition: Competition, form: Mapping[str, Any], by: User) -> None:
-    changeable = {*FLAGS, *TEXTS, "registration_auto_approve", "terms", "pages"}
+    changeable = {*FLAGS, *TEXTS, "registration_auto_approve", "terms", "pages", "confirmed"}
     left = [name for name in form if name not in changeable]
     if not left:
         return
@@ -192,8 +194,8 @@ def _refuse_others(competition: Competition, form: Mapping[str, Any], by: User) 
     others = [name for name in left if name not in current or form[name] != current[name]]
     if others:
         raise BadForm(
-            f"{', '.join(sorted(others))[:200]}: changed in the admin alone, which shows first what the change does to a running "
-            f"competition: /admin/catalog/competition/{competition.pk}/change/."
+            f"{', '.join(sorted(others))[:200]}: changed in the workspace alone, which shows first what the change does to a running "
+            f"competition: {reverse('organize:settings', args=[competition.slug])}."
         )
 
 

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from rest_framework.request import Request
@@ -22,7 +23,7 @@ from competitions.catalog.publishing import competition_publish, competition_wit
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
-from competitions.codabench_api.refused import ManagedInAdmin
+from competitions.codabench_api.refused import ManagedElsewhere
 from competitions.codabench_api.shapes import phase_shape, task_shape
 from competitions.codabench_api.uploads import report_of
 from competitions.codabench_api.waiting import wait_until_over
@@ -59,7 +60,7 @@ class UpdateFactSheet(RobotView):
 class ManualMigration(RobotView):
     """Run in a phase what counts in the one before, once, without waiting for its start; for organizers."""
 
-    write_scope = Scope.SUBMIT
+    write_scope = Scope.ORGANIZE
 
     def post(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(self.person()).select_related("competition"), pk=pk)
@@ -109,7 +110,7 @@ class Queues(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ManagedInAdmin("Queues are made, changed and deleted", "/admin/compute/queue/")
+        raise ManagedElsewhere("Queues are made, changed and deleted", "/admin/compute/queue/")
 
 
 class QueueView(RobotView):
@@ -122,7 +123,7 @@ class QueueView(RobotView):
 
     def put(self, request: Request, pk: int) -> Response:
         self.get(request, pk)
-        raise ManagedInAdmin("Queues are made, changed and deleted", "/admin/compute/queue/")
+        raise ManagedElsewhere("Queues are made, changed and deleted", "/admin/compute/queue/")
 
     patch = delete = put
 
@@ -219,7 +220,9 @@ class Phases(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ManagedInAdmin("Phases are made, changed and deleted", "/admin/catalog/phase/")
+        raise ManagedElsewhere(
+            "Phases are made, changed and deleted", f"{reverse('organize:start')}competitions/SLUG/phases/"
+        )
 
 
 class PhaseView(RobotView):
@@ -231,8 +234,9 @@ class PhaseView(RobotView):
         return Response(phase_shape(get_object_or_404(_phases(self), pk=pk), timezone.now()))
 
     def put(self, request: Request, pk: int) -> Response:
-        self.get(request, pk)
-        raise ManagedInAdmin("Phases are made, changed and deleted", "/admin/catalog/phase/")
+        phase = get_object_or_404(_phases(self), pk=pk)
+        where = reverse("api:phase", args=[phase.competition.slug, phase.slug])
+        raise ManagedElsewhere("Phases are changed", where)
 
     patch = delete = put
 

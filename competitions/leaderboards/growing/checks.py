@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from competitions.catalog.changes.impact import impact_check, phase_cost
 from competitions.catalog.models import Competition, Leaderboard, Phase
-from competitions.catalog.phases.impact import impact_check, phase_cost
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.submissions.models import Dataset, Submission
@@ -36,7 +36,7 @@ def growing_board_costs(phase: Phase) -> Iterator[str]:
         yield growth_cost(phase)
 
 
-@impact_check
+@impact_check(Phase)
 def filling_costs(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
     joined = Dataset.objects.filter(submission__phase=phase).count()
     if "dataset_check" in changes and changes["dataset_check"] is None:

@@ -1,10 +1,11 @@
 """Forms whose changes concern teams: what a change does is said before it is saved."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from django import forms
-from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Model
 from django.forms.models import model_to_dict
 from django.http import QueryDict
@@ -16,6 +17,15 @@ from core.confirmations import NeedsConfirmation, require_confirmation
 CONFIRMED: Final = "confirmed"
 
 
+class Group(NamedTuple):
+    """Fields under a heading, with a line on what they are about; folded unless it is open."""
+
+    title: str
+    fields: list[forms.BoundField]
+    about: str
+    is_open: bool
+
+
 class ChangeForm(EditForm[Any]):
     """What saving does to teams (`consequences`) is shown first, and saved once exactly that was confirmed.
 
@@ -23,6 +33,7 @@ class ChangeForm(EditForm[Any]):
     """
 
     groups: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
+    explained: ClassVar[Mapping[str, str]] = {}  # by heading
 
     def __init__(
         self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None, **options: Any
@@ -53,7 +64,15 @@ class ChangeForm(EditForm[Any]):
             return self.write(now)
         except NeedsConfirmation as asked:
             self.impact, self.confirmation = asked.impact, asked.confirmation
-            return None
+        except ValidationError as error:
+            self._show(error)
+        return None
+
+    def _show(self, error: ValidationError) -> None:
+        """What the service refused, at the fields that are on the page."""
+        for name, texts in error.message_dict.items():
+            for text in texts:
+                self.add_error(name if name in self.fields else None, text)
 
     @property
     def is_refused(self) -> bool:
@@ -71,6 +90,15 @@ class ChangeForm(EditForm[Any]):
         return str(self.data.get(CONFIRMED, ""))
 
     @property
-    def grouped(self) -> list[tuple[str, list[forms.BoundField]]]:
+    def open_groups(self) -> set[str]:
+        """Headings of the groups that are not folded."""
+        return {title for title, _ in self.groups}
+
+    @property
+    def grouped(self) -> list[Group]:
         """The visible fields under their headings."""
-        return [(title, [self[name] for name in names if name in self.fields]) for title, names in self.groups]
+        shown = [(title, [self[name] for name in names if name in self.fields]) for title, names in self.groups]
+        is_open = self.open_groups
+        return [
+            Group(title, fields, self.explained.get(title, ""), title in is_open) for title, fields in shown if fields
+        ]

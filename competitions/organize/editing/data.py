@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
+from django.utils import timezone
 
 from accounts.models import User
+from competitions.catalog.changes.phases import store_phase
+from competitions.catalog.changes.tasks import store_task
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.organize.refusals import FileChangedElsewhere, WrongKindOfFile
 from competitions.organize.steps.step import TABLES
@@ -134,6 +137,15 @@ def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: Us
     resource = Resource.objects.create(
         owner=by, kind=slot.name, name=f"{competition.title}: {slot.label.lower()}"[:200], file=upload.file, file_name=upload.file_name
     )  # fmt: skip
-    setattr(locked.row, slot.name, resource)
-    locked.row.save(update_fields=[slot.name])
+    _put(locked, resource)
     return resource
+
+
+def _put(slot: Slot, resource: Resource) -> None:
+    """Put a first file there; what that does was confirmed with the upload."""
+    row, now = slot.row, timezone.now()
+    setattr(row, slot.name, resource)
+    if isinstance(row, Task):
+        store_task(row, now=now)
+    else:
+        store_phase(row, tasks=list(row.tasks.all()), now=now)

@@ -1,4 +1,4 @@
-"""Phases: a short form of what organizers change, with what it does to teams; added with a board, deleted while nobody submitted."""
+"""Phases: the form of all their settings, with what a change does to teams; added with a board, deleted while nobody submitted."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -6,23 +6,39 @@ from typing import Any, ClassVar, Final
 
 from django import forms
 from django.db import transaction
-from django.db.models import Max, Model, ProtectedError, Q
+from django.db.models import Max, Model, ProtectedError, Q, QuerySet
+from django.forms.models import model_to_dict
 from django.http import QueryDict
 from django.utils.text import slugify
 
+from competitions.catalog.changes.boards import copy_board
+from competitions.catalog.changes.phase_rules import faults_of_change
+from competitions.catalog.changes.phases import change_phase
 from competitions.catalog.form_fields.prediction_format import PredictionFormatField, PredictionFormatWidget
 from competitions.catalog.form_fields.sizes import SizeField
-from competitions.catalog.models import Competition, Leaderboard, Phase, Task
+from competitions.catalog.models import SECTIONS, Competition, Phase, Task
 from competitions.catalog.models.sections.schedule import later
-from competitions.catalog.phases.changes import change_phase
-from competitions.catalog.phases.rules import faults_of_change
+from competitions.catalog.presets import PRESETS
 from competitions.catalog.sealed_keys import published_by
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.refusals import PhaseHasSubmissions
 from competitions.organize.steps.common import MOMENT, Moment
 
 FORMAT: Final = "prediction_format"
+SIZES: Final = ("memory_bytes", "output_bytes", "scoring_memory_bytes")
+TASK_FIELDS: Final = ("tasks", "dataset_check", "smoke_task")
 OPEN_FOR: Final = timedelta(weeks=4)
+ALWAYS_OPEN: Final = frozenset({"Name", "Scores", "Dates (UTC)", "Quota of a team", "What is submitted"})
+EXPLAINED: Final = {
+    "What is submitted": "Which kinds of files teams send, what they are checked against, and on which tasks they are run.",
+    "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
+    "Smoke run": "Code runs on it before anything hidden is touched; teams may download all of its files, labels included.",
+    "Quota of a team": "What fails by a fault of the site or of the organizers is not counted.",
+    "Budget of a code submission": "What one run may use at most; prediction files need none of it.",
+    "Own environment": "What teams may bring for their code. Images and requirements need settings of the queue, too.",
+    "Scoring and queue": "What the scoring program may use, and whose turn comes first.",
+    "Outputs and network": "What teams read of their runs, and what programs may reach.",
+}
 
 
 class PhaseMoment(Moment):
@@ -34,73 +50,107 @@ class PhaseMoment(Moment):
 
 
 class PhaseForm(ChangeForm):
-    """What organizers change of a phase; its rare settings are in the admin."""
+    """Every setting of a phase, in the sections that declare them; for the workspace and the admin alike."""
 
     groups: ClassVar[Any] = (
-        ("Name", ("name", "description")),
-        ("Dates (UTC)", ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late")),
-        ("Quota of a team", ("max_submissions_per_day", "max_submissions_per_week", "quota_week", "max_submissions")),
-        ("What is submitted", ("accepts_predictions", "accepts_code", "accepts_datasets", "tasks", "prediction_format")),
-        ("Smoke run", ("smoke_task", "smoke_scale")),
-        ("Budget of a code submission", ("time_limit_s", "gpus", "cpus", "memory_bytes", "docker_image", "allow_network")),
-        ("Own environment", ("own_weights", "own_images", "own_requirements")),
-        ("Scoring", ("scoring_time_limit_s", "scoring_memory_bytes")),
-        ("Who sees what", ("visibility", "reveal_at", "hide_output", "show_output_while_sealed")),
-    )  # fmt: skip
+        ("Name", ("name", "slug", "description", "index", "preset")),
+        ("Scores", ("visibility", "reveal_at")),
+        *((heading, names) for section in SECTIONS for heading, names in section.form.items()),
+    )
+    explained: ClassVar[Mapping[str, str]] = EXPLAINED
     opens_at = PhaseMoment(label="Opens")
     closes_at = PhaseMoment(label="Closes", required=False, help_text="Empty: open for ever.")
     reveal_at = PhaseMoment(
-        label="Reveal planned for (UTC)", required=False,
+        label="Reveal planned for (UTC)",
+        required=False,
         help_text="Sealed scores become public by themselves then, not before the phase has closed and all is scored.",
-    )  # fmt: skip
+    )
+    preset = forms.ChoiceField(
+        required=False,
+        choices=[("", "none"), *((name, preset.title) for name, preset in PRESETS.items())],
+        help_text="Overwrites budget, quotas, visibility and prediction format with the rules of a known challenge.",
+    )
 
     class Meta:
         model = Phase
         fields = (
-            "name", "description", "opens_at", "closes_at", "upload_grace_minutes", "accepts_late", "max_submissions_per_day",
-            "max_submissions_per_week", "quota_week", "max_submissions", "accepts_predictions", "accepts_code", "accepts_datasets",
-            "tasks", "prediction_format", "smoke_task", "smoke_scale", "time_limit_s", "gpus", "cpus", "memory_bytes",
-            "docker_image", "allow_network", "own_weights", "own_images", "own_requirements", "scoring_time_limit_s",
-            "scoring_memory_bytes", "visibility", "reveal_at", "hide_output", "show_output_while_sealed",
-        )  # fmt: skip
-        field_classes: ClassVar[Mapping[str, Any]] = {
-            "memory_bytes": SizeField, "scoring_memory_bytes": SizeField, "prediction_format": PredictionFormatField,
-        }  # fmt: skip
+            "name",
+            "slug",
+            "description",
+            "index",
+            "visibility",
+            "reveal_at",
+            *(name for section in SECTIONS for names in section.form.values() for name in names),
+        )
+        field_classes: ClassVar[Mapping[str, Any]] = dict.fromkeys(SIZES, SizeField) | {FORMAT: PredictionFormatField}
         labels: ClassVar[Mapping[str, str]] = {
-            "max_submissions_per_day": "A day", "max_submissions_per_week": "A week", "max_submissions": "In total",
-            "memory_bytes": "Memory", "scoring_memory_bytes": "Memory", "scoring_time_limit_s": "Time limit (s)",
-            "prediction_format": "Prediction files", "docker_image": "Image",
-        }  # fmt: skip
-        help_texts: ClassVar[Mapping[str, str]] = {
-            "prediction_format": "Uploads are checked against it before they are queued."
+            "slug": "Address",
+            "index": "Place",
+            "max_submissions_per_day": "A day",
+            "max_submissions_per_week": "A week",
+            "max_submissions": "In total",
+            "memory_bytes": "Memory",
+            "output_bytes": "Output",
+            "scoring_memory_bytes": "Memory",
+            "scoring_time_limit_s": "Time limit (s)",
+            "prediction_format": "Prediction files",
+            "docker_image": "Image",
         }
-        widgets: ClassVar[Mapping[str, Any]] = {
-            "tasks": forms.CheckboxSelectMultiple, "description": forms.Textarea(attrs={"rows": 3}),
-            "memory_bytes": forms.TextInput, "scoring_memory_bytes": forms.TextInput,
-        }  # fmt: skip
+        help_texts: ClassVar[Mapping[str, str]] = {
+            "slug": "Its name in addresses: ?phase=… Empty: made of the name.",
+            "index": "Phases are listed by it, the lowest first. Empty: the last.",
+            "pids": "Processes and threads that may be there at once.",
+            "prediction_format": "Uploads are checked against it before they are queued.",
+        }
+        widgets: ClassVar[Mapping[str, Any]] = dict.fromkeys(SIZES, forms.TextInput) | {
+            "tasks": forms.CheckboxSelectMultiple,
+            "description": forms.Textarea(attrs={"rows": 3}),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        tasks, prediction_format, smoke = (self.fields[name] for name in ("tasks", "prediction_format", "smoke_task"))
-        assert isinstance(tasks, forms.ModelMultipleChoiceField)
-        assert isinstance(smoke, forms.ModelChoiceField)
+        self.fields["slug"].required = self.fields["index"].required = False
+        for name in TASK_FIELDS:
+            field = self.fields[name]
+            assert isinstance(field, forms.ModelChoiceField)
+            field.queryset = self._tasks().filter(is_public_split=True) if name == "smoke_task" else self._tasks()
+            field.label_from_instance = self._task_label  # type: ignore[method-assign]
+            field.error_messages["invalid_choice"] = "The task %(value)s belongs to another competition, or is gone."
+        prediction_format = self.fields[FORMAT]
         assert isinstance(prediction_format, PredictionFormatField)
-        known = (
-            Q(competition=self.competition) | Q(phases=self.instance.pk)
-            if self.instance.pk
-            else Q(competition=self.competition)
-        )
-        tasks.queryset = Task.objects.filter(pk__in=Task.objects.filter(known, dataset=None, checks=None).values("pk"))
-        smoke.queryset = tasks.queryset.filter(is_public_split=True)
-        prediction_format.stored = self.initial.get("prediction_format")
+        prediction_format.stored = self.initial.get(FORMAT)
         if not self.instance.pk:
             self.instance.competition = self.competition
-            self.instance.slug = _free_slug(self.competition, str(self.data.get("name", "")))
+
+    def _tasks(self) -> QuerySet[Task]:
+        """Those that the phase can have; what a team submitted joins by itself."""
+        fitting = Q(competition=self.competition) | Q(competition=None) | Q(is_public=True)
+        if self.instance.pk:
+            fitting |= Q(phases=self.instance.pk)
+        own = Task.objects.filter(fitting, dataset=None, checks=None)
+        tasks = Task.objects.filter(pk__in=own.values("pk")).select_related("competition")
+        return tasks.order_by("competition__title", "pk")
+
+    def _task_label(self, obj: Any) -> str:
+        """Tasks of many competitions have the same names."""
+        if obj.competition_id == self.competition.pk:
+            return str(obj.name)
+        return f"{obj.name} ({obj.competition or 'of no competition'})"
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        fixed = {"dataset_check": self.instance.dataset_check}
-        for field, sentence in faults_of_change(self.instance, self.competition, cleaned | fixed):
+        if preset := PRESETS.get(cleaned.get("preset") or ""):
+            cleaned |= preset.fields()
+            if cleaned.get("dataset_check") is not None:
+                text = "A known challenge has a fixed dataset, so its board does not grow. Choose one of the two."
+                self.add_error("preset", text)
+        if "slug" not in self.errors:
+            cleaned["slug"] = (
+                cleaned.get("slug") or self.instance.slug or _free_slug(self.competition, cleaned.get("name", ""))
+            )
+        if cleaned.get("index") is None and "index" not in self.errors:
+            cleaned["index"] = self.instance.index if self.instance.pk else _last_place(self.competition)
+        for field, sentence in faults_of_change(self.instance, self.competition, cleaned):
             self.add_error(field if field in self.fields else None, sentence)
         return cleaned
 
@@ -121,22 +171,32 @@ class PhaseForm(ChangeForm):
             return None
         return saved
 
-    def write(self, now: datetime) -> Model:
-        return self._store(now) if self.instance.pk else self._add(now)
-
-    def _store(self, now: datetime) -> Phase:
+    def write(self, now: datetime) -> Phase:
+        """Store it; a new phase gets a board like that of the phase before."""
+        before = None if self.instance.pk else self.competition.phases.order_by("index", "pk").last()
         tasks = self.cleaned_data["tasks"]
-        return change_phase(self.instance, tasks=tasks, now=now, confirmed=self.confirmed).phase
-
-    def _add(self, now: datetime) -> Phase:
-        """A new phase is the last one, with a board like that of the phase before."""
-        before = self.competition.phases.order_by("index", "pk").last()
-        highest = self.competition.phases.aggregate(highest=Max("index"))["highest"]
-        self.instance.index = 0 if highest is None else highest + 1
-        phase = self._store(now)
+        phase = change_phase(self.instance, tasks=tasks, now=now, confirmed=self.confirmed).row
         if before is not None and before.main_board is not None:
-            board_copy(before.main_board, phase)
+            copy_board(before.main_board, phase, now=now)
         return phase
+
+    @property
+    def open_groups(self) -> set[str]:
+        """Headings of the groups that are not folded: those that every phase needs, and where something is set or wrong."""
+        usual = model_to_dict(Phase(competition=self.competition), fields=self._meta.fields)
+        changed = self.changed_data if self.is_bound else []
+        return {
+            heading
+            for heading, names in self.groups
+            if heading in ALWAYS_OPEN
+            or any(self.initial.get(name) not in (usual.get(name), None, "", []) for name in names)
+            or any(name in self.errors or name in changed for name in names)
+        }
+
+
+def _last_place(competition: Competition) -> int:
+    highest = competition.phases.aggregate(highest=Max("index"))["highest"]
+    return 0 if highest is None else highest + 1
 
 
 def _free_slug(competition: Competition, name: str) -> str:
@@ -153,42 +213,17 @@ def new_phase_values(competition: Competition, now: datetime) -> dict[str, Any]:
     last = competition.phases.order_by("index", "pk").last()
     tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     opens_at = max(tomorrow, last.closes_at) if last is not None and last.closes_at else tomorrow
+    named = {"name": "", "slug": "", "description": "", "index": None}
     dates = {
         "opens_at": opens_at,
         "closes_at": later(opens_at, OPEN_FOR),
         "reveal_at": None,
-        "name": "",
-        "description": "",
     }
     if last is None:
-        return dates | {"tasks": list(competition.tasks.filter(dataset=None, checks=None))}
-    return (
-        {name: getattr(last, name) for name in PhaseForm.Meta.fields if name != "tasks"}
-        | dates
-        | {"tasks": list(last.tasks.all())}
-    )
-
-
-def board_copy(board: Leaderboard, phase: Phase) -> Leaderboard:
-    """A board of the phase with the same settings and columns, and without scores."""
-    columns = list(board.columns.all())
-    names = (
-        "key",
-        "title",
-        "index",
-        "rule",
-        "max_selected",
-        "is_hidden",
-        "is_transposed",
-        "shows_tasks",
-        "breaks_ties",
-        "gives_exact_scores",
-    )
-    copy = Leaderboard.objects.create(phase=phase, **{name: getattr(board, name) for name in names})
-    for column in columns:
-        column.pk, column.leaderboard = None, copy
-        column.save(force_insert=True)
-    return copy
+        return named | dates | {"tasks": list(competition.tasks.filter(dataset=None, checks=None))}
+    own = ("name", "slug", "description", "index", "tasks")
+    settings = {name: getattr(last, name) for name in PhaseForm.Meta.fields if name not in own}
+    return settings | named | dates | {"tasks": list(last.tasks.all())}
 
 
 @transaction.atomic

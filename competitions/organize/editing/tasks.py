@@ -1,18 +1,27 @@
-"""Tasks: added with the programs of another one, and named."""
+"""Tasks: their settings; a new one begins with the programs of another."""
 
 from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
+from django.db.models import Q
 from django.http import QueryDict
 
 from accounts.models import User
+from competitions.catalog.changes.tasks import change_task
 from competitions.catalog.models import Competition, Task
 from competitions.organize.editing.change_form import ChangeForm
 
 
 class TaskForm(ChangeForm):
-    """Name and description of a task; of a new one also what it begins with."""
+    """The settings of a task; of a new one also what it begins with. Its files are on the Data page."""
+
+    groups: ClassVar[Any] = (
+        ("Name", ("name", "description", "like", "shares_data")),
+        ("Who may use it", ("is_public", "shared_with", "is_public_split")),
+        ("How it runs", ("ingestion_only_during_scoring",)),
+        ("Check of winners' code", ("checks", "check_kind", "check_tolerance")),
+    )
 
     like = forms.ModelChoiceField(
         Task.objects.none(), label="Begins with the programs of", empty_label=None,
@@ -26,7 +35,25 @@ class TaskForm(ChangeForm):
 
     class Meta:
         model = Task
-        fields = ("name", "description")
+        fields = (
+            "name",
+            "description",
+            "is_public",
+            "shared_with",
+            "is_public_split",
+            "ingestion_only_during_scoring",
+            "checks",
+            "check_kind",
+            "check_tolerance",
+        )
+        labels: ClassVar[dict[str, str]] = {
+            "is_public": "For every organizer",
+            "shared_with": "Shared with",
+            "ingestion_only_during_scoring": "Ingestion program runs beside the scoring program",
+            "checks": "Checks the task",
+            "check_kind": "How it differs",
+            "check_tolerance": "Tolerance",
+        }
         widgets: ClassVar[dict[str, Any]] = {"description": forms.Textarea(attrs={"rows": 3})}
 
     def __init__(
@@ -34,42 +61,38 @@ class TaskForm(ChangeForm):
     ) -> None:
         self.by = by
         super().__init__(competition, data, instance=instance)
+        shared_with, checks = self.fields["shared_with"], self.fields["checks"]
+        assert isinstance(shared_with, forms.ModelMultipleChoiceField)
+        assert isinstance(checks, forms.ModelChoiceField)
+        organizers = Q(is_staff=True, is_active=True) & ~Q(pk=by.pk)
+        chosen = Q(shared_tasks=instance.pk) if instance is not None else Q(pk=None)
+        shared_with.queryset = User.objects.filter(organizers | chosen).distinct().order_by("username")
+        checks.queryset = tasks_of(competition).filter(checks=None).exclude(pk=self.instance.pk)
         if instance is not None:
             del self.fields["like"], self.fields["shares_data"]
             return
         like = self.fields["like"]
         assert isinstance(like, forms.ModelChoiceField)
-        like.queryset = tasks_of(competition)
-
-    def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if tasks_of(self.competition).filter(name=name).exclude(pk=self.instance.pk).exists():
-            raise forms.ValidationError(f"Another task of the competition is called {name!r}. Choose another name.")
-        return name
-
-    def consequences(self, now: datetime) -> list[str]:
-        if not self.instance.pk or "name" not in self.changed_data:
-            return []
-        boards = [
-            f"“{board.title}” of {board.phase.name}"
-            for phase in self.instance.phases.prefetch_related("leaderboards__phase").order_by("index", "pk")
-            for board in phase.leaderboards.all()
-            if board.shows_tasks and phase.tasks.count() > 1
-        ]
-        return [f"Columns of the boards {', '.join(boards)} are called by the new name at once."] if boards else []
+        readable = Task.objects.readable_by(by).filter(dataset=None)  # whose programs may be copied
+        like.queryset = Task.objects.filter(
+            Q(pk__in=readable.values("pk")) | Q(pk__in=tasks_of(competition).values("pk"))
+        )
 
     def write(self, now: datetime) -> Task:
-        if self.instance.pk:
-            named: Task = self.save()
-            return named
+        if not self.instance.pk:
+            self._begin()
+        shared_with = self.cleaned_data["shared_with"]
+        return change_task(self.instance, now=now, confirmed=self.confirmed, shared_with=shared_with).row
+
+    def _begin(self) -> None:
+        """Take over from the other task what a new one begins with."""
         like: Task = self.cleaned_data["like"]
-        names = ["scoring_program", "ingestion_program", "ingestion_only_during_scoring"]
+        names = ["scoring_program", "ingestion_program"]
         names += ["input_data", "reference_data"] if self.cleaned_data["shares_data"] else []
         for name in names:
             setattr(self.instance, name, getattr(like, name))
+        self.instance.ingestion_only_during_scoring |= like.ingestion_only_during_scoring
         self.instance.competition, self.instance.owner = self.competition, self.by
-        task: Task = self.save()
-        return task
 
 
 def tasks_of(competition: Competition) -> Any:

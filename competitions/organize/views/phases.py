@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from competitions.catalog.changes.impact import phase_costs
 from competitions.catalog.models import Competition
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.phases import PhaseForm, new_phase_values, phase_delete
@@ -50,7 +51,9 @@ def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespons
         return PhaseForm(competition, data, instance=get_object_or_404(rows, pk=before.pk))
 
     def context(form: ChangeForm) -> dict[str, Any]:
-        return {"phase": before, "made": before.submissions.count() if before else 0}
+        if before is None:
+            return {"phase": None, "made": 0, "costs": []}
+        return {"phase": before, "made": before.submissions.count(), "costs": phase_costs(before)}
 
     title = f"Phase “{before.name}”" if before else "New phase"
     return change_page(

@@ -19,7 +19,6 @@ from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import NotConfirmed
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace import settings as sections
-from competitions.organize.workspace.editing import EditForm
 from competitions.resources.rooms import takes_images
 from competitions.submissions.models import Submission
 from competitions.web.forms import cleaned
@@ -35,21 +34,21 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         return _page(request, competition, {})
     section = cleaned(sections.SectionForm(request.POST))["section"]
-    form = sections.section_save(competition, section, request.POST, request.FILES)
-    if not form.is_valid():
-        return _page(request, competition, {section: form}, status=422)
+    form, is_saved = sections.section_save(competition, section, request.POST, request.FILES, by=person(request))
+    if not is_saved:
+        return _page(request, competition, {section: form}, status=422 if form.is_refused else 200)
     messages.success(request, f"{sections.SECTIONS[section][0]}: saved.")
-    return redirect("organize:settings", slug)
+    return redirect("organize:settings", form.instance.slug)
 
 
 def _page(
-    request: HttpRequest, competition: Competition, sent: dict[str, EditForm[Competition]], status: int = 200
+    request: HttpRequest, competition: Competition, sent: dict[str, sections.SettingsForm], status: int = 200
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "competition": competition,
         "tab": "settings",
         "sections": [
-            (name, title, sent.get(name) or form(instance=competition, auto_id=f"{name}-%s"))
+            (name, title, sent.get(name) or form(competition, by=person(request), auto_id=f"{name}-%s"))
             for name, (title, form) in sections.SECTIONS.items()
         ],
         "organizers": organizers_of(competition),

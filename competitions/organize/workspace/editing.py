@@ -57,8 +57,8 @@ class EditForm(forms.ModelForm[Row]):
 
     def _instants(self) -> Iterator[tuple[str, datetime]]:
         """Stored dates, which browsers send back without their seconds."""
-        for name, field in self.fields.items():
-            value = self.get_initial_for_field(field, name)
+        for name in self.fields:
+            value = self.initial.get(name)
             if isinstance(value, datetime):
                 yield name, value
 

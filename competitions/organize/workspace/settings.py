@@ -1,25 +1,45 @@
 """The sections of the organizer's settings, each a short form, and who sees the competition at all."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from django import forms
 from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db import transaction
+from django.db.models import Q
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from accounts.models import User
+from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, Shown, store_upload
-from competitions.catalog.models import Competition, ImageUpload
-from competitions.catalog.tags import tags_set
+from competitions.catalog.models import Competition, ImageUpload, Series
 from competitions.catalog.texts.images import image_request
+from competitions.compute.models import Queue
+from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.steps.common import Moment, TagsField
-from competitions.organize.workspace.editing import EditForm
 
 
-class AboutForm(EditForm[Competition]):
+class SettingsForm(ChangeForm):
+    """A section of the settings. `by` is the organizer who sees it, and decides what they may choose."""
+
+    def __init__(self, competition: Competition, data: Any = None, *, by: User, **options: Any) -> None:
+        self.by = by
+        super().__init__(competition, data, instance=competition, **options)
+
+    @property
+    def entered_tags(self) -> list[str] | None:
+        """The tags that were entered; None where the section has none."""
+        return None
+
+    def write(self, now: datetime) -> Competition:
+        return change_competition(self.instance, now=now, confirmed=self.confirmed, tags=self.entered_tags).row
+
+
+class AboutForm(SettingsForm):
     """What people see first, in the list and above every page."""
 
     tags = TagsField()
@@ -35,15 +55,22 @@ class AboutForm(EditForm[Competition]):
         }
         help_texts = {"contact_email": "Shown on the competition's pages; answers to your mails go there."}
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.order_fields(["title", "subtitle", "host", "reward", "tags", "contact_email"])
+
     def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
         if field_name == "tags" and self.instance.pk:
             return ", ".join(self.instance.tags)
         return super().get_initial_for_field(field, field_name)
 
-    def save(self, commit: bool = True) -> Competition:
-        competition = super().save(commit)
-        tags_set(competition=competition, names=self.cleaned_data["tags"].split(","))
-        return competition
+    def shared_values(self) -> dict[str, Any]:
+        return self.row | {"tags": ", ".join(self.instance.tags)}
+
+    @property
+    def entered_tags(self) -> list[str]:
+        entered: str = self.cleaned_data["tags"]
+        return entered.split(",")
 
 
 class PictureInput(forms.ClearableFileInput):
@@ -53,7 +80,7 @@ class PictureInput(forms.ClearableFileInput):
         return render_to_string("forms/picture.html", self.get_context(name, value, attrs))
 
 
-class PicturesForm(EditForm[Competition]):
+class PicturesForm(SettingsForm):
     """Logo and cover."""
 
     logo_file = ImageUploadField(
@@ -76,7 +103,7 @@ class PicturesForm(EditForm[Competition]):
             return Shown(reverse(f"web:{name}", args=[self.instance.slug]))
         return None
 
-    def shared_values(self) -> Mapping[str, Any]:
+    def shared_values(self) -> dict[str, Any]:
         return {"logo_file": self.instance.logo_id, "cover_file": self.instance.cover_id}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -90,21 +117,21 @@ class PicturesForm(EditForm[Competition]):
             field = self.fields[f"{asked.place}_file"]
             field.help_text = f"{notice} {field.help_text}"
 
-    def save(self, commit: bool = True) -> Competition:
+    def write(self, now: datetime) -> Competition:
         """Without what was cleared; what was uploaded is shown once it is written anew."""
         chosen = {name: self.cleaned_data[f"{name}_file"] for name in ("logo", "cover")}
         for name in (name for name, file in chosen.items() if file is False):
             setattr(self.instance, name, None)
             self.instance.image_uploads.filter(place=name).delete()
-        competition = super().save(commit)
+        competition = super().write(now)
         for name, file in chosen.items():
             if isinstance(file, TemporaryUploadedFile):
                 place = ImageUpload.Place(name)
-                image_request(competition=competition, place=place, file=store_upload(file), now=timezone.now())
+                image_request(competition=competition, place=place, file=store_upload(file), now=now)
         return competition
 
 
-class EntryForm(EditForm[Competition]):
+class EntryForm(SettingsForm):
     """Who takes part, and until when."""
 
     registration_closes_at = Moment(
@@ -129,10 +156,61 @@ class EntryForm(EditForm[Competition]):
         help_texts = {"max_team_size": "Teams that are larger already stay as they are."}
 
 
-SECTIONS: Final[Mapping[str, tuple[str, type[EditForm[Competition]]]]] = {
+class RunningForm(SettingsForm):
+    """Where submissions run, and in which image."""
+
+    class Meta:
+        model = Competition
+        fields = ("queue", "docker_image")
+        labels = {"docker_image": "Image"}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        queue = self.fields["queue"]
+        assert isinstance(queue, forms.ModelChoiceField)
+        usable = Queue.objects.usable_by(self.by)
+        queue.queryset = Queue.objects.filter(Q(pk__in=usable.values("pk")) | Q(pk=self.instance.queue_id))
+        queue.empty_label = None
+
+
+class FilesForm(SettingsForm):
+    """What teams and visitors may read of results, programs and data."""
+
+    class Meta:
+        model = Competition
+        fields = (
+            "enable_detailed_results",
+            "show_detailed_results_in_submission_panel",
+            "show_detailed_results_in_leaderboard",
+            "make_programs_available",
+            "make_input_data_available",
+        )
+
+
+class AddressForm(SettingsForm):
+    """Where the competition is found: its address, its kind and its series."""
+
+    class Meta:
+        model = Competition
+        fields = ("slug", "competition_type", "series")
+        labels = {"slug": "Address", "competition_type": "Kind"}
+        help_texts = {"slug": "The last part of its address: /competitions/…/"}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        series = self.fields["series"]
+        assert isinstance(series, forms.ModelChoiceField)
+        managed = Competition.objects.managed_by(self.by)
+        series.queryset = Series.objects.filter(Q(owner=self.by) | Q(pk__in=managed.values("series")))
+
+
+SECTIONS: Final[Mapping[str, tuple[str, type[SettingsForm]]]] = {
     "about": ("About", AboutForm),
     "pictures": ("Pictures", PicturesForm),
     "entry": ("Taking part", EntryForm),
+    "running": ("Running", RunningForm),
+    "files": ("Results and files", FilesForm),
+    "address": ("Address", AddressForm),
 }
 
 
@@ -142,11 +220,13 @@ class SectionForm(forms.Form):
     section = forms.ChoiceField(choices=[(name, title) for name, (title, _) in SECTIONS.items()])
 
 
-@transaction.atomic
-def section_save(competition: Competition, section: str, data: Any, files: Any) -> EditForm[Competition]:
-    """The section's form, saved where it is valid; one organizer's save follows the other's."""
-    locked = Competition.objects.select_for_update().get(pk=competition.pk)
-    form = SECTIONS[section][1](data, files, instance=locked)
-    if form.is_valid():
-        form.save()
-    return form
+def section_save(
+    competition: Competition, section: str, data: Any, files: Any, *, by: User
+) -> tuple[SettingsForm, bool]:
+    """The section's form, and whether it was saved; one organizer's save follows the other's."""
+    with transaction.atomic():
+        locked = Competition.objects.select_for_update(of=("self",), no_key=True).get(pk=competition.pk)
+        form = SECTIONS[section][1](locked, data, files=files, by=by)
+        is_saved = form.submit(timezone.now()) is not None
+        transaction.set_rollback(not is_saved)
+    return form, is_saved

@@ -13,7 +13,9 @@ from django.conf import settings
 from django.db import transaction
 
 from competitions.bundles.importing.importer import bundle_import
+from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.models import Competition, Series
+from competitions.catalog.publishing import competition_publish
 from competitions.compute.models import Queue, queue_issue_token
 from config.demo.accounts import Account, join, person_create
 from config.demo.content import Built, Demo
@@ -107,8 +109,9 @@ def _rows(demo: Demo, built: list[Built], now: datetime) -> tuple[list[Account],
     accounts, competitions = [organizer_account], []
     for content in built:
         competition = bundle_import(source=content.bundle, owner=organizer, queue=queue, now=now).competition
-        competition.is_published, competition.series = True, series
-        competition.save()
+        competition.series = series
+        store_competition(competition, now=now)
+        competition_publish(competition)
         competitions.append(competition)
     teams = [("team 1", "ada", "Aromatics"), ("team 2", "ben", "Band Gap Busters"), ("robot", "robot", "Baselines")]
     for role, username, team_name in teams:

@@ -14,7 +14,8 @@ from django.test import Client
 from accounts.models import Scope, User, token_create
 from audit.models import AuditEntry
 from competitions.bundles.pushing.applying import push_read
-from competitions.catalog.models import Competition, Leaderboard, Phase, Task
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
+from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.submissions.models import Submission
@@ -193,6 +194,25 @@ def test_what_a_push_changes_is_said_before_and_done_after_a_yes(site: Scenario,
     assert api.pull(site.competition.slug)[1] == applied["result"]
     assert api.post(f"pushes/{applied['id']}/apply/", {}).json()["code"] == "not_compared"
     assert AuditEntry.objects.filter(view="api:push-apply", actor=site.organizer).exists()
+
+
+def test_a_push_says_what_a_column_does_to_ranks_as_the_form_does(site: Scenario, api: Site) -> None:
+    site.score(site.submit(), 0.25)
+    site.score(site.submit(team=site.join("Second")), 0.5)
+    folder, version = api.pull(site.competition.slug)
+
+    def other_way_round(data: Any) -> None:
+        for board in data["leaderboards"]:
+            board["columns"][0]["sorting"] = "desc"
+
+    compared = api.compare(changed(folder, other_way_round), base=version)
+    named = f"{site.phase.name}, {site.phase.leaderboard.title}"
+    assert f"{named}: 2 of 2 teams change their rank." in compared["impact"]
+    assert f"{named}: First is Second; it was {site.team.name}." in compared["impact"]
+    assert Column.objects.filter(leaderboard__phase=site.phase).get().sorting == "asc"
+    api.push(changed(folder, other_way_round), base=version)
+    ranked = Entry.objects.filter(leaderboard__phase=site.phase).order_by(*Entry.IN_ORDER)
+    assert [entry.team.name for entry in ranked] == ["Second", site.team.name]
 
 
 def test_a_push_of_an_unknown_address_makes_a_draft_and_the_next_one_changes_it(api: Site, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Phase, Task
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, Task
 from competitions.catalog.organizer_admin import choices_for
-from competitions.catalog.services import current_rules, phase_reveal, rules_publish
+from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
@@ -54,7 +54,7 @@ def test_the_form_does_not_unseal_scores(site: Scenario, scored: Submission) -> 
 
 def test_a_preset_does_not_unseal_scores(site: Scenario, scored: Submission) -> None:
     answer = save_form(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-dev"])
-    assert "would make it public" in errors_of(answer)["preset"][0]
+    assert "use the action Reveal" in errors_of(answer)["visibility"][0]
     assert Phase.objects.get(pk=site.sealed.pk).is_sealed
 
 
@@ -64,14 +64,6 @@ def test_a_preset_of_the_same_visibility_is_applied_to_a_phase_with_submissions(
     saved = save_confirmed(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-challenge"])
     assert saved.status_code == 302
     assert Phase.objects.get(pk=site.sealed.pk).time_limit_s == 4 * 3600
-
-
-def test_a_phase_with_submissions_stays_with_its_competition(site: Scenario, scored: Submission) -> None:
-    other = Competition.objects.create(slug="other", title="Other", queue=site.queue, is_published=True)
-    CompetitionOrganizer.objects.create(competition=other, user=site.organizer, can_see_sealed=True)
-    answer = save_form(login(site.organizer), phase_url(site.sealed), competition=[str(other.pk)], tasks=[])
-    assert "stays with" in errors_of(answer)["competition"][0]
-    assert Phase.objects.get(pk=site.sealed.pk).competition == site.competition
 
 
 def test_a_phase_without_submissions_can_be_made_public(site: Scenario) -> None:
@@ -97,20 +89,21 @@ def test_a_co_organizer_keeps_the_files_of_a_phase(site: Scenario) -> None:
 
 def test_a_co_organizer_keeps_the_hidden_labels_of_a_task(site: Scenario) -> None:
     task, other = site.phase.tasks.get(), co_organizer(site)
-    mine = resource(other, Resource.Kind.SCORING_PROGRAM, b"program")
-    url = reverse("admin:catalog_task_change", args=[task.pk])
-    assert save_form(login(other), url, scoring_program=[str(mine.pk)]).status_code == 302
-    labels = task.reference_data
+    url = reverse("organize:task", args=[site.competition.slug, task.pk])
+    assert save_form(login(other), url, description=["New."]).status_code == 302
+    labels, program = task.reference_data, task.scoring_program
     task.refresh_from_db()
-    assert (task.scoring_program, task.reference_data) == (mine, labels)
+    assert (task.description, task.scoring_program, task.reference_data) == ("New.", program, labels)
 
 
 def test_a_co_organizer_keeps_the_private_queue(site: Scenario) -> None:
     site.queue.owner = site.organizer
     site.queue.save()
-    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
-    assert save_form(login(co_organizer(site)), url, subtitle=["New"]).status_code == 302
-    assert Competition.objects.get(pk=site.competition.pk).queue == site.queue
+    url = reverse("organize:settings", args=[site.competition.slug])
+    values = {"section": "running", "queue": site.queue.pk, "docker_image": "podium/other:1"}
+    assert login(co_organizer(site)).post(url, values).status_code == 302
+    saved = Competition.objects.get(pk=site.competition.pk)
+    assert (saved.queue, saved.docker_image) == (site.queue, "podium/other:1")
 
 
 def test_an_organizer_is_offered_nothing_of_other_peoples_competitions(site: Scenario) -> None:
@@ -143,42 +136,30 @@ def test_an_organizer_is_offered_what_others_share_and_tasks_of_no_competition(s
     assert not set(tasks) & set(other.phase.tasks.all())
 
 
-def test_saving_a_competition_publishes_no_rules_that_nobody_changed(site: Scenario) -> None:
-    rules_publish(competition=site.competition, text="\n# Rules\n\nBe fair.\n", now=site.now)
-    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
-    for subtitle in ("one", "two"):
-        assert save_form(login(site.organizer), url, subtitle=[subtitle]).status_code == 302
-    rules = current_rules(site.competition)
-    assert rules is not None
-    assert rules.number == 2
-
-
-def test_saving_a_competition_publishes_the_rules_that_were_changed(site: Scenario) -> None:
-    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
-    answer = save_form(login(site.organizer), url, rules_text=["Be fair.\r\nBe kind.\r\n"])
-    assert answer.status_code == 302
-    rules = current_rules(site.competition)
-    assert rules is not None
-    assert (rules.number, rules.text) == (2, "Be fair.\nBe kind.\n")
-
-
 def test_a_board_that_is_added_holds_what_was_scored_before(site: Scenario) -> None:
     site.score(site.submit(), 0.5)
     site.phase.leaderboard.delete()
-    column = {
-        "key": "mae",
-        "title": "MAE",
-        "index": "0",
-        "sorting": "asc",
-        "precision": "4",
-        "kind": "score",
-        "sources": "[]",
-    }
+    column = {"key": "mae", "title": "MAE", "index": "0", "sorting": "asc", "precision": "4", "kind": "score"}
     changed = {f"columns-0-{name}": [value] for name, value in column.items()}
-    changed |= {"phase": [str(site.phase.pk)], "title": ["Board"], "rule": ["best"], "columns-TOTAL_FORMS": ["1"]}
-    answer = save_form(login(site.organizer), reverse("admin:catalog_leaderboard_add"), **changed)
-    assert answer.status_code == 302, errors_of(answer)
+    url = reverse("organize:board-new", args=[site.competition.slug, site.phase.pk])
+    assert save_form(login(site.organizer), url, **changed, title=["Board"], rule=["best"]).status_code == 302
     assert Entry.objects.get(leaderboard__phase=site.phase).team == site.team
+
+
+def test_what_the_workspace_changes_is_read_only_in_the_admin(site: Scenario) -> None:
+    rows: dict[str, Any] = {
+        "competition": site.competition,
+        "leaderboard": site.phase.leaderboard,
+        "task": site.phase.tasks.get(),
+    }
+    client = login(person(is_staff=True, is_superuser=True))
+    for name, row in rows.items():
+        url = reverse(f"admin:catalog_{name}_change", args=[row.pk])
+        assert 'name="_save"' not in client.get(url).content.decode()
+        before = type(row).objects.filter(pk=row.pk).values().get()
+        client.post(url, {"title": "Changed", "name": "Changed"})
+        assert type(row).objects.filter(pk=row.pk).values().get() == before
+        assert client.get(reverse(f"admin:catalog_{name}_add")).status_code == 403
 
 
 def add_resource(site: Scenario, kind: Resource.Kind, content: bytes) -> Any:
@@ -238,23 +219,11 @@ def test_the_history_of_a_place_is_not_written_by_hand(site: Scenario, scored: S
 
 def test_a_task_is_shared_with_organizers_and_a_form_names_nobody_else(site: Scenario) -> None:
     task = site.phase.tasks.get()
-    page = login(site.organizer).get(reverse("admin:catalog_task_change", args=[task.pk])).content.decode()
-    assert site.member().username not in page
+    url = reverse("organize:task", args=[site.competition.slug, task.pk])
+    assert site.member().username not in login(site.organizer).get(url).content.decode()
     colleague = person(is_staff=True)
-    url = reverse("admin:catalog_task_change", args=[task.pk])
     assert save_form(login(site.organizer), url, shared_with=[str(colleague.pk)]).status_code == 302
     assert list(task.shared_with.all()) == [colleague]
-
-
-def test_rules_that_were_written_in_html_stay_what_they_are_when_the_form_is_saved(site: Scenario) -> None:
-    written = rules_publish(competition=site.competition, text="<h1>Rules</h1>", form=Format.HTML, now=site.now)
-    url = reverse("admin:catalog_competition_change", args=[site.competition.pk])
-    assert save_form(login(site.organizer), url, title=["Renamed"]).status_code == 302
-    assert current_rules(site.competition) == written
-    assert save_form(login(site.organizer), url, rules_text=["<h1>New rules</h1>"]).status_code == 302
-    newest = current_rules(site.competition)
-    assert newest is not None
-    assert (newest.number, newest.format) == (written.number + 1, Format.HTML)
 
 
 @pytest.mark.parametrize(

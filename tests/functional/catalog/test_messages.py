@@ -78,12 +78,6 @@ def test_a_phase_offers_the_tasks_it_can_have_new_or_not(site: Scenario) -> None
         assert f">{task.name}</option>" in page
 
 
-def test_a_competition_that_is_not_there_yet_is_not_called_ready(site: Scenario) -> None:
-    page = client_of(site.organizer).get(reverse("admin:catalog_competition_add")).content.decode()
-    assert "participants can register, submit and be scored" not in page
-    assert "Registration closes at (UTC)" in page
-
-
 def test_a_form_that_is_out_of_date_says_so_and_changes_nothing(site: Scenario) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(site.member())

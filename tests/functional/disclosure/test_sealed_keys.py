@@ -156,7 +156,7 @@ def test_what_a_worker_was_asked_for_is_sealed_also_where_its_board_changes_mean
 
 
 def board_url(board: Leaderboard) -> str:
-    return reverse("admin:catalog_leaderboard_change", args=[board.pk])
+    return reverse("organize:board", args=[board.phase.competition.slug, board.pk])
 
 
 def saved(site: Scenario, board: Leaderboard, **changed: Any) -> str:
@@ -164,13 +164,14 @@ def saved(site: Scenario, board: Leaderboard, **changed: Any) -> str:
     client = client_of(site.organizer)
     fields = fields_of(client.get(board_url(board))) | changed
     answer = client.post(board_url(board), fields)
+    if answer.status_code == 200 and not answer.context["form"].is_refused:
+        answer = client.post(board_url(board), fields | {"confirmed": answer.context["form"].confirmation})
     return "" if answer.status_code == 302 else body_of(answer)
 
 
 def test_the_form_of_a_board_refuses_the_key_of_a_sealed_score(site: Scenario, final: Leaderboard) -> None:
     Column.objects.filter(leaderboard=final).update(key="other")
     new = {
-        "columns-TOTAL_FORMS": ["2"],
         "columns-1-title": ["P"],
         "columns-1-kind": ["score"],
         "columns-1-key": ["private"],
@@ -205,7 +206,6 @@ def test_the_form_of_a_board_keeps_a_sealed_column(
 
 def test_the_form_of_a_board_does_not_open_it(site: Scenario, final: Leaderboard) -> None:
     assert "use the action Reveal" in saved(site, final, visibility=["phase"])
-    assert "so it stays there" in saved(site, final, phase=[str(site.sealed.pk)])
 
 
 def test_a_board_is_not_sealed_while_an_open_one_shows_the_same_score(site: Scenario, final: Leaderboard) -> None:

@@ -12,11 +12,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from audit.models import AuditEntry
-from competitions.catalog.models import Competition, CompetitionOrganizer, Task
+from competitions.catalog.models import Competition, CompetitionOrganizer, Series, Task
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
-from tests.admin_forms import save_form
 from tests.background import run_background
 from tests.images import png_of
 from tests.permissions import body_of, client_of
@@ -109,7 +108,12 @@ def test_a_date_that_nobody_touched_keeps_its_seconds(site: Scenario, organizer:
     values = {"section": "entry", "registration_policy": "approval", "max_team_size": "3"}
     saved(site, organizer, values | {"registration_closes_at": f"{closes_at:%Y-%m-%dT%H:%M}"})
     assert (stored(site).registration_closes_at, stored(site).max_team_size) == (closes_at, 3)
-    saved(site, organizer, values | {"registration_closes_at": "2031-01-01T00:00"})
+    later = values | {"registration_closes_at": "2031-01-01T00:00"}
+    asked = organizer.post(address(site), later)
+    assert "Registration closes at 2031-01-01 00:00 UTC; it was" in asked.content.decode()
+    assert stored(site).registration_closes_at == closes_at
+    (form,) = (form for name, _, form in asked.context["sections"] if name == "entry")
+    saved(site, organizer, later | {"confirmed": form.confirmation})
     assert f"{stored(site).registration_closes_at:%Y-%m-%d %H:%M:%S}" == "2031-01-01 00:00:00"
 
 
@@ -142,13 +146,23 @@ def test_organizers_come_by_name_or_address_and_the_last_one_stays(site: Scenari
     )
 
 
-def test_the_admin_saves_a_competition_that_has_organizers_without_staff_status(
-    site: Scenario, organizer: Client
-) -> None:
-    saved(site, organizer, {"action": "add", "person": person().username}, "organizers/")
-    url = f"/admin/catalog/competition/{site.competition.pk}/change/"
-    assert save_form(organizer, url, title=["By the admin"]).status_code == 302
-    assert stored(site).title == "By the admin"
+def test_address_series_and_what_is_open_to_teams_are_settings(site: Scenario, organizer: Client) -> None:
+    series = Series.objects.create(slug="lsc", title="Large-scale challenge", owner=site.organizer)
+    foreign = Series.objects.create(slug="foreign", title="Of somebody else")
+    page = organizer.get(address(site)).content.decode()
+    assert f'<option value="{series.pk}">' in page
+    assert f'<option value="{foreign.pk}">' not in page
+    moved = {"section": "address", "slug": "moved", "competition_type": "benchmark", "series": str(series.pk)}
+    asked = organizer.post(address(site), moved)
+    assert "All addresses of the competition change" in asked.content.decode()
+    (form,) = (form for name, _, form in asked.context["sections"] if name == "address")
+    answer = organizer.post(address(site), moved | {"confirmed": form.confirmation})
+    assert answer.headers["Location"] == "/host/competitions/moved/settings/"
+    assert (stored(site).slug, stored(site).series, stored(site).competition_type) == ("moved", series, "benchmark")
+    opened = {"section": "files", "make_programs_available": "on"}
+    asked = organizer.post("/host/competitions/moved/settings/", opened)
+    assert "may download the ingestion and scoring programs" in asked.content.decode()
+    assert not stored(site).make_programs_available
 
 
 def test_only_administrators_let_organizers_see_sealed_scores(site: Scenario, organizer: Client) -> None:

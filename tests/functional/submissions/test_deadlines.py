@@ -69,8 +69,7 @@ def test_a_change_of_a_phase_that_has_begun_says_what_it_does_before_it_is_saved
     site.score(site.submit(at=site.now + timedelta(days=3)), 0.5)
     site.submit()
     changed = {
-        "closes_at_0": ["2030-05-02"],
-        "closes_at_1": ["00:00:00"],
+        "closes_at": ["2030-05-02T00:00"],
         "max_submissions": ["1"],
         "time_limit_s": ["60"],
     }
@@ -123,7 +122,7 @@ def test_a_sealed_board_with_scores_is_not_opened_by_a_form(site: Scenario) -> N
     final.scores.create(
         submission=submission, team=submission.team, values={"private": 1.0}, rank_value=1.0, received_at=site.now
     )
-    url = reverse("admin:catalog_leaderboard_change", args=[final.pk])
+    url = reverse("organize:board", args=[site.competition.slug, final.pk])
     answer = save_form(client_of(site.organizer), url, visibility=["phase"])
     assert "use the action Reveal" in answer.content.decode()
     final.refresh_from_db()
@@ -133,7 +132,7 @@ def test_a_sealed_board_with_scores_is_not_opened_by_a_form(site: Scenario) -> N
 def test_a_sealed_score_is_not_put_on_a_public_board(site: Scenario) -> None:
     final_board(site)
     board: Leaderboard = site.phase.leaderboard
-    url = reverse("admin:catalog_leaderboard_change", args=[board.pk])
+    url = reverse("organize:board", args=[site.competition.slug, board.pk])
     added = {
         "key": "private",
         "title": "Peek",
@@ -144,7 +143,7 @@ def test_a_sealed_score_is_not_put_on_a_public_board(site: Scenario) -> None:
         "sources": "[]",
     }
     changed = {f"columns-1-{name}": [value] for name, value in added.items()}
-    answer = save_form(client_of(site.organizer), url, **changed, **{"columns-TOTAL_FORMS": ["2"]})
+    answer = save_form(client_of(site.organizer), url, **changed)
     assert "is sealed in this phase until the reveal" in answer.content.decode()
     assert board.columns.count() == 1
 

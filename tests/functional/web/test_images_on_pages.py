@@ -15,7 +15,6 @@ from competitions.catalog.models import Announcement, Competition, ImageUpload, 
 from competitions.catalog.services import rules_publish
 from competitions.catalog.texts import images
 from competitions.resources.storage import open_stored, store_bytes
-from tests.admin_forms import fields_of
 from tests.background import run_background
 from tests.images import jpeg_head, png_of
 from tests.permissions import body_of, client_of
@@ -25,14 +24,10 @@ BOMB = png_of(announced=(50_000, 20_000))
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
 
 
-def change_url(site: Scenario) -> str:
-    return reverse("admin:catalog_competition_change", args=[site.competition.pk])
-
-
 def save(site: Scenario, **changed: Any) -> Any:
-    """The competition's form as the page offers it, with these fields besides."""
-    organizer = client_of(site.organizer)
-    return organizer.post(change_url(site), fields_of(organizer.get(change_url(site))) | changed)
+    """The pictures of the competition's settings, with these files."""
+    url = reverse("organize:settings", args=[site.competition.slug])
+    return client_of(site.organizer).post(url, {"section": "pictures"} | changed)
 
 
 def images_url(site: Scenario) -> str:
@@ -108,9 +103,8 @@ def test_an_image_that_cannot_be_decoded_is_said_and_the_one_before_stays(site: 
     [(BOMB, "50,000 by 20,000 pixels"), (SVG, "is no PNG, JPEG, GIF or WebP image"), (b"", "empty")],
 )
 def test_what_cannot_be_shown_is_refused_and_nothing_is_stored(site: Scenario, content: bytes, words: str) -> None:
-    refused = {200: save(site, new_logo=SimpleUploadedFile("logo.png", content)), 422: add_image(site, content)}
-    for status, answer in refused.items():
-        assert answer.status_code == status
+    for answer in (save(site, logo_file=SimpleUploadedFile("logo.png", content)), add_image(site, content)):
+        assert answer.status_code == 422
         assert words in answer.content.decode()
     assert not ImageUpload.objects.exists()
     assert Competition.objects.get(pk=site.competition.pk).logo is None
@@ -180,17 +174,17 @@ def test_a_logo_is_uploaded_kept_replaced_and_cleared(site: Scenario) -> None:
     def logo() -> str | None:
         return Competition.objects.get(pk=site.competition.pk).logo_id
 
-    save(site, new_logo=SimpleUploadedFile("logo.png", png_of(4, 2)))
+    save(site, logo_file=SimpleUploadedFile("logo.png", png_of(4, 2)))
     run_background()
     first = logo()
     assert first is not None
     assert body_of(Client().get(f"/competitions/{site.competition.slug}/logo/"))
-    assert save(site, subtitle="New").status_code == 302
+    assert save(site).status_code == 302
     assert logo() == first
-    save(site, new_logo=SimpleUploadedFile("logo.png", png_of(4, 4)))
+    save(site, logo_file=SimpleUploadedFile("logo.png", png_of(4, 4)))
     run_background()
     assert logo() not in (None, first)
-    save(site, **{"new_logo-clear": "on"})
+    save(site, **{"logo_file-clear": "on"})
     assert logo() is None
 
 

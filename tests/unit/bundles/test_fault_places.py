@@ -17,7 +17,7 @@ from competitions.bundles.reading import archive
 from competitions.bundles.reading.faults import Report
 from competitions.bundles.reading.reader import check_bundle
 from competitions.bundles.reading.rules import PRESET_NAMES
-from competitions.catalog.phases.presets import PRESETS
+from competitions.catalog.presets import PRESETS
 from competitions.resources.archives import ArchiveLimits
 from podium.cli import main
 from tests.bundle_files import FILES, LEGACY, changed, packed, second, write

@@ -11,8 +11,15 @@ from competitions.catalog.models.sections.section import Section
 from competitions.catalog.models.sections.smoke import SmokeSection
 
 SECTIONS: tuple[type[Section], ...] = (
-    ScheduleSection, IntakeSection, GrowthSection, SmokeSection, QuotaSection, BudgetSection, EnvironmentSection, OutputsSection,
-)  # fmt: skip
+    ScheduleSection,
+    QuotaSection,
+    IntakeSection,
+    SmokeSection,
+    BudgetSection,
+    EnvironmentSection,
+    GrowthSection,
+    OutputsSection,
+)
 
 __all__ = [
     "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "OutputsSection",

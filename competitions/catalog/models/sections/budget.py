@@ -53,6 +53,11 @@ class BudgetSection(Section):
         "Scoring and queue": ("scoring_time_limit_s", "scoring_memory_bytes", "priority"),
     }
     api: ClassVar[tuple[str, ...]] = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes")
+    bundle: ClassVar[Mapping[str, str]] = {
+        "docker_image": "podium.docker_image",
+        "time_limit_s": "execution_time_limit",
+        "priority": "podium.priority",
+    }
 
     class Meta:
         abstract = True

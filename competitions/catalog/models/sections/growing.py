@@ -40,7 +40,7 @@ class GrowthSection(Section):
     leaderboards: "RelatedManager[Leaderboard]"
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "A board that grows by datasets": ("dataset_check", "max_datasets", "max_datasets_per_team", "cost")
+        "A board that grows by datasets": ("dataset_check", "max_datasets", "max_datasets_per_team")
     }
     api: ClassVar[tuple[str, ...]] = ("grows", "max_datasets", "max_datasets_per_team")
 

@@ -75,6 +75,7 @@ class IntakeSection(Section):
         "prediction_format",
         "text_files",
     )
+    bundle: ClassVar[Mapping[str, str]] = {"prediction_format": "podium.prediction_format"}
 
     class Meta:
         abstract = True

@@ -32,6 +32,14 @@ class OutputsSection(Section):
             "auto_migrate_to_this_phase",
         )
     }  # fmt: skip
+    bundle: ClassVar[Mapping[str, str]] = {
+        "hide_output": "hide_output",
+        "show_output_while_sealed": "podium.show_output_while_sealed",
+        "hide_prediction_output": "hide_prediction_output",
+        "hide_score_output": "hide_score_output",
+        "allow_network": "podium.allow_network",
+        "auto_migrate_to_this_phase": "auto_migrate_to_this_phase",
+    }
 
     class Meta:
         abstract = True

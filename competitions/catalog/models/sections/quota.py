@@ -38,6 +38,12 @@ class QuotaSection(Section):
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Quota of a team": tuple(field.name for field in fields(Quota))}
     api: ClassVar[tuple[str, ...]] = tuple(field.name for field in fields(Quota))
+    bundle: ClassVar[Mapping[str, str]] = {
+        "max_submissions_per_day": "max_submissions_per_day",
+        "max_submissions_per_week": "podium.max_submissions_per_week",
+        "quota_week": "podium.quota_week",
+        "max_submissions": "max_submissions",
+    }
 
     class Meta:
         abstract = True

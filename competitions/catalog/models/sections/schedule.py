@@ -35,9 +35,15 @@ class ScheduleSection(Section):
     )  # fmt: skip
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Dates": ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late")
+        "Dates (UTC)": ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late")
     }
     api: ClassVar[tuple[str, ...]] = ("opens_at", "closes_at", "upload_grace_minutes")
+    bundle: ClassVar[Mapping[str, str]] = {
+        "opens_at": "start",
+        "closes_at": "end",
+        "upload_grace_minutes": "podium.upload_grace_minutes",
+        "accepts_late": "podium.accepts_late",
+    }
 
     class Meta:
         abstract = True

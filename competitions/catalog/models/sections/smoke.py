@@ -30,6 +30,7 @@ class SmokeSection(Section):
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Smoke run": ("smoke_task", "smoke_scale")}
     api: ClassVar[tuple[str, ...]] = ("has_smoke_run", "smoke_scale")
+    bundle: ClassVar[Mapping[str, str]] = {"smoke_scale": "podium.smoke_scale"}
 
     class Meta:
         abstract = True

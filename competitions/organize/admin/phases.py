@@ -1,63 +1,89 @@
-"""Phases, and who saw the sealed scores of one."""
+"""Phases in the admin: the form of the workspace, which asks for confirmation by being saved twice."""
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, cast
 
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 
-from competitions.catalog.admin.phase_form import PhaseForm
 from competitions.catalog.admin.tasks import rerun_outdated
-from competitions.catalog.models import SECTIONS, Competition, Phase, SealedUse
-from competitions.catalog.organizer_admin import (
-    OrganizerAdmin,
-    ReadOnly,
-    managed_competitions,
-    named_competition,
-)
-from competitions.catalog.phases.changes import change_phase
-from competitions.catalog.phases.impact import phase_costs
-from competitions.catalog.phases.presets import PRESETS
+from competitions.catalog.changes.change import require_agreement
+from competitions.catalog.changes.impact import phase_costs
+from competitions.catalog.models import Competition, Phase
+from competitions.catalog.organizer_admin import OrganizerAdmin, managed_competitions, named_competition
 from competitions.catalog.readiness import competition_warnings
+from competitions.organize.editing.phases import EXPLAINED, PhaseForm, new_phase_values
+from core.confirmations import NeedsConfirmation
 
-EXPLAINED: Final = {
-    "Dates": "In UTC. What a change of a phase that has begun does is listed first, and saved once you save again.",
-    "What is submitted": "Which kinds of files teams send, what they are checked against, and on which tasks they are run.",
-    "A board that grows by datasets": "Leave it empty unless teams submit datasets, too.",
-    "Smoke run": "Code runs on it before anything hidden is touched; teams may download all of its files, labels included.",
-    "Quota of a team": "What fails by a fault of the site or of the organizers is not counted.",
-    "Budget of a code submission": "What one run may use at most; prediction files need none of it.",
-    "Own environment": "What teams may bring for their code. Images and requirements need settings of the queue, too.",
-    "Scoring and queue": "What the scoring program may use, and whose turn comes first.",
-    "Outputs and network": "What teams read of their runs, and what programs may reach.",
-}
+
+class AdminPhaseForm(PhaseForm):
+    """The admin has no button to confirm: the same form sent once more agrees to what it says."""
+
+    confirmation_sent = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    @property
+    def confirmed(self) -> str:
+        return str(self.data.get("confirmation_sent", ""))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if self.instance.pk and not self.errors:
+            self._ask_for_confirmation(cleaned)
+        return cleaned
+
+    def _ask_for_confirmation(self, cleaned: dict[str, Any]) -> None:
+        stored = Phase.objects.get(pk=self.instance.pk)
+        try:
+            require_agreement(stored, cleaned, confirmed=self.confirmed, now=timezone.now())
+        except NeedsConfirmation as asked:
+            data = cast("QueryDict", self.data).copy()
+            data["confirmation_sent"] = asked.confirmation
+            self.data = data
+            told = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in asked.impact))
+            text = "Nothing is saved yet. This phase has begun, and this is what the change does:<ul>{}</ul>Save again to confirm it."
+            self.add_error(None, format_html(text, told))
+
+
+def form_for(competition: Competition) -> type[forms.ModelForm[Phase]]:
+    """The form of this competition's phases, called as the admin calls its forms."""
+
+    class Form(AdminPhaseForm):
+        def __init__(self, data: Any = None, files: Any = None, **options: Any) -> None:
+            if options.get("instance") is None:
+                options["initial"] = new_phase_values(competition, timezone.now()) | options.get("initial", {})
+            super().__init__(competition, data, **options)
+
+    return Form
 
 
 @admin.register(Phase)
 class PhaseAdmin(OrganizerAdmin):
     """A phase: dates, kinds, quotas, budget, split."""
 
-    form = PhaseForm
     list_display = ["name", "competition", "opens_at", "closes_at", "visibility", "accepts"]
     list_filter = ["visibility"]
     list_select_related = ["competition"]
-    prepopulated_fields = {"slug": ["name"]}
-    filter_horizontal = ["tasks"]
     actions = ["reveal", rerun_outdated]
     readonly_fields = ["revealed_at", "cost"]
     fieldsets: ClassVar[Any] = [
-        (None, {"fields": ["competition", "name", "slug", "description", "index", "preset", "confirmed"]}),
-        ("Scores", {"fields": ["visibility", "reveal_at", "revealed_at"]}),
+        (None, {"fields": ["confirmation_sent", "seen", "revealed_at", "cost"]}),
         *(
-            (heading, {"fields": list(names), "description": EXPLAINED[heading]})
-            for section in SECTIONS
-            for heading, names in section.form.items()
+            (heading, {"fields": list(names), "description": EXPLAINED.get(heading, "")})
+            for heading, names in PhaseForm.groups
         ),
-        ("Files for participants", {"fields": ["public_data", "starting_kit", "sample_submission"]}),
     ]
+
+    def get_form(self, request: HttpRequest, obj: Phase | None = None, change: bool = False, **kwargs: Any) -> Any:
+        """The form of the workspace, for the competition of the phase, or for the one that the address names."""
+        competition = obj.competition if obj is not None else named_competition(request)
+        if competition is None:
+            raise Http404
+        return form_for(competition)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Which competition it is for decides what tasks it can have, so that is asked first."""
@@ -105,24 +131,13 @@ class PhaseAdmin(OrganizerAdmin):
         return redirect("web:reveal", phases[0].competition.slug, phases[0].slug)
 
     def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
-        if preset := form.cleaned_data.get("preset"):
-            PRESETS[preset].apply(obj)
-        entered = form.cleaned_data
-        change_phase(obj, tasks=entered["tasks"], now=timezone.now(), confirmed=entered["confirmed"])
+        """Store what the form has asked to confirm already; a refusal of the service is a fault of the program here."""
+        form.write(timezone.now())
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        super().save_related(request, form, formsets, change)
-        for warning in competition_warnings(form.instance.competition):
+        """Tasks were stored with the phase; say what cannot work yet."""
+        for warning in competition_warnings(form.competition):
             self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return super().has_delete_permission(request, obj) and not (isinstance(obj, Phase) and obj.submissions.exists())
-
-
-@admin.register(SealedUse)
-class SealedUseAdmin(ReadOnly, OrganizerAdmin):
-    """Who saw sealed scores, and when."""
-
-    competition_path = "phase__competition"
-    list_display = ["last_at", "user", "phase", "uses", "first_at"]
-    list_select_related = ["user", "phase__competition"]

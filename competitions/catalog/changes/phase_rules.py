@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from competitions.catalog.changes.change import Fault
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.queue_rights import seal_fault, task_fault, tasks_run_by
 from competitions.catalog.sealed_keys import published_by
-
-Fault = tuple[str, str]
 
 
 def faults_of_change(phase: Phase, competition: Competition | None, entered: Mapping[str, Any]) -> Iterator[Fault]:

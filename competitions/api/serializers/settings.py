@@ -1,0 +1,238 @@
+"""What organizers' programs read and change of a competition, phase, board, column, task or queue: as its form, by the same names."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from django.db.models import Model, Q, QuerySet
+from rest_framework import serializers
+
+from accounts.models import User
+from competitions.catalog.models import SECTIONS, Column, Competition, Leaderboard, Phase, Task
+from competitions.compute.models import Queue
+
+OF_SECTIONS: Final = [
+    name for section in SECTIONS for names in section.form.values() for name in names if name != "tasks"
+]
+RowT = TypeVar("RowT", bound=Model)
+
+
+class Settings(serializers.ModelSerializer[RowT]):
+    """Base. `context["user"]` decides which tasks and queues may be named; `confirmed` agrees to what a change does."""
+
+    confirmed = serializers.CharField(
+        write_only=True, required=False, help_text="The `confirmation` of a problem `needs_confirmation`."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse names that would change nothing: a typing error must not pass for a change."""
+        sent = set(self.initial_data) if isinstance(self.initial_data, Mapping) else set()
+        known = {name for name, field in self.fields.items() if not field.read_only}
+        if unknown := sorted(sent - known):
+            raise serializers.ValidationError(dict.fromkeys(unknown, "No setting that can be changed has this name."))
+        return attrs
+
+
+class TaskKey(serializers.SlugRelatedField[Task]):
+    """A task by its key, among those that the sender may use or uses already."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="key", **kwargs)
+
+    def get_queryset(self) -> QuerySet[Task]:
+        user = self.context["user"]
+        usable = Q(pk__in=Task.objects.usable_by(user)) | Q(
+            phases__competition__in=Competition.objects.managed_by(user)
+        )
+        return Task.objects.filter(usable, dataset=None, checks=None).distinct()
+
+
+class QueueName(serializers.SlugRelatedField[Queue]):
+    """A queue by its name, among those that the sender may use or uses already."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="name", **kwargs)
+
+    def get_queryset(self) -> QuerySet[Queue]:
+        user = self.context["user"]
+        used = Competition.objects.managed_by(user).values("queue")
+        return Queue.objects.filter(Q(pk__in=Queue.objects.usable_by(user).values("pk")) | Q(pk__in=used))
+
+
+class CompetitionSettings(Settings[Competition]):
+    queue = QueueName(queryset=Queue.objects.none())
+    tags = serializers.ListField(child=serializers.CharField(max_length=60), max_length=20)
+
+    class Meta:
+        model = Competition
+        fields = [
+            "slug",
+            "title",
+            "subtitle",
+            "host",
+            "reward",
+            "contact_email",
+            "tags",
+            "competition_type",
+            "registration_policy",
+            "registration_closes_at",
+            "max_team_size",
+            "merges_close_at",
+            "allow_robot_submissions",
+            "queue",
+            "docker_image",
+            "enable_detailed_results",
+            "show_detailed_results_in_submission_panel",
+            "show_detailed_results_in_leaderboard",
+            "make_programs_available",
+            "make_input_data_available",
+            "is_published",
+            "confirmed",
+        ]
+        read_only_fields = ["is_published"]
+
+
+class PhaseSettings(Settings[Phase]):
+    tasks = TaskKey(many=True, queryset=Task.objects.none())
+    smoke_task = TaskKey(queryset=Task.objects.none(), allow_null=True)
+    dataset_check = TaskKey(queryset=Task.objects.none(), allow_null=True)
+
+    class Meta:
+        model = Phase
+        fields = [
+            "slug",
+            "name",
+            "description",
+            "index",
+            "visibility",
+            "reveal_at",
+            "revealed_at",
+            *OF_SECTIONS,
+            "tasks",
+            "confirmed",
+        ]
+        read_only_fields = ["slug", "revealed_at"]
+
+
+class ColumnSettings(Settings[Column]):
+    sources = serializers.ListField(child=serializers.CharField(max_length=36), max_length=100, required=False)
+
+    class Meta:
+        model = Column
+        fields = [
+            "key",
+            "title",
+            "unit",
+            "index",
+            "kind",
+            "sorting",
+            "precision",
+            "is_primary",
+            "rank_by_shown",
+            "is_hidden",
+            "computation",
+            "sources",
+            "spread_key",
+            "confirmed",
+        ]
+
+
+class BoardColumn(ColumnSettings):
+    """A column within its board, which is confirmed as a whole."""
+
+    confirmed = None  # type: ignore[assignment]
+
+    class Meta(ColumnSettings.Meta):
+        fields = [name for name in ColumnSettings.Meta.fields if name != "confirmed"]
+        validators: list[Any] = []  # that keys differ is asked of all columns together
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """The board asks for unknown names of all that was sent."""
+        return attrs
+
+
+class BoardSettings(Settings[Leaderboard]):
+    columns = BoardColumn(many=True, help_text="All columns that the board is to have, known by their keys.")
+
+    class Meta:
+        model = Leaderboard
+        fields = [
+            "key",
+            "title",
+            "index",
+            "rule",
+            "max_selected",
+            "selection_closes_at",
+            "breaks_ties",
+            "visibility",
+            "is_hidden",
+            "freeze_at",
+            "gives_exact_scores",
+            "is_transposed",
+            "shows_tasks",
+            "columns",
+            "confirmed",
+        ]
+        read_only_fields = ["key"]
+
+
+class TaskSettings(Settings[Task]):
+    shared_with = serializers.SlugRelatedField(
+        slug_field="username",
+        many=True,
+        queryset=User.objects.filter(is_staff=True, is_active=True),
+        help_text="User names of organizers who may use it.",
+    )
+    checks = TaskKey(queryset=Task.objects.none(), allow_null=True)
+    competition = serializers.SlugField(source="competition.slug", read_only=True, default=None)
+
+    class Meta:
+        model = Task
+        fields = [
+            "key",
+            "competition",
+            "name",
+            "description",
+            "is_public",
+            "shared_with",
+            "is_public_split",
+            "ingestion_only_during_scoring",
+            "checks",
+            "check_kind",
+            "check_tolerance",
+            "confirmed",
+        ]
+        read_only_fields = ["key"]
+
+
+class QueueSettings(Settings[Queue]):
+    class Meta:
+        model = Queue
+        fields = [
+            "name",
+            "contact",
+            "is_paused",
+            "max_in_flight_per_team",
+            "separate_scoring",
+            "allowed_images",
+            "pull_policy",
+            "max_image_bytes",
+            "image_registries",
+            "package_mirror",
+            "environment_time_limit_s",
+            "environment_bytes",
+            "confirmed",
+        ]
+        read_only_fields = ["name"]
+
+
+def columns_with(board: Leaderboard, values: Iterable[Mapping[str, Any]]) -> list[Column]:
+    """The columns that the board is to have: those that it has by the same key, changed, and new ones; not saved."""
+    stored = {column.key: column for column in board.columns.all()}
+    return [filled(stored.get(sent["key"]) or Column(leaderboard=board), sent) for sent in values]
+
+
+def filled(row: RowT, values: Mapping[str, Any]) -> RowT:
+    """The row with these values, not saved."""
+    for name, value in values.items():
+        setattr(row, name, value)
+    return row

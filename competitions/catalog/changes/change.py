@@ -1,0 +1,113 @@
+"""The steps that a change of any row has in common: it is compared with the stored row under its lock, checked, written and told.
+
+What a field may be is the models' to say. A change of a row that teams rely on comes with sentences on what it does to them.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db.models import Manager, Model
+from django.dispatch import Signal
+
+from competitions.catalog.changes.impact import impact_of
+from core.confirmations import require_confirmation
+
+RowT = TypeVar("RowT", bound=Model)
+Related = Mapping[str, Collection[Model]]
+Fault = tuple[str, str]  # a field, or NON_FIELD_ERRORS, and a sentence on what is wrong with it
+
+# Sent with `change` and `now` in the transaction that writes; the sender is the model. A receiver that raises undoes the change.
+definition_changed = Signal()
+
+
+@dataclass(frozen=True)
+class Change(Generic[RowT]):
+    """A row that is written. `before` is as it was stored, None for a new one; `fields` are those that differ."""
+
+    row: RowT
+    before: RowT | None
+    fields: frozenset[str]
+
+
+def changed_values(stored: Model, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values, by field, that differ from what is stored; names that are no field of it are left out."""
+    fields = {field.name: field for field in type(stored)._meta.concrete_fields}
+    many = {field.name for field in type(stored)._meta.many_to_many}
+    changed = {
+        name: value
+        for name, value in values.items()
+        if name in fields and _key(value) != getattr(stored, fields[name].attname)
+    }
+    for name in many & set(values):
+        if set(values[name] or ()) != set(getattr(stored, name).all()):
+            changed[name] = values[name]
+    return changed
+
+
+def _key(value: Any) -> Any:
+    """A row by its number, as its column has it."""
+    return value.pk if isinstance(value, Model) else value
+
+
+def values_of(row: Model) -> dict[str, Any]:
+    """What people may set of it, by field; related rows by their number."""
+    return {field.name: getattr(row, field.attname) for field in type(row)._meta.concrete_fields if field.editable}
+
+
+def change_to(row: RowT, related: Related | None = None, *, is_checked: bool = True) -> Change[RowT]:
+    """The change that writing it would be, read under the row's lock; `related` are its rows of other tables, by field.
+
+    Raises `ValidationError` for values that it may not have, unless whoever asks has checked them together with others.
+    """
+    stored: RowT | None = None
+    if row.pk is not None:
+        rows: Manager[RowT] = type(row)._default_manager
+        stored = rows.select_for_update(of=("self",), no_key=True).filter(pk=row.pk).first()
+    values = values_of(row) | dict(related or {})
+    changed = frozenset(values if stored is None else changed_values(stored, values))
+    if changed and is_checked:
+        _validate(row, unchanged=set(values) - changed)
+    return Change(row, stored, changed)
+
+
+def _validate(row: Model, *, unchanged: set[str]) -> None:
+    """As `full_clean`, without asking again of each field that stays; fields together are asked about always."""
+    row.clean_fields(exclude=unchanged)
+    row.clean()
+    row.validate_unique()
+    row.validate_constraints()
+
+
+def require_faultless(faults: Collection[Fault]) -> None:
+    """Raise `ValidationError` with every fault at its field."""
+    if faults:
+        named = {field or NON_FIELD_ERRORS for field, _ in faults}
+        raise ValidationError(
+            {name: [text for field, text in faults if (field or NON_FIELD_ERRORS) == name] for name in named}
+        )
+
+
+def require_agreement(stored: Model, values: Mapping[str, Any], *, confirmed: object, now: datetime) -> None:
+    """Raise `NeedsConfirmation` where the change does something to teams that was not agreed to."""
+    state = {
+        field.name: field.value_from_object(stored) for field in type(stored)._meta.concrete_fields if field.editable
+    }
+    require_confirmation(impact_of(stored, changed_values(stored, values), now), state, confirmed)
+
+
+def write(change: Change[RowT], now: datetime, related: Related | None = None) -> Change[RowT]:
+    """Store the fields that differ, and tell who listens."""
+    if not change.fields:
+        return change
+    row, columns = change.row, {field.name for field in type(change.row)._meta.concrete_fields}
+    if change.before is None:
+        row.save()
+    else:
+        row.save(update_fields=sorted(change.fields & columns))
+    for name, rows in (related or {}).items():
+        getattr(row, name).set(rows)
+    definition_changed.send(sender=type(row), change=change, now=now)
+    return change

@@ -1,0 +1,83 @@
+"""Competitions: their settings, and what a change of a published one does to those who take part."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from competitions.catalog.changes.change import (
+    Change,
+    Fault,
+    change_to,
+    require_agreement,
+    require_faultless,
+    values_of,
+    write,
+)
+from competitions.catalog.changes.impact import impact_check, utc
+from competitions.catalog.models import Competition
+from competitions.catalog.queue_rights import faults_on_queue
+from competitions.catalog.tags import tags_set
+
+
+@transaction.atomic
+def change_competition(
+    competition: Competition, *, now: datetime, confirmed: object = "", tags: Iterable[str] | None = None
+) -> Change[Competition]:
+    """Store what somebody entered for a competition; `confirmed` is what `NeedsConfirmation` gave out, None of `tags` leaves them.
+
+    Raises `ValidationError` by field, `TagsInvalid`, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing
+    is written.
+    """
+    change = change_to(competition)
+    require_faultless(list(faults_of_competition(change)))
+    if change.before is not None:
+        require_agreement(change.before, values_of(competition), confirmed=confirmed, now=now)
+    written = write(change, now)
+    if tags is not None:
+        tags_set(competition=competition, names=tags)
+    return written
+
+
+@transaction.atomic
+def store_competition(competition: Competition, *, now: datetime) -> Change[Competition]:
+    """Write a competition and tell who listens. For imports, which look at their whole difference by themselves.
+
+    Raises `ValidationError`, or what a receiver of the change refuses; then nothing is written.
+    """
+    return write(change_to(competition), now)
+
+
+def faults_of_competition(change: Change[Competition]) -> Iterator[Fault]:
+    """Fields and what is wrong with them: a queue whose owner may not read what the competition runs."""
+    if change.before is not None and "queue" in change.fields:
+        yield from (("queue", fault) for fault in faults_on_queue(change.before, change.row.queue))
+
+
+@impact_check(Competition)
+def ways_in_change(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if not competition.is_published:
+        return
+    if changes.get("registration_policy") == Competition.RegistrationPolicy.APPROVAL:
+        yield "Whoever registers from now on waits until an organizer approves."
+    if "registration_closes_at" in changes:
+        yield f"Registration closes at {utc(changes['registration_closes_at'])}; it was {utc(competition.registration_closes_at)}."
+    if "merges_close_at" in changes:
+        yield f"Teams may merge until {utc(changes['merges_close_at'])}; it was {utc(competition.merges_close_at)}."
+
+
+@impact_check(Competition)
+def addresses_change(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if "slug" in changes and competition.is_published:
+        yield f"All addresses of the competition change: links, feeds and programs that name “{competition.slug}” find nothing."
+
+
+@impact_check(Competition)
+def files_are_opened(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if not competition.is_published:
+        return
+    if changes.get("make_programs_available") is True:
+        yield "Everybody who takes part may download the ingestion and scoring programs from now on."
+    if changes.get("make_input_data_available") is True:
+        yield "Everybody who takes part may download the input data from now on."

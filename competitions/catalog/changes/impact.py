@@ -1,0 +1,53 @@
+"""What a change does to teams, in sentences that are read and confirmed before it is saved.
+
+Apps above this one add their own with `@impact_check(Phase)`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model
+
+from competitions.catalog.models import Phase
+
+Check = Callable[[Any, Mapping[str, Any], datetime], Iterator[str]]
+_checks: defaultdict[type[Model], list[Check]] = defaultdict(list)
+
+
+def impact_check(model: type[Model]) -> Callable[[Check], Check]:
+    """Add a check to `impact_of`. It is given the row as it is stored, the fields that would change, and the instant."""
+
+    def add(check: Check) -> Check:
+        _checks[model].append(check)
+        return check
+
+    return add
+
+
+def impact_of(stored: Model, changes: Mapping[str, Any], now: datetime) -> list[str]:
+    """Sentences on what these changes would do; none where nobody relies on the row yet, or it does nothing to anybody."""
+    if isinstance(stored, Phase) and now < stored.opens_at:
+        return []
+    return [sentence for check in _checks[type(stored)] for sentence in check(stored, changes, now)]
+
+
+Cost = Callable[[Phase], Iterator[str]]
+_costs: list[Cost] = []
+
+
+def phase_cost(cost: Cost) -> Cost:
+    """Add to `phase_costs`."""
+    _costs.append(cost)
+    return cost
+
+
+def phase_costs(phase: Phase) -> list[str]:
+    """Sentences on what the phase costs by itself, beside what teams submit; before it opens, too."""
+    return [sentence for cost in _costs for sentence in cost(phase)]
+
+
+def utc(at: datetime | None) -> str:
+    """An instant as sentences say it."""
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never"

@@ -1,0 +1,83 @@
+"""Tasks: their settings, programs and data, and what a change does to boards and to others who use them."""
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.catalog.changes.change import (
+    Change,
+    Fault,
+    change_to,
+    require_agreement,
+    require_faultless,
+    values_of,
+    write,
+)
+from competitions.catalog.changes.impact import impact_check
+from competitions.catalog.models import Phase, Task
+
+
+@transaction.atomic
+def change_task(
+    task: Task, *, now: datetime, confirmed: object = "", shared_with: Collection[User] | None = None
+) -> Change[Task]:
+    """Store what somebody entered for a task, new or changed; `confirmed` is what `NeedsConfirmation` gave out.
+
+    Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing is written.
+    """
+    related = {} if shared_with is None else {"shared_with": shared_with}
+    change = change_to(task, related)
+    require_faultless(list(faults_of_task(change)))
+    if change.before is not None:
+        require_agreement(change.before, values_of(task) | related, confirmed=confirmed, now=now)
+    return write(change, now, related)
+
+
+@transaction.atomic
+def store_task(task: Task, *, now: datetime) -> Change[Task]:
+    """Write a task and tell who listens. For imports, which check tasks together with the phases that they write after them."""
+    return write(change_to(task, is_checked=False), now)
+
+
+def faults_of_task(change: Change[Task]) -> Iterator[Fault]:
+    """Fields and what is wrong with them: a name that another task of the competition has."""
+    task = change.row
+    if "name" not in change.fields or task.competition_id is None:
+        return
+    others = Task.objects.filter(competition=task.competition_id, dataset=None, name=task.name)
+    if others.exclude(pk=task.pk).exists():
+        yield "name", f"Another task of the competition is called {task.name!r}. Choose another name."
+
+
+@impact_check(Task)
+def boards_show_its_name(task: Task, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if "name" not in changes:
+        return
+    phases = task.phases.prefetch_related("leaderboards").order_by("index", "pk")
+    boards = [
+        f"“{board.title}” of {phase.name}"
+        for phase in phases
+        for board in phase.leaderboards.all()
+        if board.shows_tasks and phase.tasks.count() > 1
+    ]
+    if boards:
+        yield f"Columns of the boards {', '.join(boards)} are called by the new name at once."
+
+
+@impact_check(Task)
+def others_lose_its_use(task: Task, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if changes.get("is_public") is not False:
+        return
+    elsewhere = Phase.objects.filter(tasks=task).exclude(competition=task.competition_id)
+    if count := elsewhere.values("competition").distinct().count():
+        were = "competition uses" if count == 1 else "competitions use"
+        yield f"{count} other {were} it and keep it; no further one may take it."
+
+
+@impact_check(Task)
+def its_files_are_opened(task: Task, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if changes.get("is_public_split") is True:
+        yield "Where a phase runs submissions on it first, everybody who takes part may download its programs, input and labels."

@@ -1,0 +1,72 @@
+"""What a change of a board does to its ranks, for organizers to read first; and the board ranked again once it is made."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from competitions.catalog.changes.boards import UNRANKED, Compare, board_watch
+from competitions.catalog.changes.change import Change
+from competitions.catalog.changes.impact import impact_check
+from competitions.catalog.models import Leaderboard
+from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.sealing.reveal import ranks_of
+from competitions.leaderboards.services import board_rebuild, board_touch
+from competitions.submissions.models import Submission
+from competitions.teams.models import Team
+
+
+def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], **kwargs: Any) -> None:
+    """Receiver of `definition_changed`: rank the board again, or have its pages drawn anew where no row can move."""
+    if change.before is not None and change.fields <= UNRANKED:
+        board_touch(change.row)
+    else:
+        board_rebuild(change.row)
+
+
+@impact_check(Leaderboard)
+def freeze_moves(board: Leaderboard, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if "freeze_at" not in changes:
+        return
+    freeze_at: datetime | None = changes["freeze_at"]
+    if freeze_at is None:
+        yield "The freeze ends: everything that stayed off comes on the board."
+        return
+    later = Submission.objects.filter(phase=board.phase_id, received_at__gte=freeze_at).count()
+    count = f"{later} submission{'' if later == 1 else 's'} so far" if later else "none so far"
+    yield f"What is received from {freeze_at:%Y-%m-%d %H:%M} UTC on stays off the board: {count}."
+
+
+@board_watch
+def watch_ranks(board: Leaderboard) -> Compare:
+    """Compare the ranks as they are with those after a change; nothing of them is told where a seal is on the board."""
+    was_public, before = scores_are_public(board), ranks_of(board)
+
+    def compare(changed: Leaderboard) -> list[str]:
+        if not (was_public and scores_are_public(changed)):
+            return ["The board is sealed, so what changes in the ranks is not told. Everything on it is ranked again."]
+        return rank_differences(before, ranks_of(changed))
+
+    return compare
+
+
+def rank_differences(before: Mapping[int, int], after: Mapping[int, int]) -> list[str]:
+    """Say in a few sentences which teams stand elsewhere; both are each team's best rank."""
+    moved = [team for team, rank in before.items() if after.get(team) != rank]
+    come = [team for team in after if team not in before]
+    if not moved and not come:
+        return []
+    sentences = [
+        f"{len(moved)} of {len(before)} teams change their rank." if moved else f"{len(come)} teams come on the board."
+    ]
+    gone = sum(team not in after for team in before)
+    if gone:
+        sentences.append(f"{gone} of them leave the board.")
+    first_before, first_after = _first(before), _first(after)
+    if first_before != first_after:
+        sentences.append(f"First is {first_after or 'nobody'}; it was {first_before or 'nobody'}.")
+    return sentences
+
+
+def _first(ranks: Mapping[int, int]) -> str:
+    leaders = [team for team, rank in ranks.items() if rank == 1]
+    return ", ".join(Team.objects.filter(pk__in=leaders[:3]).order_by("name").values_list("name", flat=True))
