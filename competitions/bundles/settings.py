@@ -41,7 +41,7 @@ def _read(model: type[Model], field: str, spec: Spec, key: str) -> Any:
 
 
 def written_settings(row: Model) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a bundle says of the row by itself, and below its `podium`."""
+    """The row's settings by their keys in a bundle: those of its own, and those below its `podium`."""
     own: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for field, key in bundle_of(type(row)).items():

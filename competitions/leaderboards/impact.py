@@ -1,4 +1,4 @@
-"""What a change of a board does to its ranks, for organizers to read first; and the board ranked again once it is made."""
+"""Ranks after a change of a board: said to organizers first, and made anew once it is written."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime

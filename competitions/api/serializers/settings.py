@@ -1,4 +1,4 @@
-"""What organizers' programs read and change of a competition, phase, board, column, task or queue: as its form, by the same names."""
+"""Settings of competitions, phases, boards, columns, tasks and queues, as organizers' programs read and change them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -13,6 +13,7 @@ from competitions.compute.models import Queue
 OF_SECTIONS: Final = [
     name for section in SECTIONS for names in section.form.values() for name in names if name != "tasks"
 ]
+MOST_LISTED: Final = 200  # tasks of a phase, columns of a board, people who share a task
 RowT = TypeVar("RowT", bound=Model)
 
 
@@ -22,6 +23,17 @@ class Settings(serializers.ModelSerializer[RowT]):
     confirmed = serializers.CharField(
         write_only=True, required=False, help_text="The `confirmation` of a problem `needs_confirmation`."
     )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Refuse long lists before each of their items is looked up."""
+        lists = (
+            {name: value for name, value in data.items() if isinstance(value, list)}
+            if isinstance(data, Mapping)
+            else {}
+        )
+        if long := [name for name, value in lists.items() if len(value) > MOST_LISTED]:
+            raise serializers.ValidationError(dict.fromkeys(long, f"At most {MOST_LISTED} are taken."))
+        return super().to_internal_value(data)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse names that would change nothing: a typing error must not pass for a change."""

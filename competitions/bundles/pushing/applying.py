@@ -211,7 +211,7 @@ def _boards(competition: Competition) -> dict[int, Callable[[Leaderboard, dateti
 def _impact_of_boards(
     before: Mapping[int, Callable[[Leaderboard, datetime], list[str]]], competition: Competition, now: datetime
 ) -> Iterator[str]:
-    """What the form of each board says of the same changes."""
+    """Sentences that the form of each board would say of the same changes."""
     boards = Leaderboard.objects.filter(pk__in=before, phase__competition=competition)
     for board in boards.select_related("phase__competition").order_by("phase__index", "index", "pk"):
         named = f"{board.phase.name}, {board.title}"

@@ -1,4 +1,4 @@
-"""Who saw the sealed scores of a phase, and when."""
+"""The record of who saw the sealed scores of a phase, and when."""
 
 from django.contrib import admin
 
@@ -8,7 +8,7 @@ from competitions.catalog.organizer_admin import OrganizerAdmin, ReadOnly
 
 @admin.register(SealedUse)
 class SealedUseAdmin(ReadOnly, OrganizerAdmin):
-    """Who saw sealed scores, and when."""
+    """Uses of the right to see sealed scores."""
 
     competition_path = "phase__competition"
     list_display = ["last_at", "user", "phase", "uses", "first_at"]

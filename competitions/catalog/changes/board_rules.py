@@ -1,4 +1,4 @@
-"""What a board and its columns may be: said by column and field, whichever form or program changes them."""
+"""Rules of boards and their columns, said by column and field, whichever form or program changes them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ KEEPS_ITS_KEY: Final = "The column {key!r} has sealed scores: it keeps its key a
 
 
 class ColumnFault(NamedTuple):
-    """What is wrong with a board's columns: with that of this place at a field, or with all of them where `place` is None."""
+    """A fault of the column at this place, at a field of it; of all columns together where `place` is None."""
 
     place: int | None
     field: str

@@ -53,7 +53,7 @@ def board_watch(watch: Callable[[Leaderboard], Compare]) -> Callable[[Leaderboar
 
 @dataclass(frozen=True)
 class ColumnChanges:
-    """What becomes of a board's columns: those to write, in their order, and those that leave it."""
+    """A board's columns that are to be written, in their order, and those that leave it."""
 
     written: tuple[Column, ...]
     removed: tuple[Column, ...]
@@ -126,7 +126,7 @@ def _column_faults(board: Leaderboard, columns: Sequence[Column]) -> Iterator[tu
 
 
 def _state(board: Leaderboard) -> dict[str, Any]:
-    """What a confirmation is for: the board and its columns as they are stored."""
+    """The stored board and columns that a confirmation is for."""
     columns = {f"{COLUMNS}.{column.pk}": tuple(values_of(column).items()) for column in board.columns.all()}
     return values_of(board) | columns
 
@@ -181,7 +181,7 @@ def watch_board(board: Leaderboard) -> Callable[[Leaderboard, datetime], list[st
 
 
 def _rehearsed(change: Change[Leaderboard], columns: Sequence[Column], now: datetime) -> list[str]:
-    """What those who watch boards say of the change, which is made and taken back."""
+    """Sentences of those who watch boards on the change, which is made and taken back."""
     assert change.before is not None, "a new board has no ranks"
     compares = [watch(change.before) for watch in _watches]
     keys = [column.pk for column in columns]

@@ -53,7 +53,7 @@ def _key(value: Any) -> Any:
 
 
 def values_of(row: Model) -> dict[str, Any]:
-    """What people may set of it, by field; related rows by their number."""
+    """The values of the row that people may set, by field; related rows by their number."""
     return {field.name: getattr(row, field.attname) for field in type(row)._meta.concrete_fields if field.editable}
 
 

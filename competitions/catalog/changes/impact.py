@@ -1,4 +1,4 @@
-"""What a change does to teams, in sentences that are read and confirmed before it is saved.
+"""Sentences on what a change does to teams, which are read and confirmed before it is saved.
 
 Apps above this one add their own with `@impact_check(Phase)`.
 """

@@ -1,4 +1,4 @@
-"""What a phase may be changed to: said by field, whichever form changes it."""
+"""Rules of phases, said by field, whichever form or program changes them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -43,8 +43,11 @@ def store_task(task: Task, *, now: datetime) -> Change[Task]:
 
 
 def faults_of_task(change: Change[Task]) -> Iterator[Fault]:
-    """Fields and what is wrong with them: a name that another task of the competition has."""
+    """Fields and what is wrong with them: a name that another task has, and a check of somebody else's task."""
     task = change.row
+    checked = task.checks if "checks" in change.fields else None
+    if checked is not None and checked.competition_id != task.competition_id:
+        yield "checks", f"The task “{checked}” belongs to another competition."
     if "name" not in change.fields or task.competition_id is None:
         return
     others = Task.objects.filter(competition=task.competition_id, dataset=None, name=task.name)

@@ -69,7 +69,7 @@ class ChangeForm(EditForm[Any]):
         return None
 
     def _show(self, error: ValidationError) -> None:
-        """What the service refused, at the fields that are on the page."""
+        """Show what the service refused at the fields that are on the page."""
         for name, texts in error.message_dict.items():
             for text in texts:
                 self.add_error(name if name in self.fields else None, text)

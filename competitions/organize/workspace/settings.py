@@ -174,7 +174,7 @@ class RunningForm(SettingsForm):
 
 
 class FilesForm(SettingsForm):
-    """What teams and visitors may read of results, programs and data."""
+    """Results, programs and data that teams and visitors may read."""
 
     class Meta:
         model = Competition

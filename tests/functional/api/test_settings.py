@@ -156,6 +156,19 @@ def test_a_task_is_changed_by_its_owner_or_the_organizers_of_its_competition(sit
     assert program.change(f"/api/v1/tasks/{task.key}/", name="Taken").status_code == 404, "may use is not may change"
 
 
+def test_a_task_checks_no_task_of_others_and_lists_have_an_end(site: Scenario, program: Program) -> None:
+    task = site.phase.tasks.get()
+    foreign = Task.objects.create(name="Open", scoring_program=task.scoring_program, is_public=True)
+    mine = Task.objects.create(name="Mine", competition=site.competition, scoring_program=task.scoring_program)
+    check = {"checks": str(foreign.key), "check_kind": "permuted"}
+    refused = program.change(f"/api/v1/tasks/{mine.key}/", **check)
+    assert (refused.status_code, list(refused.json()["fields"])) == (422, ["checks"])
+    assert program.change(f"/api/v1/tasks/{mine.key}/", **check | {"checks": str(task.key)}).status_code == 200
+    path = f"{program.competition}phases/{site.phase.slug}/"
+    long = program.change(path, tasks=[str(task.key)] * 201)
+    assert (long.status_code, list(long.json()["fields"])) == (400, ["tasks"])
+
+
 def test_a_queue_is_changed_by_who_owns_it(site: Scenario, program: Program) -> None:
     path = f"/api/v1/queues/{site.queue.name}/"
     assert program.change(path, contact="nobody").status_code == 404, "the site's own"
