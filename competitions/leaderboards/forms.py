@@ -34,7 +34,13 @@ class ColumnForm(forms.ModelForm[Column]):
             "title", "unit", "index", "kind", "key", "sorting", "precision", "is_primary", "rank_by_shown", "is_hidden", "computation",
             "sources", "spread_key",
         )  # fmt: skip
-        labels: ClassVar[dict[str, str]] = {"index": "Place", "precision": "Digits", "is_primary": "Decides the rank"}
+        labels: ClassVar[dict[str, str]] = {
+            "index": "Place",
+            "precision": "Digits",
+            "is_primary": "Decides the rank",
+            "is_hidden": "Hidden",
+            "rank_by_shown": "Rank by the value as shown",
+        }
         help_texts: ClassVar[dict[str, str]] = {"is_primary": ""}
 
 

@@ -20,7 +20,7 @@ class BoardForm(ChangeForm):
     """A board with its columns."""
 
     groups: ClassVar[Any] = (
-        ("Name", ("title",)),
+        ("Name", ("title", "index")),
         ("What counts", ("rule", "max_selected", "selection_closes_at", "breaks_ties")),
         ("Who sees what", ("visibility", "is_hidden", "freeze_at", "gives_exact_scores")),
         ("Display", ("is_transposed", "shows_tasks")),
@@ -36,9 +36,25 @@ class BoardForm(ChangeForm):
     class Meta:
         model = Leaderboard
         fields = (
-            "title", "rule", "max_selected", "selection_closes_at", "breaks_ties", "visibility", "is_hidden", "freeze_at",
-            "gives_exact_scores", "is_transposed", "shows_tasks",
-        )  # fmt: skip
+            "title",
+            "index",
+            "rule",
+            "max_selected",
+            "selection_closes_at",
+            "breaks_ties",
+            "visibility",
+            "is_hidden",
+            "freeze_at",
+            "gives_exact_scores",
+            "is_transposed",
+            "shows_tasks",
+        )
+        labels: ClassVar[dict[str, str]] = {
+            "index": "Place",
+            "is_hidden": "Hidden",
+            "is_transposed": "Teams as columns",
+            "shows_tasks": "Scores of each task",
+        }
 
     def __init__(
         self,
@@ -48,8 +64,10 @@ class BoardForm(ChangeForm):
         phase: Phase,
         instance: Leaderboard | None = None,
     ) -> None:
-        self.phase, self._sent = phase, data
+        self.phase = phase
         super().__init__(competition, data, instance=instance or Leaderboard(phase=phase))
+        if instance is None:  # it is the last
+            del self.fields["index"]
         self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
 
     def shared_values(self) -> dict[str, Any]:
