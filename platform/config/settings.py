@@ -376,6 +376,9 @@ SPECTACULAR_SETTINGS = {
         "RunState": "competitions.submissions.states.State",
         "RegistrationState": "competitions.teams.models.Registration.State",
         "OfferState": "competitions.teams.models.OfferState",
+        "ColumnKind": "competitions.catalog.models.Column.Kind",
+        "PhaseVisibility": "competitions.catalog.models.Phase.Visibility",
+        "BoardVisibility": "competitions.catalog.models.Leaderboard.Visibility",
     },
 }
 
