@@ -1,4 +1,4 @@
-"""Which names of its query a page reads, so that a walk asks with a query where one can make a difference, and only there."""
+"""Names of its query that a page reads, so that a walk asks with a query where one can make a difference, and only there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def note_queries(get_response: Callable[[HttpRequest], HttpResponse]) -> Callabl
 
 
 def names_read(response: Any) -> set[str]:
-    """What was read of the query that led to this answer."""
+    """The names of the query that were read for this answer."""
     query = response.wsgi_request.GET
     assert isinstance(query, NotedQuery), "the middleware is on"
     return query.read

@@ -134,9 +134,8 @@ class QueueAdmin(OwnQueues, GuardedAdmin):
             obj.owner_id = request.user.pk
         super().save_model(request, obj, form, change)
         if change and "owner" in form.changed_data and obj.token_digest:
-            queue_revoke_token(
-                obj
-            )  # who owned the queue knows it, and would go on to read what the new owner's workers get
+            # Who owned the queue knows the token, and would go on to read what the new owner's workers get.
+            queue_revoke_token(obj)
             words = f"The token of {obj} has ended with its change of owner: make a new one for its workers."
             self.message_user(request, words, messages.WARNING)
 

@@ -70,6 +70,17 @@ class QueueName(serializers.SlugRelatedField[Queue]):
         return Queue.objects.filter(Q(pk__in=Queue.objects.usable_by(user).values("pk")) | Q(pk__in=used))
 
 
+class StaffName(serializers.SlugRelatedField[User]):
+    """A member of staff by user name; only staff may name them, so that nobody else finds out who they are."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="username", **kwargs)
+
+    def get_queryset(self) -> QuerySet[User]:
+        staff = User.objects.filter(is_staff=True, is_active=True)
+        return staff if self.context["user"].is_staff else staff.none()
+
+
 class CompetitionSettings(Settings[Competition]):
     queue = QueueName(queryset=Queue.objects.none())
     tags = serializers.ListField(child=serializers.CharField(max_length=60), max_length=20)
@@ -188,12 +199,7 @@ class BoardSettings(Settings[Leaderboard]):
 
 
 class TaskSettings(Settings[Task]):
-    shared_with = serializers.SlugRelatedField(
-        slug_field="username",
-        many=True,
-        queryset=User.objects.filter(is_staff=True, is_active=True),
-        help_text="User names of organizers who may use it.",
-    )
+    shared_with = StaffName(many=True, queryset=User.objects.none(), help_text="User names of staff who may use it.")
     checks = TaskKey(queryset=Task.objects.none(), allow_null=True)
     competition = serializers.SlugField(source="competition.slug", read_only=True, default=None)
 

@@ -15,7 +15,7 @@ def faults_of_change(phase: Phase, competition: Competition | None, entered: Map
     smoke = entered.get("smoke_task")
     for field, task in _entered_tasks(entered):
         if competition is not None and _is_foreign(task, phase, competition):
-            yield field, f"The task “{task}” belongs to another competition."
+            yield field, f"The task “{task}” belongs to somebody else, who has not shared it."
     if competition is not None:
         yield from _queue_faults(competition, phase, entered)
     if check is not None and check in tasks:
@@ -61,9 +61,8 @@ def _sealed_tasks(phase: Phase, visibility: str | None, tasks: Iterable[Task]) -
 
 
 def _is_foreign(task: Task, phase: Phase, competition: Competition) -> bool:
-    """Of another competition, and neither for everybody, nor shared with an organizer, nor in this phase already."""
-    elsewhere = task.competition_id is not None and task.competition_id != competition.pk
-    if not elsewhere or task.is_public or (phase.pk and task.phases.contains(phase)):
+    """Of another competition or of none, and neither for everybody, nor usable by an organizer, nor in this phase already."""
+    if task.competition_id == competition.pk or task.is_public or (phase.pk and task.phases.contains(phase)):
         return False
     organizers = list(competition.organizers.all())
     return not any(Task.objects.usable_by(user).filter(pk=task.pk).exists() for user in organizers)

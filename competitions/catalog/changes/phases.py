@@ -69,6 +69,8 @@ def scores_were_seen(phase: Phase, changes: Mapping[str, Any], now: datetime) ->
 
 @impact_check(Phase)
 def announced_settings_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if "slug" in changes and phase.competition.is_published:
+        yield f"Its address changes: links, feeds and programs that name “{phase.slug}” find nothing."
     grace = changes.get("upload_grace_minutes")
     if grace is not None and grace < phase.upload_grace_minutes:
         yield f"The grace for uploads shrinks from {phase.upload_grace_minutes} to {grace} minutes."

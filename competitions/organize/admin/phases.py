@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
+from accounts.models import User
 from competitions.catalog.admin.tasks import rerun_outdated
 from competitions.catalog.changes.change import require_agreement
 from competitions.catalog.changes.impact import phase_costs
@@ -49,14 +50,14 @@ class AdminPhaseForm(PhaseForm):
             self.add_error(None, format_html(text, told))
 
 
-def form_for(competition: Competition) -> type[forms.ModelForm[Phase]]:
+def form_for(competition: Competition, by: User) -> type[forms.ModelForm[Phase]]:
     """The form of this competition's phases, called as the admin calls its forms."""
 
     class Form(AdminPhaseForm):
         def __init__(self, data: Any = None, files: Any = None, **options: Any) -> None:
             if options.get("instance") is None:
                 options["initial"] = new_phase_values(competition, timezone.now()) | options.get("initial", {})
-            super().__init__(competition, data, **options)
+            super().__init__(competition, data, by=by, **options)
 
     return Form
 
@@ -83,7 +84,8 @@ class PhaseAdmin(OrganizerAdmin):
         competition = obj.competition if obj is not None else named_competition(request)
         if competition is None:
             raise Http404
-        return form_for(competition)
+        assert isinstance(request.user, User), "the admin lets nobody else in"
+        return form_for(competition, request.user)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Which competition it is for decides what tasks it can have, so that is asked first."""

@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Final
 
 from django import forms
 from django.db import transaction
-from django.db.models import Max, Model, ProtectedError, Q, QuerySet
+from django.db.models import Case, Max, Model, ProtectedError, Q, QuerySet, When
 from django.forms.models import model_to_dict
 from django.http import QueryDict
 from django.utils.text import slugify
 
+from accounts.models import User
 from competitions.catalog.changes.boards import copy_board
 from competitions.catalog.changes.phase_rules import faults_of_change
 from competitions.catalog.changes.phases import change_phase
@@ -107,7 +108,8 @@ class PhaseForm(ChangeForm):
             "description": forms.Textarea(attrs={"rows": 3}),
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
+        self.by = by
         super().__init__(*args, **kwargs)
         self.fields["slug"].required = self.fields["index"].required = False
         for name in TASK_FIELDS:
@@ -115,7 +117,9 @@ class PhaseForm(ChangeForm):
             assert isinstance(field, forms.ModelChoiceField)
             field.queryset = self._tasks().filter(is_public_split=True) if name == "smoke_task" else self._tasks()
             field.label_from_instance = self._task_label  # type: ignore[method-assign]
-            field.error_messages["invalid_choice"] = "The task %(value)s belongs to another competition, or is gone."
+            field.error_messages["invalid_choice"] = (
+                "The task %(value)s belongs to another competition or to somebody else, or is gone."
+            )
         prediction_format = self.fields[FORMAT]
         assert isinstance(prediction_format, PredictionFormatField)
         prediction_format.stored = self.initial.get(FORMAT)
@@ -123,13 +127,15 @@ class PhaseForm(ChangeForm):
             self.instance.competition = self.competition
 
     def _tasks(self) -> QuerySet[Task]:
-        """Those that the phase can have; what a team submitted joins by itself."""
-        fitting = Q(competition=self.competition) | Q(competition=None) | Q(is_public=True)
+        """Those of the competition and of the phase, and others that this person may use; datasets of teams join by themselves."""
+        elsewhere = Task.objects.usable_by(self.by).filter(Q(competition=None) | Q(is_public=True))
+        fitting = Q(competition=self.competition) | Q(pk__in=elsewhere.values("pk"))
         if self.instance.pk:
             fitting |= Q(phases=self.instance.pk)
-        own = Task.objects.filter(fitting, dataset=None, checks=None)
-        tasks = Task.objects.filter(pk__in=own.values("pk")).select_related("competition")
-        return tasks.order_by("competition__title", "pk")
+        chosen = Task.objects.filter(fitting, dataset=None, checks=None)
+        is_own = Case(When(competition=self.competition, then=0), default=1)
+        tasks = Task.objects.filter(pk__in=chosen.values("pk")).select_related("competition")
+        return tasks.order_by(is_own, "competition__title", "pk")
 
     def _task_label(self, obj: Any) -> str:
         """Tasks of many competitions have the same names."""
@@ -145,14 +151,19 @@ class PhaseForm(ChangeForm):
                 text = "A known challenge has a fixed dataset, so its board does not grow. Choose one of the two."
                 self.add_error("preset", text)
         if "slug" not in self.errors:
-            cleaned["slug"] = (
-                cleaned.get("slug") or self.instance.slug or _free_slug(self.competition, cleaned.get("name", ""))
-            )
+            cleaned["slug"] = self._address(cleaned)
         if cleaned.get("index") is None and "index" not in self.errors:
             cleaned["index"] = self.instance.index if self.instance.pk else _last_place(self.competition)
         for field, sentence in faults_of_change(self.instance, self.competition, cleaned):
             self.add_error(field if field in self.fields else None, sentence)
         return cleaned
+
+    def _address(self, cleaned: Mapping[str, Any]) -> str:
+        """The address that was entered, that it has, or one that is made of the name."""
+        slug: str = cleaned.get("slug") or self.instance.slug
+        if slug and self.competition.phases.filter(slug=slug).exclude(pk=self.instance.pk).exists():
+            self.add_error("slug", f"Another phase has the address {slug!r}. Choose another one.")
+        return slug or _free_slug(self.competition, cleaned.get("name", ""))
 
     def take_over(self, names: list[str]) -> None:
         super().take_over([name for name in names if name != FORMAT])

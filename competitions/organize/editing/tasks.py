@@ -61,12 +61,9 @@ class TaskForm(ChangeForm):
     ) -> None:
         self.by = by
         super().__init__(competition, data, instance=instance)
-        shared_with, checks = self.fields["shared_with"], self.fields["checks"]
-        assert isinstance(shared_with, forms.ModelMultipleChoiceField)
+        self._offer_people(instance)
+        checks = self.fields["checks"]
         assert isinstance(checks, forms.ModelChoiceField)
-        organizers = Q(is_staff=True, is_active=True) & ~Q(pk=by.pk)
-        chosen = Q(shared_tasks=instance.pk) if instance is not None else Q(pk=None)
-        shared_with.queryset = User.objects.filter(organizers | chosen).distinct().order_by("username")
         checks.queryset = tasks_of(competition).filter(checks=None).exclude(pk=self.instance.pk)
         if instance is not None:
             del self.fields["like"], self.fields["shares_data"]
@@ -78,10 +75,21 @@ class TaskForm(ChangeForm):
             Q(pk__in=readable.values("pk")) | Q(pk__in=tasks_of(competition).values("pk"))
         )
 
+    def _offer_people(self, instance: Task | None) -> None:
+        """Tasks are shared among staff; others are not shown who that is."""
+        if not self.by.is_staff:
+            del self.fields["shared_with"]
+            return
+        shared_with = self.fields["shared_with"]
+        assert isinstance(shared_with, forms.ModelMultipleChoiceField)
+        organizers = Q(is_staff=True, is_active=True) & ~Q(pk=self.by.pk)
+        chosen = Q(shared_tasks=instance.pk) if instance is not None else Q(pk=None)
+        shared_with.queryset = User.objects.filter(organizers | chosen).distinct().order_by("username")
+
     def write(self, now: datetime) -> Task:
         if not self.instance.pk:
             self._begin()
-        shared_with = self.cleaned_data["shared_with"]
+        shared_with = self.cleaned_data.get("shared_with")
         return change_task(self.instance, now=now, confirmed=self.confirmed, shared_with=shared_with).row
 
     def _begin(self) -> None:

@@ -17,6 +17,7 @@ from competitions.organize.editing.phases import PhaseForm, new_phase_values, ph
 from competitions.organize.views.changes import change_page
 from competitions.organize.views.workspace import competition_of
 from competitions.web.presentation.timeline import timeline
+from competitions.web.views.teams import person
 
 
 @require_safe
@@ -46,9 +47,10 @@ def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespons
         if before is None:
             if data:  # phases are numbered one after the other
                 Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
-            return PhaseForm(competition, data, initial=new_phase_values(competition, timezone.now()))
+            initial = new_phase_values(competition, timezone.now())
+            return PhaseForm(competition, data, by=person(request), initial=initial)
         rows = competition.phases.select_for_update(no_key=True, of=("self",)) if data else competition.phases.all()
-        return PhaseForm(competition, data, instance=get_object_or_404(rows, pk=before.pk))
+        return PhaseForm(competition, data, by=person(request), instance=get_object_or_404(rows, pk=before.pk))
 
     def context(form: ChangeForm) -> dict[str, Any]:
         if before is None:

@@ -11,13 +11,14 @@ import time_machine
 from django.core.exceptions import ValidationError
 from django.urls import reverse
 
+from competitions.catalog.changes.phase_rules import faults_of_change
 from competitions.catalog.changes.phases import change_phase, store_phase
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.notifications.models import Notification
 from core.confirmations import NeedsConfirmation
 from tests.admin_forms import fields_of, save_confirmed
 from tests.permissions import client_of
-from tests.scenario import NOON, Scenario
+from tests.scenario import NOON, Scenario, person
 from tests.services import REPOSITORY
 
 Move = Callable[[Scenario, datetime], None]
@@ -106,6 +107,34 @@ def test_what_fields_may_not_be_together_is_refused_by_field(site: Scenario) -> 
     with pytest.raises(ValidationError, match="take its task out of the phase's tasks") as refused:
         change_phase(site.phase, tasks=[task], now=site.now)
     assert list(refused.value.message_dict) == ["smoke_task"]
+
+
+@pytest.mark.parametrize("page", ["organize:phase", "admin:catalog_phase_change"])
+def test_a_private_task_of_somebody_else_is_neither_shown_nor_taken(site: Scenario, page: str) -> None:
+    mine = site.phase.tasks.get()
+    private = Task.objects.create(
+        name="Private labels", owner=person(is_staff=True), scoring_program=mine.scoring_program
+    )
+    arguments: list[object] = [site.phase.pk] if page.startswith("admin") else [site.competition.slug, site.phase.pk]
+    client, url = client_of(site.organizer), reverse(page, args=arguments)
+    assert private.name not in client.get(url).content.decode()
+    chosen = {"tasks": [str(mine.pk), str(private.pk)]}
+    assert "or to somebody else, or is gone" in client.post(url, fields_of(client.get(url)) | chosen).content.decode()
+    with pytest.raises(ValidationError, match="has not shared it"):
+        change_phase(site.phase, tasks=[mine, private], now=site.now)
+    assert list(site.phase.tasks.all()) == [mine]
+    private.shared_with.add(site.organizer)
+    assert private.name in client.get(url).content.decode()
+    assert not list(faults_of_change(site.phase, site.competition, {"tasks": [mine, private]}))
+
+
+@pytest.mark.parametrize("page", ["organize:phase", "admin:catalog_phase_change"])
+def test_two_phases_have_two_addresses(site: Scenario, page: str) -> None:
+    arguments: list[object] = [site.phase.pk] if page.startswith("admin") else [site.competition.slug, site.phase.pk]
+    client, url = client_of(site.organizer), reverse(page, args=arguments)
+    answer = client.post(url, fields_of(client.get(url)) | {"slug": site.sealed.slug})
+    assert "Another phase has the address" in answer.content.decode()
+    assert Phase.objects.get(pk=site.phase.pk).slug == site.phase.slug
 
 
 def test_what_an_organizer_defines_is_written_in_one_place_alone() -> None:

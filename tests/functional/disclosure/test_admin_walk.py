@@ -142,7 +142,7 @@ def test_no_page_of_the_admin_says_or_follows_a_sealed_score(secretive: Permissi
 
 
 def read_pages(client: Client, request: Any) -> Iterator[tuple[str, str]]:
-    """What each page answers. A list that is refused as a whole is not asked in its orders, too."""
+    """The answers of each page. A list that is refused as a whole is not asked in its orders, too."""
     refused = set()
     for url in addresses(request):
         path, _, query = url.partition("?")

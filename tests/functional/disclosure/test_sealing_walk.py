@@ -111,7 +111,7 @@ def portion(begun: PermissionSite) -> PermissionSite:
 
 
 def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
-    """What every URL that is read with GET says, with each phase and board chosen where a page reads either; the admin too.
+    """The answers of every URL that is read with GET, with each phase and board chosen where a page reads either; the admin too.
 
     `of_submission`: those alone that name the submission or its run.
     """

@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Task
+from competitions.catalog.models import CompetitionOrganizer, Task
 from tests.admin_forms import fields_of
 from tests.permissions import client_of
-from tests.scenario import Scenario
+from tests.scenario import Scenario, person
 
 
 @pytest.fixture
@@ -70,3 +70,14 @@ def test_a_task_that_results_hang_on_is_not_deleted(site: Scenario, organizer: C
     confirmed = page.context["deletion"].confirmation
     assert organizer.post(url_of(site, "task-delete", task), {"confirmed": confirmed}).status_code == 409
     assert Task.objects.filter(pk=task.pk).exists()
+
+
+def test_who_is_no_staff_is_not_shown_who_is(site: Scenario) -> None:
+    host, colleague = person(), person(is_staff=True)
+    CompetitionOrganizer.objects.create(competition=site.competition, user=host)
+    task = site.phase.tasks.get()
+    task.shared_with.add(colleague)
+    client, url = client_of(host), url_of(site, "task", task)
+    assert colleague.username not in client.get(url).content.decode()
+    assert client.post(url, fields_of(client.get(url)) | {"description": "New."}).status_code == 302
+    assert list(task.shared_with.all()) == [colleague], "whom it is shared with stays"
