@@ -113,9 +113,13 @@ class Suites:
         """A process in a group of its own: an interrupt is ours to pass on, once."""
         output = None if log is None else log.open("wb")
         process = subprocess.Popen(
-            self.command(name), cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            self.command(name),
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
-        )  # fmt: skip
+        )
         if output is not None:
             output.close()
         return Running(name, process, log)

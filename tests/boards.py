@@ -24,11 +24,18 @@ def many(site: Scenario, count: int) -> Leaderboard:
     origin = template.submission
     submissions = Submission.objects.bulk_create(
         Submission(
-            phase=site.phase, team=team, submitted_by=site.organizer, kind=origin.kind, file=origin.file, file_name="x",
-            received_at=site.now, created_at=site.now, status="finished",
+            phase=site.phase,
+            team=team,
+            submitted_by=site.organizer,
+            kind=origin.kind,
+            file=origin.file,
+            file_name="x",
+            received_at=site.now,
+            created_at=site.now,
+            status="finished",
         )
         for team in teams
-    )  # fmt: skip
+    )
     values = [round(chosen.random(), 1) for _ in teams]
     scores = Score.objects.bulk_create(
         Score(
@@ -43,9 +50,16 @@ def many(site: Scenario, count: int) -> Leaderboard:
     )
     Entry.objects.bulk_create(
         Entry(
-            leaderboard=board, team=score.team, score=score, values=score.values, rank_value=score.rank_value, submissions=1,
-            is_baseline=score.team.is_baseline, achieved_at=site.now + timedelta(seconds=chosen.randrange(9)), last_at=site.now,
+            leaderboard=board,
+            team=score.team,
+            score=score,
+            values=score.values,
+            rank_value=score.rank_value,
+            submissions=1,
+            is_baseline=score.team.is_baseline,
+            achieved_at=site.now + timedelta(seconds=chosen.randrange(9)),
+            last_at=site.now,
         )
         for score in scores
-    )  # fmt: skip
+    )
     return board

@@ -36,18 +36,32 @@ def second() -> dict[str, Any]:
         "pages": [{"title": "Overview", "file": "overview.html"}],
         "tasks": [
             {
-                "index": 0, "name": "First", "scoring_program": "scoring_program", "reference_data": "reference_data",
-                "ingestion_program": "ingestion_program", "input_data": "input_data",
+                "index": 0,
+                "name": "First",
+                "scoring_program": "scoring_program",
+                "reference_data": "reference_data",
+                "ingestion_program": "ingestion_program",
+                "input_data": "input_data",
             }
         ],
         "phases": [
-            {"index": 0, "name": "Development", "start": "2027-01-01 10:30:00", "end": "2027-02-01 10:30:00", "tasks": [0]},
+            {
+                "index": 0,
+                "name": "Development",
+                "start": "2027-01-01 10:30:00",
+                "end": "2027-02-01 10:30:00",
+                "tasks": [0],
+            },
             {"index": 1, "name": "Final", "start": "2027-02-01 10:30:01", "tasks": [0]},
         ],
         "leaderboards": [
-            {"title": "Results", "key": "main", "columns": [{"title": "Accuracy", "key": "accuracy", "index": 0, "sorting": "desc"}]}
+            {
+                "title": "Results",
+                "key": "main",
+                "columns": [{"title": "Accuracy", "key": "accuracy", "index": 0, "sorting": "desc"}],
+            }
         ],
-    }  # fmt: skip
+    }
 
 
 LEGACY = """\

@@ -36,9 +36,17 @@ def grow(site: Scenario) -> Phase:
     board = phase.leaderboards.get()
     board.columns.update(is_primary=False)
     Column.objects.create(
-        leaderboard=board, key="rank", title="Average rank", kind="computed", computation="avg_rank", sources=["mae"], sorting="asc",
-        precision=2, index=0, is_primary=True,
-    )  # fmt: skip
+        leaderboard=board,
+        key="rank",
+        title="Average rank",
+        kind="computed",
+        computation="avg_rank",
+        sources=["mae"],
+        sorting="asc",
+        precision=2,
+        index=0,
+        is_primary=True,
+    )
     Column.objects.filter(leaderboard=board, key="mae").update(index=1)
     return phase
 

@@ -317,9 +317,18 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     with_smoke_run(site)
     run = submission.runs.get()
     weights = EnvironmentFile.objects.create(
-        team=site.team, kind="weights", name="gap-model", version=1, file=store_bytes(b"w"), file_name="w.npz", size_bytes=1, state="ready",
-        uploaded_by=site.member(), created_at=site.now, last_used_at=site.now,
-    )  # fmt: skip
+        team=site.team,
+        kind="weights",
+        name="gap-model",
+        version=1,
+        file=store_bytes(b"w"),
+        file_name="w.npz",
+        size_bytes=1,
+        state="ready",
+        uploaded_by=site.member(),
+        created_at=site.now,
+        last_used_at=site.now,
+    )
     Submission.objects.filter(pk=submission.pk).update(weights=weights)
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(b"x"))
     upload = site.member().uploads.earliest("pk")
@@ -372,21 +381,41 @@ def named_patterns() -> Iterator[tuple[str, URLPattern]]:
 
 
 BY_COMPETITION = (
-    "codabench:competition", "codabench:competition-bare", "codabench:register",
-    "codabench:results-json", "codabench:results-csv", "codabench:results-zip",
-    "codabench:dump", "codabench:competition-files", "codabench:toggle-publish",
-)  # fmt: skip
+    "codabench:competition",
+    "codabench:competition-bare",
+    "codabench:register",
+    "codabench:results-json",
+    "codabench:results-csv",
+    "codabench:results-zip",
+    "codabench:dump",
+    "codabench:competition-files",
+    "codabench:toggle-publish",
+)
 
 
 DRAFT_PAGES = (
-    "draft", "step", "trial", "build-status", "review", "file-status", "preview", "detach", "discard", "attach", "build", "publish",
-)  # fmt: skip
+    "draft",
+    "step",
+    "trial",
+    "build-status",
+    "review",
+    "file-status",
+    "preview",
+    "detach",
+    "discard",
+    "attach",
+    "build",
+    "publish",
+)
 
 
 BY_PHASE = (
-    "codabench:can-make-submission", "codabench:phase-board", "codabench:migrate", "codabench:rerun-phase",
+    "codabench:can-make-submission",
+    "codabench:phase-board",
+    "codabench:migrate",
+    "codabench:rerun-phase",
     "codabench:phase",
-)  # fmt: skip
+)
 
 
 def url_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:

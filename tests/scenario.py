@@ -148,9 +148,14 @@ class Scenario:
     def worker(self, name: str = "", *, gpus: int = 0) -> ComputeWorker:
         """A worker that has registered."""
         return ComputeWorker.objects.create(
-            queue=self.queue, name=name or f"worker{next(_numbers)}", instance="i", version="1",
-            host={"gpus": [{"uuid": f"GPU-{number}"} for number in range(gpus)]}, registered_at=self.now, last_seen_at=self.now,
-        )  # fmt: skip
+            queue=self.queue,
+            name=name or f"worker{next(_numbers)}",
+            instance="i",
+            version="1",
+            host={"gpus": [{"uuid": f"GPU-{number}"} for number in range(gpus)]},
+            registered_at=self.now,
+            last_seen_at=self.now,
+        )
 
     def claim(self, worker: ComputeWorker | None = None, *, free_gpus: int = 0, at: datetime | None = None) -> Run:
         """Lease the next run; there must be one, if its file is right."""
@@ -217,9 +222,14 @@ def _phase(site: Scenario, slug: str, visibility: str, index: int, fields: dict[
         input_data=resource(site.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\nC\n"})),
     )
     defaults: dict[str, Any] = {
-        "name": slug, "index": index, "visibility": visibility, "accepts_code": True, "prediction_format": FORMAT | {"split": slug},
-        "opens_at": site.now - timedelta(days=30), "closes_at": site.now + timedelta(days=30),
-    }  # fmt: skip
+        "name": slug,
+        "index": index,
+        "visibility": visibility,
+        "accepts_code": True,
+        "prediction_format": FORMAT | {"split": slug},
+        "opens_at": site.now - timedelta(days=30),
+        "closes_at": site.now + timedelta(days=30),
+    }
     phase = Phase.objects.create(competition=site.competition, slug=slugify(slug), **(defaults | fields))
     phase.tasks.add(task)
     board = Leaderboard.objects.create(phase=phase)

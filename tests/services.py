@@ -187,15 +187,30 @@ def start_postgres(folder: Path) -> dict[str, Any]:
     password_file.write_text(password)
     if prefix:
         shutil.chown(password_file, "postgres")
-    initdb = [*prefix, str(programs / "initdb"), "--pgdata", str(data), "--username=podium", "--auth=scram-sha-256",
-              f"--pwfile={password_file}", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]  # fmt: skip
+    initdb = [
+        *prefix,
+        str(programs / "initdb"),
+        "--pgdata",
+        str(data),
+        "--username=podium",
+        "--auth=scram-sha-256",
+        f"--pwfile={password_file}",
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+        "--no-sync",
+    ]
     checked(*initdb)
     password_file.unlink()
     port = free_port()
     settings = {
-        "port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": 100,
-        "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-    }  # fmt: skip
+        "port": port,
+        "listen_addresses": "127.0.0.1",
+        "unix_socket_directories": "",
+        "max_connections": 100,
+        "fsync": "off",
+        "synchronous_commit": "off",
+        "full_page_writes": "off",
+    }
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     pid = spawn([*prefix, str(programs / "postgres"), "-D", str(data), *options], log)
     pid_file = data / "postmaster.pid"

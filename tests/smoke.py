@@ -14,10 +14,13 @@ def with_smoke_run(site: Scenario, phase: Phase | None = None) -> Phase:
     phase = phase or site.phase
     hidden, kinds = phase.tasks.get(), Resource.Kind
     phase.smoke_task = Task.objects.create(
-        competition=site.competition, name="Mini split", is_public_split=True, scoring_program=hidden.scoring_program,
+        competition=site.competition,
+        name="Mini split",
+        is_public_split=True,
+        scoring_program=hidden.scoring_program,
         input_data=resource(site.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\nO\n"})),
         reference_data=resource(site.organizer, kinds.REFERENCE_DATA, zip_of({"labels.txt": LABELS})),
-    )  # fmt: skip
+    )
     phase.clean()
     phase.save()
     return phase

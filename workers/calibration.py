@@ -140,9 +140,14 @@ def calibrate(
         on_gpu = Tester(connection, facts, folder, gpu_image or image, quota=tester.quota)
         gpu_medians = [{"uuid": gpu.uuid, "model": gpu.model, **_medians(on_gpu, GPU_LOAD, gpu.uuid)} for gpu in chosen]
     result = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"), "loads": LOADS_VERSION, "worker_version": __version__,
-        "image_digest": digest, "cores": host_cores(), "cpu": cpu, "gpus": gpu_medians,
-    }  # fmt: skip
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "loads": LOADS_VERSION,
+        "worker_version": __version__,
+        "image_digest": digest,
+        "cores": host_cores(),
+        "cpu": cpu,
+        "gpus": gpu_medians,
+    }
     write_durably(data_dir / FILE_NAME, json.dumps(result))
     return result
 
@@ -154,9 +159,15 @@ def _medians(tester: Tester, source: str, gpu_uuid: str | None) -> dict[str, flo
 
 def _once(tester: Tester, source: str, gpu_uuid: str | None) -> dict[str, float]:
     limits = Limits(
-        wall_s=600, memory_bytes=min(4 * GIB, host_memory_bytes()), cpus=float(host_cores()), pids=4 * host_cores() + 64,
-        output_bytes=8 * MIB, output_files=64, tmp_bytes=64 * MIB, log_bytes=64 << 10,
-    )  # fmt: skip
+        wall_s=600,
+        memory_bytes=min(4 * GIB, host_memory_bytes()),
+        cpus=float(host_cores()),
+        pids=4 * host_cores() + 64,
+        output_bytes=8 * MIB,
+        output_files=64,
+        tmp_bytes=64 * MIB,
+        log_bytes=64 << 10,
+    )
     seen = tester.run(Probe("calibration", source, lambda seen: True, limits), gpu_uuid=gpu_uuid)
     try:
         times = json.loads(seen.log.splitlines()[-1])

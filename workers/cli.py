@@ -166,9 +166,12 @@ def run_calibration(chosen: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, wait_s=0):
         result = calibrate(
-            image=checked_image("image", chosen.image), data_dir=folder, engine=chosen.engine or from_environment("engine"),
-            gpus=chosen.gpus or "auto", gpu_image=checked_image("gpu-image", chosen.gpu_image) if chosen.gpu_image else "",
-        )  # fmt: skip
+            image=checked_image("image", chosen.image),
+            data_dir=folder,
+            engine=chosen.engine or from_environment("engine"),
+            gpus=chosen.gpus or "auto",
+            gpu_image=checked_image("gpu-image", chosen.gpu_image) if chosen.gpu_image else "",
+        )
     print(json.dumps(result, indent=2))
     return 0
 

@@ -138,11 +138,18 @@ def _worker(data_dir: Path, address: str, gpus: GpuSource, devices: list[Gpu], b
         ) from error
     quota = loop_mounts_work(data_dir)
     return Worker(
-        name=f"local-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=LocalFiles(),
-        cache=_Cache(data_dir / "cache", built), gpus=gpus,
-        host=host_record(facts, devices, quota=quota), quota=quota,
-        own_image_bytes=0, own_image_days=0,
-    )  # fmt: skip
+        name=f"local-{uuid.uuid4().hex[:8]}",
+        data_dir=data_dir,
+        engine=engine,
+        facts=facts,
+        client=LocalFiles(),
+        cache=_Cache(data_dir / "cache", built),
+        gpus=gpus,
+        host=host_record(facts, devices, quota=quota),
+        quota=quota,
+        own_image_bytes=0,
+        own_image_days=0,
+    )
 
 
 def _run(worker: Worker, job: Job, *, gpu_uuid: str | None) -> LocalRun:

@@ -24,9 +24,15 @@ from workers.sandbox.output_volume import OutputVolume, loop_mounts_work
 from workers.sandbox.stage import Evidence, StageRun
 
 LIMITS = Limits(
-    wall_s=20, memory_bytes=128 * MIB, cpus=1.0, pids=64, output_bytes=8 * MIB, output_files=64, tmp_bytes=8 * MIB,
+    wall_s=20,
+    memory_bytes=128 * MIB,
+    cpus=1.0,
+    pids=64,
+    output_bytes=8 * MIB,
+    output_files=64,
+    tmp_bytes=8 * MIB,
     log_bytes=64 << 10,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -134,30 +140,38 @@ PROBES = (
     Probe("processes", FORKS, lambda seen: "LIMIT" in seen.log and int(seen.log.split()[-1]) < 64),
     Probe("memory", "x = []\nwhile True:\n    x.append(bytearray(8 << 20))", lambda seen: seen.evidence.oom_killed),
     Probe(
-        "wall clock", "import time\ntime.sleep(60)", lambda seen: seen.evidence.killed_by == "time_limit" and seen.took_s < 4,
+        "wall clock",
+        "import time\ntime.sleep(60)",
+        lambda seen: seen.evidence.killed_by == "time_limit" and seen.took_s < 4,
         LIMITS.model_copy(update={"wall_s": 1}),
     ),
     Probe("output size", FILL, lambda seen: seen.evidence.output_full, needs_quota=True),
     Probe("number of output files", FILES, lambda seen: seen.evidence.output_no_inodes, needs_quota=True),
     Probe("temporary files", FILL_TMP, lambda seen: "LIMIT" in seen.log),
-    Probe("read-only file system", WRITE_EVERYWHERE, lambda seen: "WROTE" not in seen.log and seen.log.count("LIMIT") == 5),
+    Probe(
+        "read-only file system", WRITE_EVERYWHERE, lambda seen: "WROTE" not in seen.log and seen.log.count("LIMIT") == 5
+    ),
     Probe("no network", REACH_OUT, lambda seen: "CONNECTED" not in seen.log and seen.log.count("LIMIT") == 3),
     Probe("no privileges", PRIVILEGES, lambda seen: f"LIMIT {Runner().uid} 0 0 1" in seen.log),
     Probe("system calls", SYSTEM_CALLS, lambda seen: "LIMIT True" in seen.log),
     Probe(
-        "links in the output", "import os\nos.symlink('/etc/passwd', '/app/output/x')",
+        "links in the output",
+        "import os\nos.symlink('/etc/passwd', '/app/output/x')",
         lambda seen: seen.refused == "link_in_output",
     ),
     Probe(
-        "links and pipes beside a scoring program", ODD_FILES,
-        lambda seen: "MADE" not in seen.log and seen.log.count("LIMIT") == 4, plain_files=True,
+        "links and pipes beside a scoring program",
+        ODD_FILES,
+        lambda seen: "MADE" not in seen.log and seen.log.count("LIMIT") == 4,
+        plain_files=True,
     ),
     Probe("paths of the host", HOST_PATHS, lambda seen: "LIMIT [] 0" in seen.log),
     Probe(
-        "metering", "x = sum(n * n for n in range(5_000_000))",
+        "metering",
+        "x = sum(n * n for n in range(5_000_000))",
         lambda seen: (seen.evidence.usage.cpu_s or 0) > 0.05 and (seen.evidence.usage.memory_peak_bytes or 0) > MIB,
     ),
-)  # fmt: skip
+)
 
 
 class Tester:
@@ -199,9 +213,13 @@ class Tester:
         limits = probe.limits
         runner = Runner(offset=self._facts.user_offset)
         volume = OutputVolume(
-            self._folder, unique, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._quota,
+            self._folder,
+            unique,
+            size_bytes=limits.output_bytes,
+            files=limits.output_files,
+            quota=self._quota,
             owner=runner.host_uid,
-        )  # fmt: skip
+        )
         spec = StageSpec(
             name=f"podium-self-test-{unique}",
             image=self._image,

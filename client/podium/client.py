@@ -172,10 +172,15 @@ class Client:
             )
         chosen = self.phase(slug, phase)
         body = {
-            "phase": chosen.id, "kind": kind or ("code" if smoke else kind_of(chosen, file)), "smoke": smoke,
-            "description": message, "fact_sheet": dict(fact_sheet or {}), "weights": weights, "image": image,
+            "phase": chosen.id,
+            "kind": kind or ("code" if smoke else kind_of(chosen, file)),
+            "smoke": smoke,
+            "description": message,
+            "fact_sheet": dict(fact_sheet or {}),
+            "weights": weights,
+            "image": image,
             "upload": upload(self.site, file, progress),
-        }  # fmt: skip
+        }
         return self._submission(self.site.post("submissions/", body, key=uuid.uuid4().hex))
 
     # --- weights and images

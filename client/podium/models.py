@@ -39,8 +39,10 @@ class Phase(_Answer):
     def kinds(self) -> list[Kind]:
         """Kinds of submissions that it takes."""
         accepted: list[tuple[Kind, bool]] = [
-            ("prediction", self.accepts_predictions), ("code", self.accepts_code), ("dataset", self.accepts_datasets),
-        ]  # fmt: skip
+            ("prediction", self.accepts_predictions),
+            ("code", self.accepts_code),
+            ("dataset", self.accepts_datasets),
+        ]
         return [kind for kind, is_accepted in accepted if is_accepted]
 
     @property

@@ -32,8 +32,10 @@ def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, notify: 
     digests = {name: digest_of(path) for name, path in large.items()}
     body = {
         "bundle": _small_sent(site, {name: path for name, path in files.items() if name not in large}, bars),
-        "files": digests, "base": folder.version_of(site.url), "force": is_forced,
-    }  # fmt: skip
+        "files": digests,
+        "base": folder.version_of(site.url),
+        "force": is_forced,
+    }
     try:
         answer = site.post("pushes/", body)
     except PodiumError as error:

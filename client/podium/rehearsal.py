@@ -88,8 +88,11 @@ def rehearse(
         zipped = packed(path, Path(scratch))
         try:
             lock = code_check.check_code(
-                zipped, file_name=zipped.name, needs_command=offer.needs_command, takes_requirements=offer.takes_requirements
-            )  # fmt: skip
+                zipped,
+                file_name=zipped.name,
+                needs_command=offer.needs_command,
+                takes_requirements=offer.takes_requirements,
+            )
         except part("core.refusals", extra="worker").InvalidFile as fault:
             return Verdict("failed", FILE_INVALID, fault.stable_code, fault.detail)
         if lock and offer.no_mirror:
@@ -178,9 +181,13 @@ def _fetched(client: Client, slug: str, phase: str, files: Mapping[str, Any], fo
     paths = {}
     for sha256, file in files.items():
         download_file = DownloadFile(
-            phase=phase, name=sha256, file_name=sha256, size_bytes=file.size_bytes, sha256=sha256,
+            phase=phase,
+            name=sha256,
+            file_name=sha256,
+            size_bytes=file.size_bytes,
+            sha256=sha256,
             url=urljoin(client.site.url, file.url),
-        )  # fmt: skip
+        )
         paths[sha256] = download(client.site, download_file, folder)
     return paths
 
@@ -191,10 +198,18 @@ def _verdict(worker: Any, offer: Any, run: Any, cache: Path) -> Verdict:
     meters = {name: value for name in METERS if (value := getattr(metered, name, None)) is not None}
     projection = worker.projection_of(offer, run, cache)
     return Verdict(
-        outcome=str(result.outcome), reason=str(result.reason or ""), code=result.code, detail=result.detail, scores=result.scores,
-        meters=meters, limit_s=offer.job.stages[0].limits.wall_s, projection=projection, logs=run.logs, notes=tuple(result.notes),
+        outcome=str(result.outcome),
+        reason=str(result.reason or ""),
+        code=result.code,
+        detail=result.detail,
+        scores=result.scores,
+        meters=meters,
+        limit_s=offer.job.stages[0].limits.wall_s,
+        projection=projection,
+        logs=run.logs,
+        notes=tuple(result.notes),
         remarks=tuple(_remarks(worker, offer, run, is_projected=projection is not None)),
-    )  # fmt: skip
+    )
 
 
 def _remarks(worker: Any, offer: Any, run: Any, *, is_projected: bool) -> list[str]:

@@ -125,9 +125,14 @@ def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
             task_import(source=folder, owner=job.owner, record=partial(_task_made, job.pk, claim_id))
             return
         bundle_import(
-            source=folder, owner=job.owner, name=job.file_name, queue=job.queue, now=timezone.now(), progress=progress,
+            source=folder,
+            owner=job.owner,
+            name=job.file_name,
+            queue=job.queue,
+            now=timezone.now(),
+            progress=progress,
             record=record,
-        )  # fmt: skip
+        )
 
 
 def _is_wanted(claim_id: uuid.UUID) -> bool:

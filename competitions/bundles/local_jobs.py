@@ -193,11 +193,18 @@ class _TaskPlan:
     def job(self, columns: tuple[str, ...], detailed_results: bool) -> Job:
         """The job of a run that has these scores."""
         return Job(
-            run_id=str(uuid.uuid4()), attempt=1, lease_id=str(uuid.uuid4()), token="none", lease_s=90, heartbeat_s=15,
+            run_id=str(uuid.uuid4()),
+            attempt=1,
+            lease_id=str(uuid.uuid4()),
+            token="none",
+            lease_s=90,
+            heartbeat_s=15,
             gpus=0 if self.sent.kind == "prediction" else self._budget.gpus,
-            stages=tuple(map(self._stage, plan_stages(self._facts).stages)), columns=columns,
-            detailed_results=detailed_results, text_files=tuple(self.phase.extra.text_files or ()),
-        )  # fmt: skip
+            stages=tuple(map(self._stage, plan_stages(self._facts).stages)),
+            columns=columns,
+            detailed_results=detailed_results,
+            text_files=tuple(self.phase.extra.text_files or ()),
+        )
 
     @property
     def _budget(self) -> BudgetSpec:
@@ -207,20 +214,27 @@ class _TaskPlan:
     def _facts(self) -> RunFacts:
         extra, has_ingestion = self.phase.extra, FileRole.INGESTION_PROGRAM in self.files
         return RunFacts(
-            kind=self.sent.kind, program=program_of(self.files[FileRole.SUBMISSION]), on_codabench=extra.accepts is None,
-            is_single_file=extra.prediction_format is not None, has_ingestion=has_ingestion,
+            kind=self.sent.kind,
+            program=program_of(self.files[FileRole.SUBMISSION]),
+            on_codabench=extra.accepts is None,
+            is_single_file=extra.prediction_format is not None,
+            has_ingestion=has_ingestion,
             beside_scoring=self.task.ingestion_only_during_scoring and has_ingestion,
-            has_input_data=FileRole.INPUT_DATA in self.files, has_reference_data=FileRole.REFERENCE_DATA in self.files,
-            has_weights=FileRole.WEIGHTS in self.files, has_requirements=FileRole.REQUIREMENTS in self.files,
-        )  # fmt: skip
+            has_input_data=FileRole.INPUT_DATA in self.files,
+            has_reference_data=FileRole.REFERENCE_DATA in self.files,
+            has_weights=FileRole.WEIGHTS in self.files,
+            has_requirements=FileRole.REQUIREMENTS in self.files,
+        )
 
     def _stage(self, plan: StagePlan) -> Stage:
         is_scoring = plan.name == StageName.SCORING
         return Stage(
-            **plan.model_dump(exclude={"mounts"}), mounts=tuple(map(self._mount, plan.mounts)),
+            **plan.model_dump(exclude={"mounts"}),
+            mounts=tuple(map(self._mount, plan.mounts)),
             **({} if is_scoring else self._own_image) or {"image": self.image, "pull": PullPolicy.MISSING},
-            limits=self._limits(is_scoring=is_scoring), network=False,
-        )  # fmt: skip
+            limits=self._limits(is_scoring=is_scoring),
+            network=False,
+        )
 
     @property
     def _own_image(self) -> dict[str, Any]:
@@ -237,9 +251,12 @@ class _TaskPlan:
         file = _reference(self.files[mount.file])
         if mount.file == FileRole.REQUIREMENTS:
             return BuiltEnvironment(
-                target="/app/environment", requirements=file, mirror=self.sent.own.mirror or PUBLIC_INDEX,
-                wall_s=ENVIRONMENT_S, max_bytes=ENVIRONMENT_BYTES,
-            )  # fmt: skip
+                target="/app/environment",
+                requirements=file,
+                mirror=self.sent.own.mirror or PUBLIC_INDEX,
+                wall_s=ENVIRONMENT_S,
+                max_bytes=ENVIRONMENT_BYTES,
+            )
         return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
 
     def _limits(self, *, is_scoring: bool) -> Limits:
@@ -250,11 +267,15 @@ class _TaskPlan:
             scoring_s = max(scoring_s, wall_s)
         memory_bytes = budget.scoring_memory_bytes if is_scoring else budget.memory_bytes
         return Limits(
-            wall_s=float(scoring_s if is_scoring else wall_s), memory_bytes=memory_bytes or MEMORY_BYTES,
-            cpus=1.0 if is_scoring else float(budget.cpus), pids=budget.pids or defaults.pids,
+            wall_s=float(scoring_s if is_scoring else wall_s),
+            memory_bytes=memory_bytes or MEMORY_BYTES,
+            cpus=1.0 if is_scoring else float(budget.cpus),
+            pids=budget.pids or defaults.pids,
             output_bytes=budget.output_bytes or defaults.output_bytes,
-            output_files=budget.output_files or defaults.output_files, tmp_bytes=TMP_BYTES, log_bytes=LOG_BYTES,
-        )  # fmt: skip
+            output_files=budget.output_files or defaults.output_files,
+            tmp_bytes=TMP_BYTES,
+            log_bytes=LOG_BYTES,
+        )
 
 
 def _reference(path: Path) -> FileRef:

@@ -113,9 +113,11 @@ class BundleWriter:
         extra = {
             **written_settings(competition)[1],
             "cover": self._picture("cover", competition.cover) if competition.cover else None,
-            "tags": competition.tags, "registration_questions": questions,
-            "fact_sheet": _facts(self.competition, None), "images": list(self._images()),
-        }  # fmt: skip
+            "tags": competition.tags,
+            "registration_questions": questions,
+            "fact_sheet": _facts(self.competition, None),
+            "images": list(self._images()),
+        }
         return {key: value for key, value in extra.items() if value}
 
     def _picture(self, kind: str, picture: StoredFile) -> str:
@@ -219,11 +221,15 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
     questions = Question.objects.filter(competition=competition, phase=None, kind__in=CODABENCH_QUESTIONS)
     return {
         question.key: {
-            "key": question.key, "type": question.kind, "title": question.title, "selection": question.choices or "",
-            "is_required": str(question.is_required).lower(), "is_on_leaderboard": str(question.is_on_board).lower(),
+            "key": question.key,
+            "type": question.kind,
+            "title": question.title,
+            "selection": question.choices or "",
+            "is_required": str(question.is_required).lower(),
+            "is_on_leaderboard": str(question.is_on_board).lower(),
         }
         for question in questions
-    }  # fmt: skip
+    }
 
 
 def _task_extra(task: Task, tasks: list[Task]) -> dict[str, Any]:

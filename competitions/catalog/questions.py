@@ -39,9 +39,10 @@ class AskedQuestion(models.Model):
         CHECKBOX = "checkbox", "yes or no"
 
     key = OneLineField(
-        max_length=36, validators=[KEY],
+        max_length=36,
+        validators=[KEY],
         help_text="In the API and in exports, for instance code_url.",
-    )  # fmt: skip
+    )
     title = OneLineField(max_length=200, help_text="The question as people read it.")
     help_text = OneLineField("help", max_length=300, blank=True)
     kind = models.CharField("type", max_length=10, choices=Kind, default=Kind.TEXT)

@@ -78,8 +78,10 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
         )
     if "table" in (phase.prediction_format or {}) and phase.sample_submission_id is None:
         yield ReadinessWarning(
-            "no_sample", phase.name, "There is no sample submission, so wrong ids of tables show only when they are scored. Add one."
-        )  # fmt: skip
+            "no_sample",
+            phase.name,
+            "There is no sample submission, so wrong ids of tables show only when they are scored. Add one.",
+        )
     yield from _smoke_warnings(phase)
     for task in tasks:
         if has_foreign_image(task, phase):
@@ -131,9 +133,10 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
         if is_image(image) and queue.lacks_image(image, timezone.now()):
             how = "They pull it for its first run" if queue.pulls(image) else "Until one has it, nothing is accepted"
             yield ReadinessWarning(
-                "no_image", f"Queue {queue}",
+                "no_image",
+                f"Queue {queue}",
                 f"No compute worker has the image {image}. {how}: have it on the workers' hosts, or name another.",
-            )  # fmt: skip
+            )
         if not queue.allows_image(image):
             yield ReadinessWarning(
                 "image_forbidden",
@@ -157,10 +160,11 @@ def images_of_pages_are_there(competition: Competition) -> Iterator[ReadinessWar
         missing = [source for source in page.rendering.sources if image_name(source) not in names]
         if missing:
             yield ReadinessWarning(
-                "no_page_image", f"Page {page.title}",
+                "no_page_image",
+                f"Page {page.title}",
                 f"The image {missing[0][:80]} is not shown: it is not among the competition's images, and pages show none of other sites. "
                 "Upload it, and write its name.",
-            )  # fmt: skip
+            )
 
 
 @readiness_check

@@ -47,44 +47,53 @@ REFUSALS: Final = (
     Refusal("data_groups/", "data-groups", GROUPS),
     Refusal("data_groups/<int:pk>/", "data-group", GROUPS),
     Refusal(
-        "datasets/public/", "datasets-public",
+        "datasets/public/",
+        "datasets-public",
         "Datasets are shared among organizers. What participants may download stands at each phase of /api/competitions/ID/.",
     ),
     Refusal("datasets/delete_many/", "datasets-delete", KEPT),
     Refusal("tasks/delete_many/", "tasks-delete", KEPT),
     Refusal(
-        "leaderboards/", "boards",
+        "leaderboards/",
+        "boards",
         "Leaderboards belong to phases: GET /api/phases/ says which, and the workspace makes them.",
     ),
     Refusal("submission_scores/", "submission-scores", SCORES),
     Refusal("submission_scores/<int:pk>/", "submission-score", SCORES),
     Refusal("upload_submission_scores/<int:pk>/", "upload-scores", SCORES),
     Refusal(
-        "add_submission_to_leaderboard/<int:pk>/", "add-to-leaderboard",
+        "add_submission_to_leaderboard/<int:pk>/",
+        "add-to-leaderboard",
         "POST /api/submissions/ID/submission_leaderboard_connection/ puts a submission on the board.",
     ),
     Refusal(
-        "participants/send_email/", "participant-mail",
+        "participants/send_email/",
+        "participant-mail",
         "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
     ),
     Refusal(
-        "participants/<int:pk>/send_email/", "one-participant-mail",
+        "participants/<int:pk>/send_email/",
+        "one-participant-mail",
         "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
     ),
     Refusal(
-        "competitions/<int:pk>/email_all_participants/", "mail-all",
+        "competitions/<int:pk>/email_all_participants/",
+        "mail-all",
         "Programs send no mail to people. Write an announcement or a mail in the organizer's workspace.",
     ),
     Refusal(
-        "competitions/<int:pk>/update_images/", "update-images",
+        "competitions/<int:pk>/update_images/",
+        "update-images",
         "A logo is changed in the organizer's workspace, under Settings.",
     ),
     Refusal(
-        "competitions/front_page/", "front-page",
+        "competitions/front_page/",
+        "front-page",
         "Nothing is counted as popular or featured here. GET /api/competitions/public/ lists what is published.",
     ),
     Refusal(
-        "front_page_stats/", "front-page-stats",
+        "front_page_stats/",
+        "front-page-stats",
         FIGURES,
     ),
     Refusal("organizations/<int:pk>/", "organization", ORGANIZATIONS),
@@ -92,11 +101,13 @@ REFUSALS: Final = (
     Refusal("organizations/<str:action>/", "organizations-action", ORGANIZATIONS),
     Refusal("users/participant_organizations/", "participant-organizations", ORGANIZATIONS),
     Refusal(
-        "users/<int:pk>/", "user",
+        "users/<int:pk>/",
+        "user",
         "People change their own data at /profile/ and /accounts/, and nobody's by program.",
     ),
     Refusal(
-        "user_lookup/", "user-lookup",
+        "user_lookup/",
+        "user-lookup",
         "People are not searched for by program. Administrators find them in the admin; organizers see their participants.",
     ),
     Refusal("user_quota_cleanup/", "quota-cleanup", KEPT),
@@ -106,7 +117,7 @@ REFUSALS: Final = (
     Refusal("delete_failed_submissions/", "delete-failed-submissions", KEPT),
     Refusal("analytics/", "analytics", FIGURES),
     Refusal("analytics/<str:action>/", "analytics-action", FIGURES),
-)  # fmt: skip
+)
 
 
 class RefusedView(RobotView):

@@ -24,17 +24,29 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Reason, State
 
 STATUS: Final = {
-    State.CHECKING: "Submitting", State.QUEUED: "Submitted",
-    State.LEASED: "Preparing", State.PREPARING: "Preparing", State.INGESTING: "Running",
-    State.SCORING: "Scoring", State.FINISHED: "Finished", State.FAILED: "Failed", State.CANCELLED: "Cancelled",
-}  # fmt: skip
+    State.CHECKING: "Submitting",
+    State.QUEUED: "Submitted",
+    State.LEASED: "Preparing",
+    State.PREPARING: "Preparing",
+    State.INGESTING: "Running",
+    State.SCORING: "Scoring",
+    State.FINISHED: "Finished",
+    State.FAILED: "Failed",
+    State.CANCELLED: "Cancelled",
+}
 TASK_PARTS: Final = (
-    "owner", "scoring_program__file", "ingestion_program__file", "input_data__file", "reference_data__file",
-)  # fmt: skip
+    "owner",
+    "scoring_program__file",
+    "ingestion_program__file",
+    "input_data__file",
+    "reference_data__file",
+)
 # Codabench's names of what a run leaves, and Podium's.
 RESULTS: Final = {
-    "prediction_result": "predictions.zip", "scoring_result": "scoring.zip", "detailed_result": "detailed_results.html",
-}  # fmt: skip
+    "prediction_result": "predictions.zip",
+    "scoring_result": "scoring.zip",
+    "detailed_result": "detailed_results.html",
+}
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 
 
@@ -142,18 +154,25 @@ def dataset_shape(resource: Resource | None) -> dict[str, Any] | None:
     if resource is None:
         return None
     return {
-        "id": resource.pk, "key": str(resource.key), "name": resource.name, "type": resource.kind,
-        "file_name": resource.file_name, "file_size": resource.file.size_bytes,
-    }  # fmt: skip
+        "id": resource.pk,
+        "key": str(resource.key),
+        "name": resource.name,
+        "type": resource.kind,
+        "file_name": resource.file_name,
+        "file_size": resource.file.size_bytes,
+    }
 
 
 def dataset_row(resource: Resource) -> dict[str, Any]:
     """A dataset of the asker's own, in full."""
     named = dataset_shape(resource) or {}
     return named | {
-        "created_by": resource.owner.username, "created_when": resource.created_at.isoformat(), "description": "",
-        "is_public": resource.is_public, "url": f"/datasets/download/{resource.key}/",
-    }  # fmt: skip
+        "created_by": resource.owner.username,
+        "created_when": resource.created_at.isoformat(),
+        "description": "",
+        "is_public": resource.is_public,
+        "url": f"/datasets/download/{resource.key}/",
+    }
 
 
 def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, Any]:
@@ -173,9 +192,15 @@ def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, A
 
 def column_shape(column: Column) -> dict[str, Any]:
     return {
-        "id": column.pk, "title": column.title, "key": column.key, "index": column.index, "sorting": column.sorting,
-        "precision": column.precision, "hidden": column.is_hidden, "computation": column.computation or None,
-    }  # fmt: skip
+        "id": column.pk,
+        "title": column.title,
+        "key": column.key,
+        "index": column.index,
+        "sorting": column.sorting,
+        "precision": column.precision,
+        "hidden": column.is_hidden,
+        "computation": column.computation or None,
+    }
 
 
 def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, Any]:
@@ -292,9 +317,14 @@ def score_line(column: Column, submission: int, task: int | None, score: str) ->
     named = hashlib.sha256(f"{submission} {task} {column.key}".encode()).digest()
     number = int.from_bytes(named[:7]) >> 3  # 53 bits: JavaScript reads no larger number exactly
     return {
-        "id": number, "index": column.index, "column_key": column.key, "score": score,
-        "is_primary": column.is_primary, "task": task, "task_id": task,
-    }  # fmt: skip
+        "id": number,
+        "index": column.index,
+        "column_key": column.key,
+        "score": score,
+        "is_primary": column.is_primary,
+        "task": task,
+        "task_id": task,
+    }
 
 
 def details_shape(submission: Submission, reader: Reader, request: HttpRequest) -> dict[str, Any]:

@@ -135,10 +135,14 @@ class CreationStatus(RobotView):
         job = get_object_or_404(BundleImport.objects.select_related("task"), pk=pk, owner=self.person())
         words = {BundleImport.State.FINISHED: "Finished", BundleImport.State.FAILED: "Failed"}
         details = "\n".join(map(str, report_of(job).faults)) or job.step or None
-        return Response({
-            "status": words.get(BundleImport.State(job.state), "Starting"), "details": details,
-            "resulting_competition": job.competition_id, "resulting_task": str(job.task.key) if job.task else None,
-        })  # fmt: skip
+        return Response(
+            {
+                "status": words.get(BundleImport.State(job.state), "Starting"),
+                "details": details,
+                "resulting_competition": job.competition_id,
+                "resulting_task": str(job.task.key) if job.task else None,
+            }
+        )
 
 
 def report_of(job: BundleImport) -> Report:

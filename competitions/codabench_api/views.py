@@ -181,9 +181,15 @@ class Submissions(RobotView):
             user=user, phase=phase, now=timezone.now()
         )  # for a team of one; the service says what else is missing
         submission = submission_create(
-            user=user, phase=phase, upload=sent, kind=_kind(phase), now=timezone.now(), tasks=self._tasks(phase),
-            description=self.word("description"), fact_sheet=self._answers(),
-        )  # fmt: skip
+            user=user,
+            phase=phase,
+            upload=sent,
+            kind=_kind(phase),
+            now=timezone.now(),
+            tasks=self._tasks(phase),
+            description=self.word("description"),
+            fact_sheet=self._answers(),
+        )
         return Response(shapes.made_shape(self.submission(submission.pk), self.reader, str(sent.key)), status=201)
 
     def _phase(self) -> Phase:

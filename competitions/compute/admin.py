@@ -107,9 +107,20 @@ class QueueAdmin(OwnQueues, GuardedAdmin):
     list_display = ["name", "owner", "handing_out", "waiting", "oldest", "running", "workers_answering", "contact"]
     list_select_related = ["owner"]
     fields: ClassVar[Any] = [
-        "name", "owner", "contact", "is_paused", "max_in_flight_per_team", "allowed_images", "pull_policy", "separate_scoring",
-        "max_image_bytes", "image_registries", "package_mirror", "environment_time_limit_s", "environment_bytes",
-    ]  # fmt: skip
+        "name",
+        "owner",
+        "contact",
+        "is_paused",
+        "max_in_flight_per_team",
+        "allowed_images",
+        "pull_policy",
+        "separate_scoring",
+        "max_image_bytes",
+        "image_registries",
+        "package_mirror",
+        "environment_time_limit_s",
+        "environment_bytes",
+    ]
     inlines = [WorkerInline]
     actions = ["issue_token", "revoke_token", "pause", "resume"]
 
@@ -188,9 +199,13 @@ class QueueAdmin(OwnQueues, GuardedAdmin):
         if request.POST.get("confirmed") == "yes":
             return None
         context = admin.site.each_context(request) | {
-            "title": "Tokens of queues", "action": request.POST["action"], "words": words,
-            "opts": self.model._meta, "queryset": queryset, "checkbox_name": ACTION_CHECKBOX_NAME,
-        }  # fmt: skip
+            "title": "Tokens of queues",
+            "action": request.POST["action"],
+            "words": words,
+            "opts": self.model._meta,
+            "queryset": queryset,
+            "checkbox_name": ACTION_CHECKBOX_NAME,
+        }
         return TemplateResponse(request, "admin/compute/confirm.html", context)
 
     @admin.action(description="Pause: hand out nothing, what runs goes on", permissions=["change"])

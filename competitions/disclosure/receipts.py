@@ -12,9 +12,11 @@ from competitions.disclosure.streams import LogStream
 
 # What a receipt says of a file by its digest, and what lets teams have the file itself; None: they never get it.
 MADE_AVAILABLE: Final = {
-    "ingestion_program": "make_programs_available", "scoring_program": "make_programs_available",
-    "input_data": "make_input_data_available", "reference_data": None,
-}  # fmt: skip
+    "ingestion_program": "make_programs_available",
+    "scoring_program": "make_programs_available",
+    "input_data": "make_input_data_available",
+    "reference_data": None,
+}
 OF_THE_CONTAINER: Final = ("name", "image", "image_digest")  # what it was, and nothing of what it used or how it ended
 
 

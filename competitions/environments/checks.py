@@ -122,7 +122,10 @@ def _inspected(path: Path, limits: ArchiveLimits) -> dict[str, Any]:
     return {
         "image_id": image.image_id,
         "facts": {
-            "platform": image.platform, "layers": len(image.layers), "unpacked_bytes": image.unpacked_bytes, "entries": image.entries,
+            "platform": image.platform,
+            "layers": len(image.layers),
+            "unpacked_bytes": image.unpacked_bytes,
+            "entries": image.entries,
             "layout": image.layout,
         },
-    }  # fmt: skip
+    }

@@ -52,8 +52,9 @@ class RoomUsed(Refusal):
         super().__init__(
             f"Your team's weights and images take {used:,} of {limit:,} bytes, and this file has {size_bytes:,}. Remove versions that you "
             "no longer need.",
-            used=used, limit=limit,
-        )  # fmt: skip
+            used=used,
+            limit=limit,
+        )
 
 
 class TooManyFiles(Refusal):

@@ -95,9 +95,17 @@ def environment_file_add(
     require_allowance(asker=asker_key("team", team.pk), now=now)
     newest = EnvironmentFile.objects.filter(team=team, kind=kind, name=name).aggregate(newest=Max("version"))["newest"]
     file = EnvironmentFile(
-        team=team, kind=kind, name=name, version=(newest or 0) + 1, upload=upload, file_name=upload.file_name,
-        size_bytes=upload.size_bytes, uploaded_by=user, created_at=now, last_used_at=now,
-    )  # fmt: skip
+        team=team,
+        kind=kind,
+        name=name,
+        version=(newest or 0) + 1,
+        upload=upload,
+        file_name=upload.file_name,
+        size_bytes=upload.size_bytes,
+        uploaded_by=user,
+        created_at=now,
+        last_used_at=now,
+    )
     file.full_clean()
     file.save(force_insert=True)
     jobs.send_after_commit(JOB, file.pk)

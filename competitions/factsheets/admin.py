@@ -18,9 +18,19 @@ class QuestionAdmin(OrganizerAdmin):
     list_filter = ["kind", "is_public", "is_on_board"]
     list_select_related = ["competition", "phase__competition"]
     fields = [
-        "competition", "phase", "key", "title", "help_text", "kind", "choices", "is_required", "is_public", "is_on_board",
-        "compared_with", "index",
-    ]  # fmt: skip
+        "competition",
+        "phase",
+        "key",
+        "title",
+        "help_text",
+        "kind",
+        "choices",
+        "is_required",
+        "is_public",
+        "is_on_board",
+        "compared_with",
+        "index",
+    ]
 
     def save_model(self, request: HttpRequest, obj: Question, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

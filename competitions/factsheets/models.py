@@ -18,31 +18,42 @@ class Question(AskedQuestion):
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="questions")
     phase = models.ForeignKey(
-        Phase, on_delete=models.CASCADE, null=True, blank=True, related_name="questions",
+        Phase,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="questions",
         help_text="Empty: asked in every phase. A phase's own question replaces the one of the same key.",
-    )  # fmt: skip
+    )
     is_public = models.BooleanField(default=False, help_text="Everybody who sees the submission's row sees the answer.")
     is_on_board = models.BooleanField("on the leaderboard", default=False, help_text="As a column; only if public.")
     compared_with = OneLineField(
-        "compared with the score", max_length=36, blank=True,
+        "compared with the score",
+        max_length=36,
+        blank=True,
         help_text="For a number that teams report of themselves: the key of the score that it should equal. The difference is shown.",
-    )  # fmt: skip
+    )
 
     class Meta(AskedQuestion.Meta):
         constraints = [
             models.UniqueConstraint(
-                fields=["competition", "key"], condition=Q(phase=None), name="question_key_once_per_competition",
+                fields=["competition", "key"],
+                condition=Q(phase=None),
+                name="question_key_once_per_competition",
                 violation_error_message="There is a question with this key already.",
             ),
             models.UniqueConstraint(
-                fields=["phase", "key"], condition=Q(phase__isnull=False), name="question_key_once_per_phase",
+                fields=["phase", "key"],
+                condition=Q(phase__isnull=False),
+                name="question_key_once_per_phase",
                 violation_error_message="There is a question with this key already.",
             ),
             models.CheckConstraint(
-                name="question_on_board_is_public", condition=Q(is_on_board=False) | Q(is_public=True),
+                name="question_on_board_is_public",
+                condition=Q(is_on_board=False) | Q(is_public=True),
                 violation_error_message="Only a public answer can stand on the leaderboard.",
             ),
-        ]  # fmt: skip
+        ]
 
     def clean(self) -> None:
         super().clean()

@@ -31,9 +31,20 @@ class ColumnForm(forms.ModelForm[Column]):
     class Meta:
         model = Column
         fields = (
-            "title", "unit", "index", "kind", "key", "sorting", "precision", "is_primary", "rank_by_shown", "is_hidden", "computation",
-            "sources", "spread_key",
-        )  # fmt: skip
+            "title",
+            "unit",
+            "index",
+            "kind",
+            "key",
+            "sorting",
+            "precision",
+            "is_primary",
+            "rank_by_shown",
+            "is_hidden",
+            "computation",
+            "sources",
+            "spread_key",
+        )
         labels: ClassVar[dict[str, str]] = {
             "index": "Place",
             "precision": "Digits",

@@ -69,9 +69,12 @@ class Entry(models.Model):
     values = models.JSONField(default=dict)
     rank_value = models.FloatField()
     tie_key = models.CharField(
-        max_length=700, blank=True, default="", db_default="",
+        max_length=700,
+        blank=True,
+        default="",
+        db_default="",
         help_text="What tells rows of one rank value apart, smaller is better; empty where such rows share a rank.",
-    )  # fmt: skip
+    )
     is_baseline = models.BooleanField(default=False)
     submissions = models.PositiveIntegerField(help_text="Scored submissions of the team in this phase.")
     achieved_at = models.DateTimeField(help_text="When the counting submission was received.")

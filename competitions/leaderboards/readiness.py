@@ -28,12 +28,14 @@ def _column_warnings(phase: Phase, board: Leaderboard) -> Iterator[ReadinessWarn
         )
     elif deciding_column(columns) is None:
         yield ReadinessWarning(
-            "no_deciding_column", f"{phase.name}, {board.title}",
+            "no_deciding_column",
+            f"{phase.name}, {board.title}",
             "The board is ranked by an average rank over columns that it does not have. Name columns of this board.",
-        )  # fmt: skip
+        )
     for column in columns:
         if missing := [key for key in column.sources if key not in keys]:
             yield ReadinessWarning(
-                "no_source", f"{phase.name}, {column.title}",
+                "no_source",
+                f"{phase.name}, {column.title}",
                 f"The column is computed from {', '.join(missing)}, which the board does not have.",
-            )  # fmt: skip
+            )

@@ -58,11 +58,17 @@ def notify(
     chosen = _chosen(Q(user__in=readers.order_by().values("pk")), kind, competition)
     rows = [
         Notification(
-            user_id=pk, kind=kind, competition=competition, event=notice.event, subject=notice.subject, text=text,
-            path=path, delivery=chosen.get(pk, DEFAULTS[kind]),
+            user_id=pk,
+            kind=kind,
+            competition=competition,
+            event=notice.event,
+            subject=notice.subject,
+            text=text,
+            path=path,
+            delivery=chosen.get(pk, DEFAULTS[kind]),
         )
         for pk in readers.order_by("pk").values_list("pk", flat=True).distinct()
-    ]  # fmt: skip
+    ]
     Notification.objects.bulk_create(rows, batch_size=500, ignore_conflicts=True)
     notice_sent.send(sender=Notice, notice=notice, now=timezone.now())
     return len(rows)

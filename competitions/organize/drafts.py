@@ -87,9 +87,13 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
     require_room(locked.owner, _bytes_of_drafts(locked.owner) + upload.file.size_bytes)
     draft_detach(draft=locked, role=slot.role, now=now)
     draft_file = DraftFile.objects.create(
-        draft=locked, role=slot.role, file=upload.file, file_name=upload.file_name, created_at=now,
+        draft=locked,
+        role=slot.role,
+        file=upload.file,
+        file_name=upload.file_name,
+        created_at=now,
         state=DraftFile.State.WAITING if slot.is_table else DraftFile.State.FINISHED,
-    )  # fmt: skip
+    )
     if slot.is_table:
         jobs.send_after_commit(RECOGNITION_JOB, draft_file.pk)
     return draft_file

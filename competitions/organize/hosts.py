@@ -35,10 +35,11 @@ def host_request(*, user: User, purpose: str, now: datetime) -> HostRequest:
     open_request = HostRequest.objects.create(user=user, purpose=purpose, created_at=now)
     for administrator in User.objects.filter(is_superuser=True, is_active=True):
         mail_after_commit(
-            to=administrator, subject=f"{user} asks to host competitions",
+            to=administrator,
+            subject=f"{user} asks to host competitions",
             text=f"{user} ({user.email}) asks to host competitions: {purpose}\n\nGrant or decline it here:",
             path=reverse("admin:organize_hostrequest_changelist"),
-        )  # fmt: skip
+        )
     return open_request
 
 

@@ -70,10 +70,11 @@ class VersionForm(forms.ModelForm[Resource]):
 
     owner: User
     upload = forms.FileField(
-        required=False, label="new version",
+        required=False,
+        label="new version",
         help_text="Tasks and phases of your competitions use it from then on; runs that were are not touched. To score them again, "
         "choose the task and “Run again what ran with old versions”.",
-    )  # fmt: skip
+    )
 
     class Meta:
         model = Resource
@@ -148,18 +149,21 @@ class ResourceAdmin(GuardedAdmin):
         with spooled(upload.chunks()) as path:
             file = store_path(path)
         fresh = resource_replace(
-            resource=obj, file=file, file_name=clean_file_name(upload.name or "file.zip"),
+            resource=obj,
+            file=file,
+            file_name=clean_file_name(upload.name or "file.zip"),
             may_change=lambda row: self.admin_site.get_model_admin(type(row)).has_change_permission(request, row),
-        )  # fmt: skip
+        )
         self.message_user(
             request,
             f"Version {fresh.key} is in use. Runs that were keep the one they had; the tasks can run them again.",
         )
         if left := uses_of(obj):
             self.message_user(
-                request, f"In competitions that you do not organize it is named {left} times; those keep the version that they have.",
+                request,
+                f"In competitions that you do not organize it is named {left} times; those keep the version that they have.",
                 messages.WARNING,
-            )  # fmt: skip
+            )
 
     def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
         user = request.user

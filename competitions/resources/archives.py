@@ -22,9 +22,17 @@ CHUNK_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 # What Python's zipfile raises for damaged archives, found by damaging them (see the tests).
 DAMAGED = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, OSError, OverflowError, RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
     ValueError,
-)  # fmt: skip
+)
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 2048
 ENTRY_SIGNATURE = b"PK\x01\x02"

@@ -42,9 +42,12 @@ def _by_the_site(
     start = int(match[1]) if match and int(match[1]) < stored.size_bytes else 0
     content.seek(start)
     response = FileResponse(
-        content, as_attachment=bool(attachment.file_name), filename=attachment.file_name, content_type=attachment.content_type,
+        content,
+        as_attachment=bool(attachment.file_name),
+        filename=attachment.file_name,
+        content_type=attachment.content_type,
         status=206 if start else 200,
-    )  # fmt: skip
+    )
     response.headers["Accept-Ranges"] = "bytes"
     if start:
         response.headers["Content-Range"] = f"bytes {start}-{stored.size_bytes - 1}/{stored.size_bytes}"

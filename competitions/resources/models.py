@@ -89,9 +89,14 @@ class Resource(models.Model):
     )
     shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_resources")
     replaces = models.ForeignKey(
-        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="replaced_by", editable=False,
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="replaced_by",
+        editable=False,
         help_text="The version before this one.",
-    )  # fmt: skip
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = ResourceQuerySet.as_manager()

@@ -65,8 +65,9 @@ class UploadRoomUsed(Refusal):
         super().__init__(
             f"Your uploads of the last day take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. Cancel those that you do not "
             "need, or wait until they are over.",
-            used=used, limit=limit,
-        )  # fmt: skip
+            used=used,
+            limit=limit,
+        )
 
 
 class UploadIncomplete(Refusal):
@@ -138,9 +139,14 @@ def upload_begin(
         raise TooManyUploads(limit=settings.UPLOADS_PER_HOUR)
     _require_room(user.pk, size_bytes)
     upload = Upload.objects.create(
-        user=user, file_name=name, size_bytes=size_bytes, began_at=now, expires_at=Upload.default_expiry(now),
-        is_bundle=is_bundle, is_environment=is_environment,
-    )  # fmt: skip
+        user=user,
+        file_name=name,
+        size_bytes=size_bytes,
+        began_at=now,
+        expires_at=Upload.default_expiry(now),
+        is_bundle=is_bundle,
+        is_environment=is_environment,
+    )
     upload.folder.mkdir(mode=0o700, parents=True)
     return upload
 

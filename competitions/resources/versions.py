@@ -31,8 +31,9 @@ class StorageQuotaUsed(Refusal):
         super().__init__(
             f"Your files take {used:,} of {limit:,} bytes, and {more_bytes:,} more are wanted. Delete files that nothing uses any more, "
             "or ask an administrator for more room.",
-            used=used, limit=limit,
-        )  # fmt: skip
+            used=used,
+            limit=limit,
+        )
 
 
 def storage_used(user: User) -> int:
@@ -65,9 +66,14 @@ def resource_replace(
     """
     is_same = owner is None or owner == resource.owner
     fresh = Resource.objects.create(
-        owner=owner or resource.owner, kind=resource.kind, name=resource.name, file=file, file_name=file_name,
-        is_public=resource.is_public and is_same, replaces=resource,
-    )  # fmt: skip
+        owner=owner or resource.owner,
+        kind=resource.kind,
+        name=resource.name,
+        file=file,
+        file_name=file_name,
+        is_public=resource.is_public and is_same,
+        replaces=resource,
+    )
     if is_same:
         fresh.shared_with.set(resource.shared_with.all())
     for model, name in _users():

@@ -192,10 +192,15 @@ class SubmissionAdmin(ReadOnly, OrganizerAdmin):
         if request.POST.get("confirmed") == "yes":
             return None
         context = admin.site.each_context(request) | {
-            "title": words, "action": action, "opts": self.model._meta, "cost": cost_of(queryset), "queryset": queryset[:20],
-            "selected": list(queryset.values_list("pk", flat=True)) if names_them else [], "checkbox_name": ACTION_CHECKBOX_NAME,
+            "title": words,
+            "action": action,
+            "opts": self.model._meta,
+            "cost": cost_of(queryset),
+            "queryset": queryset[:20],
+            "selected": list(queryset.values_list("pk", flat=True)) if names_them else [],
+            "checkbox_name": ACTION_CHECKBOX_NAME,
             "queues": queues_for(request) if action == "move" else None,
-        }  # fmt: skip
+        }
         return TemplateResponse(request, "admin/submissions/confirm.html", context)
 
     @admin.action(description="Move what waits to another queue", permissions=["change"])

@@ -31,18 +31,26 @@ def cost_of(submissions: QuerySet[Submission]) -> Cost:
     """Counted in two queries, however many there are."""
     runs = list(
         Run.objects.filter(submission__in=submissions.values("pk")).values_list(
-            "state", "meters", "gpus", "submission__phase__time_limit_s", "submission__phase__scoring_time_limit_s",
+            "state",
+            "meters",
+            "gpus",
+            "submission__phase__time_limit_s",
+            "submission__phase__scoring_time_limit_s",
             "submission__kind",
         )
-    )  # fmt: skip
+    )
     limits = [scoring + (0 if kind == "prediction" else ingestion) for _, _, _, ingestion, scoring, kind in runs]
     states = [row[0] for row in runs]
     return Cost(
-        submissions=submissions.count(), runs=len(runs), waiting=states.count(State.CHECKING) + states.count(State.QUEUED),
-        running=sum(state in HELD for state in states), ended=sum(state in FINAL for state in states),
-        used_s=sum(float(row[1].get("wall_s") or 0) for row in runs), at_most_s=float(sum(limits)),
+        submissions=submissions.count(),
+        runs=len(runs),
+        waiting=states.count(State.CHECKING) + states.count(State.QUEUED),
+        running=sum(state in HELD for state in states),
+        ended=sum(state in FINAL for state in states),
+        used_s=sum(float(row[1].get("wall_s") or 0) for row in runs),
+        at_most_s=float(sum(limits)),
         gpu_runs=sum(row[2] > 0 for row in runs),
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -53,10 +61,15 @@ def runs_move_to_queue(*, submissions: QuerySet[Submission], queue: Queue, actor
     Run.objects.filter(pk__in=[run.pk for run in moved]).update(queue=queue)
     RunEvent.objects.bulk_create(
         RunEvent(
-            run=run, attempt=run.attempt, source=State.QUEUED, target=State.QUEUED, actor=actor, at=now,
+            run=run,
+            attempt=run.attempt,
+            source=State.QUEUED,
+            target=State.QUEUED,
+            actor=actor,
+            at=now,
             note=f"moved to the queue {queue.name}",
         )
         for run in moved
-    )  # fmt: skip
+    )
     enter_queue(Run.objects.filter(pk__in=[run.pk for run in moved]), now=now)
     return len(moved)

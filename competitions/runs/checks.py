@@ -91,9 +91,11 @@ def _given_up(check: FileCheck) -> Verdict | None:
     if check.attempts <= settings.BACKGROUND_ATTEMPTS:
         return None
     return Verdict(
-        FileCheck.Outcome.GIVEN_UP, reason=Reason.INFRASTRUCTURE, code="check_lost",
+        FileCheck.Outcome.GIVEN_UP,
+        reason=Reason.INFRASTRUCTURE,
+        code="check_lost",
         detail=f"The file could not be checked: {settings.BACKGROUND_ATTEMPTS} attempts broke off by a fault on our side.",
-    )  # fmt: skip
+    )
 
 
 def _refused_unread(check: FileCheck) -> Verdict | None:
@@ -142,8 +144,11 @@ def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Boun
         return Verdict(FileCheck.Outcome.PASSED, recognised=Recognised(contract.kind, Program.NONE))
     if fault["code"] in ORGANIZERS_FAULTS:
         return Verdict(
-            FileCheck.Outcome.REFUSED, reason=Reason.SETUP_ERROR, code=fault["code"], detail=fault["message"][:1000],
-        )  # fmt: skip
+            FileCheck.Outcome.REFUSED,
+            reason=Reason.SETUP_ERROR,
+            code=fault["code"],
+            detail=fault["message"][:1000],
+        )
     return _refusal(InvalidFile(fault["code"], fault["message"]))
 
 
@@ -184,9 +189,17 @@ def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: dat
     else:
         for run in runs:
             run_move(
-                run_id=run.pk, attempt=run.attempt, source=State.CHECKING, target=State.FAILED, actor=ACTOR, now=now,
-                note=verdict.detail, reason=verdict.reason, code=verdict.code, detail=verdict.detail,
-            )  # fmt: skip
+                run_id=run.pk,
+                attempt=run.attempt,
+                source=State.CHECKING,
+                target=State.FAILED,
+                actor=ACTOR,
+                now=now,
+                note=verdict.detail,
+                reason=verdict.reason,
+                code=verdict.code,
+                detail=verdict.detail,
+            )
     return True
 
 
@@ -201,6 +214,15 @@ def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now:
     for run in runs:
         plan = plan_for(submission, run.task)
         run_move(
-            run_id=run.pk, attempt=run.attempt, source=State.CHECKING, target=State.QUEUED, actor=ACTOR, now=now,
-            queued_at=now, not_before=now, gpus=gpus, plan=stored_plan(plan), needs=plan.needs,
-        )  # fmt: skip
+            run_id=run.pk,
+            attempt=run.attempt,
+            source=State.CHECKING,
+            target=State.QUEUED,
+            actor=ACTOR,
+            now=now,
+            queued_at=now,
+            not_before=now,
+            gpus=gpus,
+            plan=stored_plan(plan),
+            needs=plan.needs,
+        )

@@ -50,18 +50,28 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     sealed_keys_record(phase=run.submission.phase, columns=columns, now=now)
     run.queue = worker.queue
     changes: dict[str, Any] = {
-        "lease_id": uuid.uuid4(), "lease_expires_at": lease_end(now), "worker": worker, "claim_id": claim_id,
-        "started_at": None, "meters": run.meters if run.ingested_attempt else {},
-    }  # fmt: skip
+        "lease_id": uuid.uuid4(),
+        "lease_expires_at": lease_end(now),
+        "worker": worker,
+        "claim_id": claim_id,
+        "started_at": None,
+        "meters": run.meters if run.ingested_attempt else {},
+    }
     for name, value in changes.items():
         setattr(run, name, value)
     run.receipt = receipt_of_inputs(run, columns) | {
         key: run.receipt[key] for key in ("ingestion",) if key in run.receipt
     }
     won = run_move(
-        run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.LEASED, actor=f"worker:{worker.name}", now=now,
-        receipt=run.receipt, **changes,
-    )  # fmt: skip
+        run_id=run.pk,
+        attempt=run.attempt,
+        source=State.QUEUED,
+        target=State.LEASED,
+        actor=f"worker:{worker.name}",
+        now=now,
+        receipt=run.receipt,
+        **changes,
+    )
     if not won:
         return None
     run.state = State.LEASED
@@ -161,9 +171,17 @@ def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
 
 def _end_waiting(run: Run, reason: Reason, code: str, detail: str, now: datetime) -> None:
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.FAILED, actor="queue", now=now, note=detail,
-        reason=reason, code=code, detail=detail,
-    )  # fmt: skip
+        run_id=run.pk,
+        attempt=run.attempt,
+        source=State.QUEUED,
+        target=State.FAILED,
+        actor="queue",
+        now=now,
+        note=detail,
+        reason=reason,
+        code=code,
+        detail=detail,
+    )
 
 
 def _attach_programs(run: Run) -> None:

@@ -48,19 +48,25 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     plan = models.JSONField(default=dict, editable=False, help_text="Its stages, as planned when it was queued.")
     needs = models.CharField(
-        max_length=10, choices=[(need.value, need.value) for need in Needs], default=Needs.SCORING, editable=False,
+        max_length=10,
+        choices=[(need.value, need.value) for need in Needs],
+        default=Needs.SCORING,
+        editable=False,
         help_text="What comes next by its plan: which workers may take it.",
-    )  # fmt: skip
+    )
     reason = models.CharField(max_length=20, choices=Reason, blank=True)
     code = models.CharField(max_length=60, blank=True)
     detail = models.CharField(max_length=1000, blank=True)
     fills_board = models.BooleanField(
-        default=False, editable=False,
+        default=False,
+        editable=False,
         help_text="An algorithm on a dataset that a team submitted: decides neither the submission's status nor its quota.",
-    )  # fmt: skip
+    )
     is_smoke = models.BooleanField(
-        default=False, editable=False, help_text="On the phase's public mini split, before the others: never on a board, never charged.",
-    )  # fmt: skip
+        default=False,
+        editable=False,
+        help_text="On the phase's public mini split, before the others: never on a board, never charged.",
+    )
     ingested_attempt = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Attempt whose predictions wait for a worker that only scores."
     )
@@ -130,9 +136,10 @@ class TeamTurn(models.Model):
         indexes = [
             models.Index(
                 fields=["queue", "-priority", "served_at", "waiting_since", "team"],
-                condition=Q(waiting_since__isnull=False), name="turn_next",
+                condition=Q(waiting_since__isnull=False),
+                name="turn_next",
             )
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.team} on {self.queue}: {self.served_at}"

@@ -22,13 +22,18 @@ def plan_for(submission: Submission, task: Task) -> Plan:
     phase: Phase = submission.phase
     return plan_stages(
         RunFacts(
-            kind=Kind(submission.kind), program=submission.program, on_codabench=phase.as_on_codabench,
-            is_single_file=phase.prediction_format is not None, has_ingestion=task.ingestion_program_id is not None,
-            beside_scoring=task.runs_beside_scoring, has_input_data=task.input_data_id is not None,
-            has_reference_data=task.reference_data_id is not None, has_weights=submission.weights_id is not None,
+            kind=Kind(submission.kind),
+            program=submission.program,
+            on_codabench=phase.as_on_codabench,
+            is_single_file=phase.prediction_format is not None,
+            has_ingestion=task.ingestion_program_id is not None,
+            beside_scoring=task.runs_beside_scoring,
+            has_input_data=task.input_data_id is not None,
+            has_reference_data=task.reference_data_id is not None,
+            has_weights=submission.weights_id is not None,
             has_requirements=submission.requirements_id is not None,
         )
-    )  # fmt: skip
+    )
 
 
 def stored_plan(plan: Plan) -> dict[str, Any]:
@@ -68,11 +73,21 @@ def runs_add(
         plan = plan_for(submission, task)
         runs.append(
             Run(
-                submission=submission, task=task, team_id=submission.team_id, queue=phase.competition.queue, priority=priority,
-                gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0, queued_at=now, not_before=now, state=state,
-                plan=stored_plan(plan), needs=plan.needs, fills_board=fills_board, is_smoke=is_smoke,
+                submission=submission,
+                task=task,
+                team_id=submission.team_id,
+                queue=phase.competition.queue,
+                priority=priority,
+                gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0,
+                queued_at=now,
+                not_before=now,
+                state=state,
+                plan=stored_plan(plan),
+                needs=plan.needs,
+                fills_board=fills_board,
+                is_smoke=is_smoke,
             )
-        )  # fmt: skip
+        )
     Run.objects.bulk_create(runs)
     enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
     return runs

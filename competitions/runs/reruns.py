@@ -18,9 +18,19 @@ from competitions.submissions.states import FINAL, State
 from competitions.teams.models import Membership, Team
 
 COPIED = (
-    "team", "kind", "file", "file_name", "description", "program", "fact_sheet", "checked_at", "weights", "image",
-    "image_reference", "requirements",
-)  # fmt: skip
+    "team",
+    "kind",
+    "file",
+    "file_name",
+    "description",
+    "program",
+    "fact_sheet",
+    "checked_at",
+    "weights",
+    "image",
+    "image_reference",
+    "requirements",
+)
 
 OFF_THE_BOARD = (
     "is_late",
@@ -54,9 +64,15 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
     if task is not None and (sealed := published_by(submission.phase, [task])):
         raise TaskSealed(task, next(iter(sealed.values())))
     return _copy(
-        submission, submission.phase, by, now, [task] if task else [], rerun_of=submission, is_task_rerun=bool(task),
+        submission,
+        submission.phase,
+        by,
+        now,
+        [task] if task else [],
+        rerun_of=submission,
+        is_task_rerun=bool(task),
         **{name: getattr(submission, name) for name in OFF_THE_BOARD},
-    )  # fmt: skip
+    )
 
 
 @transaction.atomic
@@ -75,7 +91,7 @@ def _copy(
     status = State.QUEUED if source.checked_at else State.CHECKING
     submission = Submission(
         phase=phase, submitted_by=by, received_at=now, created_at=now, is_charged=False, status=status, **copied, **more
-    )  # fmt: skip
+    )
     submission.full_clean()
     submission.save(force_insert=True)
     chosen = tasks or tasks_for(phase, source.kind)

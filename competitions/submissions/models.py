@@ -54,13 +54,23 @@ class Submission(models.Model):
         max_length=500, blank=True, editable=False, help_text="An image by digest in a registry."
     )
     requirements = models.ForeignKey(
-        StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+", editable=False,
+        StoredFile,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
         help_text="The requirements.txt that its environment is built from.",
-    )  # fmt: skip
+    )
     migrated_from = models.ForeignKey(
-        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="migrated_to", editable=False,
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="migrated_to",
+        editable=False,
         help_text="The submission of the phase before that this one carries on.",
-    )  # fmt: skip
+    )
     rerun_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns", editable=False
     )
@@ -72,12 +82,15 @@ class Submission(models.Model):
         default=False, editable=False, help_text="A winner's code, run by the organizers: stands on no board."
     )
     is_check = models.BooleanField(
-        default=False, editable=False,
+        default=False,
+        editable=False,
         help_text="A winner's code on input that no team has seen: the organizers alone see its logs and files.",
-    )  # fmt: skip
+    )
     is_smoke = models.BooleanField(
-        default=False, editable=False, help_text="Run on the phase's public mini split alone: costs no quota, stands on no board.",
-    )  # fmt: skip
+        default=False,
+        editable=False,
+        help_text="Run on the phase's public mini split alone: costs no quota, stands on no board.",
+    )
     seed = models.PositiveSmallIntegerField(
         default=0, editable=False, help_text="What its program reads as PODIUM_SEED; repeated verifications count up."
     )

@@ -136,8 +136,9 @@ class TeamStorageUsed(Refusal):
         super().__init__(
             f"The files that your team has submitted take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. They are kept. "
             "Leave out of yours what is not needed, or ask the organizers, who can have the administrators give you more room.",
-            used=used, limit=limit,
-        )  # fmt: skip
+            used=used,
+            limit=limit,
+        )
 
 
 class IdempotencyKeyReused(Refusal):

@@ -79,10 +79,20 @@ def submission_create(
         _require_kind(phase, kind)
     questions = [] if is_smoke else questions_of(phase)
     asked = _Asked(
-        team=team, user=user, phase=phase, upload=upload, kind=kind, received_at=received_at, now=now, description=description,
-        idempotency_key=idempotency_key, tasks=tasks, is_smoke=is_smoke, wish=wish,
+        team=team,
+        user=user,
+        phase=phase,
+        upload=upload,
+        kind=kind,
+        received_at=received_at,
+        now=now,
+        description=description,
+        idempotency_key=idempotency_key,
+        tasks=tasks,
+        is_smoke=is_smoke,
+        wish=wish,
         answers=read_fact_sheet(questions, fact_sheet if questions and fact_sheet is not None else {}),
-    )  # fmt: skip
+    )
     try:
         _require_image(phase, now)
         _require_runs_left(asked)  # before the file is read: the cheap answer first
@@ -159,13 +169,26 @@ def _made(asked: _Asked, environment: Environment, *, is_task_rerun: bool) -> Su
     """The submission's row, with what was answered about it."""
     phase, upload, now = asked.phase, asked.upload, asked.now
     submission = Submission(
-        phase=phase, team=asked.team, submitted_by=asked.user, kind=asked.kind, file=upload.file, file_name=upload.file_name,
-        description=printable(asked.description)[:500], received_at=asked.received_at, created_at=now,
-        idempotency_key=asked.idempotency_key, fact_sheet=asked.answers, status=State.CHECKING, is_task_rerun=is_task_rerun,
-        is_smoke=asked.is_smoke, is_charged=not asked.is_smoke,
-        is_late=phase.takes_late(asked.received_at) or _is_revealed(phase, now), weights=environment.weights, image=environment.image,
+        phase=phase,
+        team=asked.team,
+        submitted_by=asked.user,
+        kind=asked.kind,
+        file=upload.file,
+        file_name=upload.file_name,
+        description=printable(asked.description)[:500],
+        received_at=asked.received_at,
+        created_at=now,
+        idempotency_key=asked.idempotency_key,
+        fact_sheet=asked.answers,
+        status=State.CHECKING,
+        is_task_rerun=is_task_rerun,
+        is_smoke=asked.is_smoke,
+        is_charged=not asked.is_smoke,
+        is_late=phase.takes_late(asked.received_at) or _is_revealed(phase, now),
+        weights=environment.weights,
+        image=environment.image,
         image_reference=environment.image_reference,
-    )  # fmt: skip
+    )
     submission.clean_fields(exclude=RELATIONS)  # names the field that is too long; that those rows are there is known
     submission.save(force_insert=True)
     if asked.answers:

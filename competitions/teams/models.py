@@ -140,9 +140,12 @@ class Invitation(models.Model):
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="invitations")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
     named_as = OneLineField(
-        max_length=254, blank=True, default="", db_default="",
+        max_length=254,
+        blank=True,
+        default="",
+        db_default="",
         help_text="The user name or address that the captain knew; whose account it is stays unsaid until it is accepted.",
-    )  # fmt: skip
+    )
     invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     state = models.CharField(max_length=10, choices=OfferState, default=OfferState.OPEN)
     created_at = models.DateTimeField()

@@ -29,9 +29,17 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     values = [_values(row) for row in rows]
     passed = sum(at <= visited.now for at in _instants(values))
     parts: list[Any] = [
-        RELEASE, board.pk, values, passed, visited.own_tabs, replace(visited.facts, worker_seen_at=None), *_reader(request, visited),
-        visited.is_organizer, request.get_full_path(), request.headers.get("HX-Request"),
-    ]  # fmt: skip
+        RELEASE,
+        board.pk,
+        values,
+        passed,
+        visited.own_tabs,
+        replace(visited.facts, worker_seen_at=None),
+        *_reader(request, visited),
+        visited.is_organizer,
+        request.get_full_path(),
+        request.headers.get("HX-Request"),
+    ]
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 
 

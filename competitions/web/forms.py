@@ -36,9 +36,10 @@ class SearchForm(forms.Form):
 
     q = forms.CharField(required=False, max_length=100, label="Search")
     show = forms.ChoiceField(
-        required=False, label="Show",
+        required=False,
+        label="Show",
         choices=[("", "All"), ("own", "Yours"), ("running", "Running"), ("coming", "Coming"), ("past", "Past")],
-    )  # fmt: skip
+    )
     order = forms.ChoiceField(
         required=False,
         label="Order",

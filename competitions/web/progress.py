@@ -90,9 +90,12 @@ def _queued(run: Run, position: QueuePosition | None, now: datetime) -> Progress
     elif run.not_before > now and run.attempt > 1:
         sentence = f"Waiting for attempt {run.attempt}, after a fault on our side"
     return Progress(
-        sentence=sentence, position=position.place, contact=run.queue.contact, worker_seen_at=position.worker_seen_at,
+        sentence=sentence,
+        position=position.place,
+        contact=run.queue.contact,
+        worker_seen_at=position.worker_seen_at,
         is_silent=position.is_silent(now),
-    )  # fmt: skip
+    )
 
 
 def _held(run: Run, submission: Submission, now: datetime) -> Progress:
@@ -104,9 +107,12 @@ def _held(run: Run, submission: Submission, now: datetime) -> Progress:
         cpu_share, memory_share = _shares(run, submission)
         return Progress(
             sentence=f"Your program runs{' on the public mini split' if run.is_smoke else ''}",
-            elapsed_s=min(elapsed, float(limit_s)), limit_s=limit_s,
-            projected_s=_projected(run, elapsed), cpu_share=cpu_share, memory_share=memory_share,
-        )  # fmt: skip
+            elapsed_s=min(elapsed, float(limit_s)),
+            limit_s=limit_s,
+            projected_s=_projected(run, elapsed),
+            cpu_share=cpu_share,
+            memory_share=memory_share,
+        )
     if run.state == State.SCORING:
         return Progress(sentence="The scoring program runs")
     return Progress(sentence="A compute worker prepares the run; this is not charged to your budget")

@@ -82,11 +82,18 @@ def _row(
     picked = [choice for choice in results.choices if choice.is_picked]
     is_said = submission.status in SAID_BY_STATUS
     return SubmissionRow(
-        pk=submission.pk, file_name=submission.file_name, description=submission.description,
-        phase=submission.phase.name, received_at=submission.received_at, status=submission.status,
-        is_final=submission.is_final, is_late=submission.is_late, is_verification=submission.is_verification,
+        pk=submission.pk,
+        file_name=submission.file_name,
+        description=submission.description,
+        phase=submission.phase.name,
+        received_at=submission.received_at,
+        status=submission.status,
+        is_final=submission.is_final,
+        is_late=submission.is_late,
+        is_verification=submission.is_verification,
         is_smoke=submission.is_smoke,
-        is_disqualified=submission.disqualified_at is not None, disqualified_reason=submission.disqualified_reason,
+        is_disqualified=submission.disqualified_at is not None,
+        disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
         scores=tuple(
             ShownScore(
@@ -94,11 +101,12 @@ def _row(
             )
             for column, value in results.values
         ),
-        withholds_scores=results.withholds_scores, has_several_boards=len(results.boards) > 1,
+        withholds_scores=results.withholds_scores,
+        has_several_boards=len(results.boards) > 1,
         counting=tuple(board.title for board in results.counting),
         selected=tuple(choice.board.title for choice in picked if choice.is_selection),
         added=tuple(choice.board.title for choice in picked if not choice.is_selection),
-    )  # fmt: skip
+    )
 
 
 def page_of(

@@ -123,9 +123,12 @@ def _body(kind: str, competition: Competition, now: datetime, *, subject: str, t
         "type": kind,
         "timestamp": now.isoformat(),
         "data": {
-            "competition": competition.slug, "subject": subject, "text": text, "url": f"{settings.SITE_URL}{path}",
+            "competition": competition.slug,
+            "subject": subject,
+            "text": text,
+            "url": f"{settings.SITE_URL}{path}",
         },
-    }  # fmt: skip
+    }
 
 
 def _message(webhook: Webhook, event: str, body: dict[str, Any], now: datetime) -> WebhookMessage:

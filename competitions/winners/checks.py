@@ -68,9 +68,11 @@ def meters_of(run: Run) -> dict[str, Any]:
     """What the run used of the phase's budget."""
     phase = run.submission.phase
     return {
-        "wall_s": float(run.meters.get("wall_s") or 0.0), "limit_s": phase.time_limit_s,
-        "memory_bytes": run.meters.get("memory_peak_bytes"), "memory_limit_bytes": phase.memory_bytes,
-    }  # fmt: skip
+        "wall_s": float(run.meters.get("wall_s") or 0.0),
+        "limit_s": phase.time_limit_s,
+        "memory_bytes": run.meters.get("memory_peak_bytes"),
+        "memory_limit_bytes": phase.memory_bytes,
+    }
 
 
 def _held_out(place: Place, check: Run, plain: Run) -> Finding:

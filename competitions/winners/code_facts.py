@@ -29,9 +29,11 @@ def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, Any]:
     largest = sorted(infos, key=lambda info: -info.file_size)[:MAX_LISTED]
     return {
         "files": [[printable(info.filename)[:200], info.file_size] for info in largest],
-        "file_count": len(infos), "bytes": sum(info.file_size for info in infos),
-        "constants": constants, "predictions": predictions,
-    }  # fmt: skip
+        "file_count": len(infos),
+        "bytes": sum(info.file_size for info in infos),
+        "constants": constants,
+        "predictions": predictions,
+    }
 
 
 def _constants(archive: zipfile.ZipFile, infos: Iterable[zipfile.ZipInfo]) -> int:

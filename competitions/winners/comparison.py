@@ -150,9 +150,12 @@ def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[s
             with _official_file(path, file_name, prediction_format) as (official_path, name):
                 rows = prediction_format.get("rows")
                 return submissions.read(
-                    official_path, str(prediction_format["dataset"]), str(prediction_format["split"]),
-                    rows=rows if isinstance(rows, int) else None, filename=name,
-                )  # fmt: skip
+                    official_path,
+                    str(prediction_format["dataset"]),
+                    str(prediction_format["split"]),
+                    rows=rows if isinstance(rows, int) else None,
+                    filename=name,
+                )
         except (ScoringInputError, *UNREADABLE) as error:
             raise CannotCompare(f"The predictions cannot be read: {error}") from error
 

@@ -27,22 +27,26 @@ class Lane(models.Model):
         default=14, validators=[MinValueValidator(1)], help_text="Days that an invited team has for all it hands in."
     )
     tolerance = models.FloatField(
-        default=0.0, validators=[MinValueValidator(0)],
+        default=0.0,
+        validators=[MinValueValidator(0)],
         help_text="Largest mean absolute difference between the predictions made here and those submitted.",
-    )  # fmt: skip
+    )
     min_equal_share = models.FloatField(
-        "smallest share of equal rows", default=0.0, validators=[MinValueValidator(0)],
+        "smallest share of equal rows",
+        default=0.0,
+        validators=[MinValueValidator(0)],
         help_text="0 to 1; for rankings and classes, where a mean difference says nothing.",
-    )  # fmt: skip
+    )
     score_tolerance = models.FloatField(
         default=0.0,
         validators=[MinValueValidator(0)],
         help_text="Largest difference of the score in the primary column.",
     )
     tolerance_origin = models.TextField(
-        "where the tolerances come from", blank=True,
+        "where the tolerances come from",
+        blank=True,
         help_text="For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.",
-    )  # fmt: skip
+    )
     instructions = LongTextField(max_length=SHORT_TEXT, blank=True, help_text="Markdown, shown to invited teams.")
 
     def __str__(self) -> str:
@@ -86,9 +90,13 @@ class Place(models.Model):
         help_text="The newest run of the code.",
     )
     check_run = models.ForeignKey(
-        Submission, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        Submission,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
         help_text="The same code on the input of the tasks' checks.",
-    )  # fmt: skip
+    )
     comparison = models.JSONField(default=dict, blank=True)
     reason = models.CharField(max_length=1000, blank=True)
 

@@ -159,9 +159,17 @@ def code_hand_in(
         raise refusals.HandInInvalid(str(error)) from error
     file, name = _bundle(place, upload)
     place_move(
-        place=place, source=State.INVITED, target=State.CODE, actor=_user(by), now=now, note=f"{url} at {commit}",
-        repository_url=url, commit=commit, code=file, code_name=name,
-    )  # fmt: skip
+        place=place,
+        source=State.INVITED,
+        target=State.CODE,
+        actor=_user(by),
+        now=now,
+        note=f"{url} at {commit}",
+        repository_url=url,
+        commit=commit,
+        code=file,
+        code_name=name,
+    )
     return place
 
 

@@ -47,23 +47,39 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     if place.state == State.COMPARED:  # once more
         earlier = _with_this_run(place.comparison)
         place_move(
-            place=place, source=State.COMPARED, target=State.HARDWARE, actor=_actor(by), now=now, comparison={"earlier": earlier}
-        )  # fmt: skip
+            place=place,
+            source=State.COMPARED,
+            target=State.HARDWARE,
+            actor=_actor(by),
+            now=now,
+            comparison={"earlier": earlier},
+        )
     if place.state != State.HARDWARE:
         raise refusals.NotReady(place, "A verification run")
     if place.code is None:
         raise refusals.NoCode(place)
     phase = place.lane.leaderboard.phase
     arguments: dict[str, Any] = {
-        "phase": phase, "team": place.team, "by": by, "file": place.code, "file_name": place.code_name, "now": now,
-        "seed": len(earlier), "environment": environment_of(place.submission),
-    }  # fmt: skip
+        "phase": phase,
+        "team": place.team,
+        "by": by,
+        "file": place.code,
+        "file_name": place.code_name,
+        "now": now,
+        "seed": len(earlier),
+        "environment": environment_of(place.submission),
+    }
     verification, checks = verification_create(**arguments), checks_of(phase)
     place_move(
-        place=place, source=State.HARDWARE, target=State.VERIFYING, actor=_actor(by), now=now,
-        note=f"submission #{verification.pk}", verification=verification,
+        place=place,
+        source=State.HARDWARE,
+        target=State.VERIFYING,
+        actor=_actor(by),
+        now=now,
+        note=f"submission #{verification.pk}",
+        verification=verification,
         check_run=verification_create(**arguments, checks=checks) if checks else None,
-    )  # fmt: skip
+    )
     return place
 
 
@@ -104,9 +120,14 @@ def verification_compare(*, key: UUID, now: datetime) -> bool:
     comparison = comparison_of(place, run)
     log.info("winners_compared", place=str(place.key), is_within=comparison["is_within"])
     return place_move(
-        place=place, source=State.VERIFYING, target=State.COMPARED, actor="verification", now=now,
-        note="; ".join(comparison["faults"]) or "within the tolerance", comparison=comparison,
-    )  # fmt: skip
+        place=place,
+        source=State.VERIFYING,
+        target=State.COMPARED,
+        actor="verification",
+        now=now,
+        note="; ".join(comparison["faults"]) or "within the tolerance",
+        comparison=comparison,
+    )
 
 
 def _is_not_the_teams(submission: Submission) -> bool:
@@ -127,9 +148,12 @@ def comparison_of(place: Place, verification: Submission) -> dict[str, Any]:
     runs = list(verification.runs.select_related("task", "submission__phase"))
     wall_s = sum(float(run.meters.get("wall_s", 0.0)) for run in runs)
     comparison: dict[str, Any] = {
-        "wall_s": wall_s, "limit_s": verification.phase.time_limit_s, "runs": [_named_meters(run) for run in runs],
-        "tolerance_origin": place.lane.tolerance_origin, "earlier": place.comparison.get("earlier", []),
-    }  # fmt: skip
+        "wall_s": wall_s,
+        "limit_s": verification.phase.time_limit_s,
+        "runs": [_named_meters(run) for run in runs],
+        "tolerance_origin": place.lane.tolerance_origin,
+        "earlier": place.comparison.get("earlier", []),
+    }
     if verification.status == RunState.FAILED:
         detail = next((run.detail for run in runs if run.detail), "")
         faults = [f"the run failed, {Reason(verification.reason).label}: {detail}".rstrip(": ")]
@@ -187,9 +211,11 @@ def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[fl
     means = [difference.mae for difference in differences if difference.mae is not None]
     largest = [difference.largest for difference in differences if difference.largest is not None]
     return Difference(
-        rows=sum(difference.rows for difference in differences), equal_share=min(difference.equal_share for difference in differences),
-        mae=max(means, default=None), largest=max(largest, default=None),
-    ), sampled_pairs(*both[0])  # fmt: skip
+        rows=sum(difference.rows for difference in differences),
+        equal_share=min(difference.equal_share for difference in differences),
+        mae=max(means, default=None),
+        largest=max(largest, default=None),
+    ), sampled_pairs(*both[0])
 
 
 def _submitted(place: Place, run: Run | None) -> Arrays:

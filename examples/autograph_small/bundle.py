@@ -61,9 +61,14 @@ def write_graph(dest: Path, graph: Graph, rng: np.random.Generator) -> None:
     inputs.mkdir()
     reference.mkdir()
     np.savez_compressed(
-        inputs / "graph.npz", edges=np.argwhere(joined), features=features.astype(np.float32), train=train, labels=labels[train],
-        test=test, classes=graph.classes,
-    )  # fmt: skip
+        inputs / "graph.npz",
+        edges=np.argwhere(joined),
+        features=features.astype(np.float32),
+        train=train,
+        labels=labels[train],
+        test=test,
+        classes=graph.classes,
+    )
     np.savetxt(reference / "labels.txt", labels[test], fmt="%d")
 
 
@@ -71,29 +76,52 @@ def competition(now: datetime) -> dict[str, Any]:
     """The content of `competition.yaml`, in Codabench's keys alone."""
     names = [graph.name for graph in GRAPHS]
     return {
-        "version": 2, "title": "AutoGraph in small", "description": "Classify the nodes of graphs that the code has not seen.",
-        "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
+        "version": 2,
+        "title": "AutoGraph in small",
+        "description": "Classify the nodes of graphs that the code has not seen.",
+        "terms": "pages/terms.md",
+        "docker_image": IMAGE,
+        "registration_auto_approve": True,
+        "competition_type": "benchmark",
         "enable_detailed_results": True,
         "pages": [{"title": "Overview", "file": "pages/overview.md"}, {"title": "Data", "file": "pages/data.md"}],
         "tasks": [
             {
-                "index": index, "name": name, "description": f"The graph {name}", "ingestion_program": "ingestion_program",
-                "input_data": f"input_data_{name}", "scoring_program": "scoring_program", "reference_data": f"reference_data_{name}",
+                "index": index,
+                "name": name,
+                "description": f"The graph {name}",
+                "ingestion_program": "ingestion_program",
+                "input_data": f"input_data_{name}",
+                "scoring_program": "scoring_program",
+                "reference_data": f"reference_data_{name}",
             }
             for index, name in enumerate(names)
         ],
-        "phases": [{
-            "index": 0, "name": "AutoGraph", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": list(range(len(names))),
-            "max_submissions": 1000, "max_submissions_per_day": 100, "execution_time_limit": 120,
-        }],
-        "leaderboards": [{
-            "title": "Results", "key": "main", "submission_rule": "Force_Best", "primary_index": 0,
-            "columns": [
-                {"title": "Acc", "key": "acc", "index": 0, "sorting": "desc", "precision": 4},
-                {"title": "BalAcc", "key": "bacc", "index": 1, "sorting": "desc", "precision": 4},
-            ],
-        }],
-    }  # fmt: skip
+        "phases": [
+            {
+                "index": 0,
+                "name": "AutoGraph",
+                "start": instant(now),
+                "end": instant(now + OPEN_FOR),
+                "tasks": list(range(len(names))),
+                "max_submissions": 1000,
+                "max_submissions_per_day": 100,
+                "execution_time_limit": 120,
+            }
+        ],
+        "leaderboards": [
+            {
+                "title": "Results",
+                "key": "main",
+                "submission_rule": "Force_Best",
+                "primary_index": 0,
+                "columns": [
+                    {"title": "Acc", "key": "acc", "index": 0, "sorting": "desc", "precision": 4},
+                    {"title": "BalAcc", "key": "bacc", "index": 1, "sorting": "desc", "precision": 4},
+                ],
+            }
+        ],
+    }
 
 
 if __name__ == "__main__":

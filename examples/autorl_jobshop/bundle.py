@@ -53,27 +53,47 @@ def instance(rng: np.random.Generator) -> dict[str, Any]:
 def competition(now: datetime) -> dict[str, Any]:
     """The content of `competition.yaml`, in Codabench's keys alone."""
     task = {
-        "index": 0, "name": "Job shop", "description": "Dynamic job shop with machine breakdowns",
-        "ingestion_program": "ingestion_program", "scoring_program": "scoring_program", "reference_data": "reference_data",
+        "index": 0,
+        "name": "Job shop",
+        "description": "Dynamic job shop with machine breakdowns",
+        "ingestion_program": "ingestion_program",
+        "scoring_program": "scoring_program",
+        "reference_data": "reference_data",
         "ingestion_only_during_scoring": True,
-    }  # fmt: skip
+    }
     return {
-        "version": 2, "title": "AutoRL job shop", "description": "An agent schedules a shop whose machines break down.",
-        "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
+        "version": 2,
+        "title": "AutoRL job shop",
+        "description": "An agent schedules a shop whose machines break down.",
+        "terms": "pages/terms.md",
+        "docker_image": IMAGE,
+        "registration_auto_approve": True,
+        "competition_type": "benchmark",
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
         "tasks": [task],
-        "phases": [{
-            "index": 0, "name": "Benchmark", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": [0],
-            "execution_time_limit": 300,
-        }],
-        "leaderboards": [{
-            "title": "Results", "key": "main", "submission_rule": "Force_Best", "primary_index": 0,
-            "columns": [
-                {"title": "Flow time", "key": "flow_time", "index": 0, "sorting": "asc", "precision": 2},
-                {"title": "Makespan", "key": "makespan", "index": 1, "sorting": "asc", "precision": 2},
-            ],
-        }],
-    }  # fmt: skip
+        "phases": [
+            {
+                "index": 0,
+                "name": "Benchmark",
+                "start": instant(now),
+                "end": instant(now + OPEN_FOR),
+                "tasks": [0],
+                "execution_time_limit": 300,
+            }
+        ],
+        "leaderboards": [
+            {
+                "title": "Results",
+                "key": "main",
+                "submission_rule": "Force_Best",
+                "primary_index": 0,
+                "columns": [
+                    {"title": "Flow time", "key": "flow_time", "index": 0, "sorting": "asc", "precision": 2},
+                    {"title": "Makespan", "key": "makespan", "index": 1, "sorting": "asc", "precision": 2},
+                ],
+            }
+        ],
+    }
 
 
 if __name__ == "__main__":

@@ -72,11 +72,15 @@ def competition(now: datetime) -> dict[str, Any]:
     """The content of `competition.yaml`; what Codabench has no key for stands under `podium`."""
     tasks = [
         {
-            "index": index, "name": shape, "ingestion_program": "ingestion_program", "scoring_program": "scoring_program",
-            "input_data": f"{shape}/input_data", "reference_data": f"{shape}/reference_data",
+            "index": index,
+            "name": shape,
+            "ingestion_program": "ingestion_program",
+            "scoring_program": "scoring_program",
+            "input_data": f"{shape}/input_data",
+            "reference_data": f"{shape}/reference_data",
         }
         for index, shape in enumerate(OWN)
-    ]  # fmt: skip
+    ]
     check = {
         "index": len(OWN),
         "name": "Check",

@@ -38,10 +38,19 @@ def _baseline(
 ) -> Baseline:
     score = _public_rmse(bundle, dest / f"{name}.csv")
     return Baseline(
-        competition=SLUG, name=f"classroom-{name}", title=title, description=description, kind="prediction", phase="main",
-        filename=f"{name}.csv", outcome="finished", reason=None, metric="rmse_public",
-        score_range=(score - EXACT, score + EXACT), also_by=also_by,
-    )  # fmt: skip
+        competition=SLUG,
+        name=f"classroom-{name}",
+        title=title,
+        description=description,
+        kind="prediction",
+        phase="main",
+        filename=f"{name}.csv",
+        outcome="finished",
+        reason=None,
+        metric="rmse_public",
+        score_range=(score - EXACT, score + EXACT),
+        also_by=also_by,
+    )
 
 
 def _public_rmse(bundle: Path, predictions: Path) -> float:

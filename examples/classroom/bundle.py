@@ -46,16 +46,28 @@ def competition(now: datetime, schema: SchemaDocument) -> dict[str, Any]:
     opens, closes = instant(now - RUNNING_FOR), instant(now + OPEN_FOR)
     task = {"index": 0, "name": "Bicycles", "scoring_program": "scoring_program", "reference_data": "reference_data"}
     extra = {
-        "slug": "main", "accepts": ["prediction"], "prediction_format": {"table": schema}, "reveal": closes,
+        "slug": "main",
+        "accepts": ["prediction"],
+        "prediction_format": {"table": schema},
+        "reveal": closes,
         "leaderboards": [
-            _board("Public", "public"), _board("Private", "private", visibility="sealed", rule="selected"),
+            _board("Public", "public"),
+            _board("Private", "private", visibility="sealed", rule="selected"),
         ],
-    }  # fmt: skip
+    }
     phase = {
-        "index": 0, "name": "Competition", "start": opens, "end": closes, "tasks": [0], "max_submissions_per_day": 5,
-        "max_submissions": None, "public_data": "public_data", "starting_kit": "starting_kit",
-        "sample_submission": "sample_submission.csv", "podium": extra,
-    }  # fmt: skip
+        "index": 0,
+        "name": "Competition",
+        "start": opens,
+        "end": closes,
+        "tasks": [0],
+        "max_submissions_per_day": 5,
+        "max_submissions": None,
+        "public_data": "public_data",
+        "starting_kit": "starting_kit",
+        "sample_submission": "sample_submission.csv",
+        "podium": extra,
+    }
     return {
         "version": 2,
         "title": "Bicycles at the bridge",
@@ -79,8 +91,13 @@ def competition(now: datetime, schema: SchemaDocument) -> dict[str, Any]:
 
 def _board(title: str, part: str, **extra: Any) -> dict[str, Any]:
     column = {
-        "title": "RMSE", "key": f"rmse_{part}", "index": 0, "sorting": "asc", "precision": 3, "podium": {"unit": "bicycles"},
-    }  # fmt: skip
+        "title": "RMSE",
+        "key": f"rmse_{part}",
+        "index": 0,
+        "sorting": "asc",
+        "precision": 3,
+        "podium": {"unit": "bicycles"},
+    }
     return {"title": title, "key": part, "submission_rule": "Force_Best", "columns": [column], "podium": extra}
 
 

@@ -21,10 +21,14 @@ def hours(count: int, seed: int, *, first_id: int) -> pl.DataFrame:
     counted = rng.poisson(_expected(hour, weekday, temperature, rain))
     return pl.DataFrame(
         {
-            "id": np.arange(first_id, first_id + count), "hour": hour, "weekday": weekday,
-            "temperature": temperature, "rain": rain, TARGET: counted,
+            "id": np.arange(first_id, first_id + count),
+            "hour": hour,
+            "weekday": weekday,
+            "temperature": temperature,
+            "rain": rain,
+            TARGET: counted,
         }
-    )  # fmt: skip
+    )
 
 
 def _expected(

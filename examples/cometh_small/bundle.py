@@ -47,23 +47,40 @@ def competition(now: datetime) -> dict[str, Any]:
         for index, (name, title) in enumerate(ALGORITHMS.items())
     ]
     return {
-        "version": 2, "title": "COMETH in small", "description": "Bring your dataset and see which algorithm suits it.",
-        "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
+        "version": 2,
+        "title": "COMETH in small",
+        "description": "Bring your dataset and see which algorithm suits it.",
+        "terms": "pages/terms.md",
+        "docker_image": IMAGE,
+        "registration_auto_approve": True,
+        "competition_type": "benchmark",
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
         "tasks": tasks,
-        "phases": [{
-            "index": 0, "name": "Datasets", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": list(range(len(tasks))),
-            "execution_time_limit": 120, "podium": {"accepts": ["dataset"], "slug": "data-sets"},
-        }],
-        "leaderboards": [{
-            "title": "Datasets", "key": "main", "submission_rule": "Force_Latest_Multiple", "primary_index": 0,
-            "podium": {"transposed": True, "show_tasks": True},
-            "columns": [
-                {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4},
-                {"title": "Samples", "key": "samples", "index": 1, "sorting": "desc", "precision": 0},
-            ],
-        }],
-    }  # fmt: skip
+        "phases": [
+            {
+                "index": 0,
+                "name": "Datasets",
+                "start": instant(now),
+                "end": instant(now + OPEN_FOR),
+                "tasks": list(range(len(tasks))),
+                "execution_time_limit": 120,
+                "podium": {"accepts": ["dataset"], "slug": "data-sets"},
+            }
+        ],
+        "leaderboards": [
+            {
+                "title": "Datasets",
+                "key": "main",
+                "submission_rule": "Force_Latest_Multiple",
+                "primary_index": 0,
+                "podium": {"transposed": True, "show_tasks": True},
+                "columns": [
+                    {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4},
+                    {"title": "Samples", "key": "samples", "index": 1, "sorting": "desc", "precision": 0},
+                ],
+            }
+        ],
+    }
 
 
 if __name__ == "__main__":

@@ -34,21 +34,39 @@ def build_bundle(dest: Path, *, now: datetime, seed: int = 11) -> Path:
 def competition(now: datetime) -> dict[str, Any]:
     """The content of `competition.yaml`, in Codabench's keys alone."""
     task = {
-        "index": 0, "name": "Methylation", "description": "Proportions of three cell types", "scoring_program": "scoring_program",
-        "ingestion_program": "ingestion_program", "input_data": "input_data", "reference_data": "reference_data",
-    }  # fmt: skip
+        "index": 0,
+        "name": "Methylation",
+        "description": "Proportions of three cell types",
+        "scoring_program": "scoring_program",
+        "ingestion_program": "ingestion_program",
+        "input_data": "input_data",
+        "reference_data": "reference_data",
+    }
     column = {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4}
     return {
-        "version": 2, "title": "DECONbench in small", "description": "Estimate the cell types of mixed samples, in R.",
-        "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
+        "version": 2,
+        "title": "DECONbench in small",
+        "description": "Estimate the cell types of mixed samples, in R.",
+        "terms": "pages/terms.md",
+        "docker_image": IMAGE,
+        "registration_auto_approve": True,
+        "competition_type": "benchmark",
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
         "tasks": [task],
-        "phases": [{
-            "index": 0, "name": "Benchmark", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": [0],
-            "execution_time_limit": 300,
-        }],
-        "leaderboards": [{"title": "Results", "key": "main", "submission_rule": "Force_Latest_Multiple", "columns": [column]}],
-    }  # fmt: skip
+        "phases": [
+            {
+                "index": 0,
+                "name": "Benchmark",
+                "start": instant(now),
+                "end": instant(now + OPEN_FOR),
+                "tasks": [0],
+                "execution_time_limit": 300,
+            }
+        ],
+        "leaderboards": [
+            {"title": "Results", "key": "main", "submission_rule": "Force_Latest_Multiple", "columns": [column]}
+        ],
+    }
 
 
 if __name__ == "__main__":

@@ -61,20 +61,36 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
 def competition(now: datetime) -> dict[str, Any]:
     """The content of `competition.yaml`; what Codabench has no key for stands under `podium`."""
     return {
-        "version": 2, "title": "Delivery times", "description": "How many minutes does a delivery take? Late costs three times early.",
-        "terms": "pages/terms.md", "docker_image": "podium/runtime:1", "registration_auto_approve": True,
+        "version": 2,
+        "title": "Delivery times",
+        "description": "How many minutes does a delivery take? Late costs three times early.",
+        "terms": "pages/terms.md",
+        "docker_image": "podium/runtime:1",
+        "registration_auto_approve": True,
         "pages": [{"title": "Overview", "file": "pages/overview.md"}],
-        "tasks": [{"index": 0, "name": "Deliveries", "scoring_program": "scoring_program", "reference_data": "reference_data"}],
-        "phases": [{
-            "index": 0, "name": "Deliveries", "start": instant(now), "end": instant(now + OPEN_FOR), "tasks": [0],
-            "execution_time_limit": 120, "public_data": "public_data", "sample_submission": "sample_submission.csv",
-            "podium": {
-                "accepts": ["prediction"], "slug": "deliveries", "prediction_format": {"table": SCHEMA.as_json()},
-                "leaderboards": [board("Public", "public", "phase"), board("Private", "private", "sealed")],
-            },
-        }],
+        "tasks": [
+            {"index": 0, "name": "Deliveries", "scoring_program": "scoring_program", "reference_data": "reference_data"}
+        ],
+        "phases": [
+            {
+                "index": 0,
+                "name": "Deliveries",
+                "start": instant(now),
+                "end": instant(now + OPEN_FOR),
+                "tasks": [0],
+                "execution_time_limit": 120,
+                "public_data": "public_data",
+                "sample_submission": "sample_submission.csv",
+                "podium": {
+                    "accepts": ["prediction"],
+                    "slug": "deliveries",
+                    "prediction_format": {"table": SCHEMA.as_json()},
+                    "leaderboards": [board("Public", "public", "phase"), board("Private", "private", "sealed")],
+                },
+            }
+        ],
         "leaderboards": [board("Public", "public", "phase")],
-    }  # fmt: skip
+    }
 
 
 def board(title: str, part: str, visibility: str) -> dict[str, Any]:
@@ -88,9 +104,13 @@ def board(title: str, part: str, visibility: str) -> dict[str, Any]:
         "podium": {"unit": "min"},
     }
     return {
-        "title": title, "key": part, "submission_rule": "Force_Best", "primary_index": 0, "columns": [column],
+        "title": title,
+        "key": part,
+        "submission_rule": "Force_Best",
+        "primary_index": 0,
+        "columns": [column],
         "podium": {"visibility": visibility},
-    }  # fmt: skip
+    }
 
 
 def baseline(data: Path, target: Path) -> Path:

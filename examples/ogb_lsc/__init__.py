@@ -150,32 +150,66 @@ def _phases(presets: str = "") -> tuple[TrackPhase, ...]:
     """The two phases; `presets` begins the names of the ready settings that hold at the true size."""
     dev, challenge = (f"{presets}-{split}" if presets else None for split in SMALL_TEST)
     return (
-        TrackPhase("test-dev", "Scores appear at once; one submission a week.", rule="Force_Best", per_week=1, preset=dev),
         TrackPhase(
-            "test-challenge", "Files are checked at once; scores stay sealed until the reveal. The last submission counts.",
-            visibility="sealed", rule="Force_Last", preset=challenge,
+            "test-dev", "Scores appear at once; one submission a week.", rule="Force_Best", per_week=1, preset=dev
         ),
-    )  # fmt: skip
+        TrackPhase(
+            "test-challenge",
+            "Files are checked at once; scores stay sealed until the reveal. The last submission counts.",
+            visibility="sealed",
+            rule="Force_Last",
+            preset=challenge,
+        ),
+    )
 
 
 TRACKS = (
     Track(
-        slug="ogb-lsc-mag240m", title="OGB-LSC: MAG240M", subtitle="Predict the subject areas of papers in a citation graph",
-        dataset="lsc-mag240m", program="lsc-mag240m", columns=(BoardColumn("acc", "Accuracy"),), phases=_phases(),
-        folder=HERE, generate=mag240m, baseline=HERE / "baseline_mag240m.py", rows=TEST_ITEMS["lsc-mag240m"],
-        takes_code=True, registration=REGISTRATION, fact_sheet=FACT_SHEET,
+        slug="ogb-lsc-mag240m",
+        title="OGB-LSC: MAG240M",
+        subtitle="Predict the subject areas of papers in a citation graph",
+        dataset="lsc-mag240m",
+        program="lsc-mag240m",
+        columns=(BoardColumn("acc", "Accuracy"),),
+        phases=_phases(),
+        folder=HERE,
+        generate=mag240m,
+        baseline=HERE / "baseline_mag240m.py",
+        rows=TEST_ITEMS["lsc-mag240m"],
+        takes_code=True,
+        registration=REGISTRATION,
+        fact_sheet=FACT_SHEET,
     ),
     Track(
-        slug="ogb-lsc-wikikg90mv2", title="OGB-LSC: WikiKG90Mv2", subtitle="Complete a knowledge graph of 91 million entities",
-        dataset="lsc-wikikg90mv2", program="lsc-wikikg90mv2", columns=(BoardColumn("mrr", "MRR"),), phases=_phases(),
-        folder=HERE, generate=wikikg90mv2, baseline=HERE / "baseline_wikikg90mv2.py", rows=TEST_ITEMS["lsc-wikikg90mv2"],
-        takes_code=True, registration=REGISTRATION, fact_sheet=FACT_SHEET,
+        slug="ogb-lsc-wikikg90mv2",
+        title="OGB-LSC: WikiKG90Mv2",
+        subtitle="Complete a knowledge graph of 91 million entities",
+        dataset="lsc-wikikg90mv2",
+        program="lsc-wikikg90mv2",
+        columns=(BoardColumn("mrr", "MRR"),),
+        phases=_phases(),
+        folder=HERE,
+        generate=wikikg90mv2,
+        baseline=HERE / "baseline_wikikg90mv2.py",
+        rows=TEST_ITEMS["lsc-wikikg90mv2"],
+        takes_code=True,
+        registration=REGISTRATION,
+        fact_sheet=FACT_SHEET,
     ),
     Track(
-        slug="ogb-lsc-pcqm4mv2", title="OGB-LSC: PCQM4Mv2", subtitle="Predict the HOMO-LUMO gap of molecules from SMILES strings",
-        dataset="lsc-pcqm4mv2", program="lsc-pcqm4mv2", columns=(BoardColumn("mae", "MAE", "asc", "eV"),),
+        slug="ogb-lsc-pcqm4mv2",
+        title="OGB-LSC: PCQM4Mv2",
+        subtitle="Predict the HOMO-LUMO gap of molecules from SMILES strings",
+        dataset="lsc-pcqm4mv2",
+        program="lsc-pcqm4mv2",
+        columns=(BoardColumn("mae", "MAE", "asc", "eV"),),
         phases=_phases("pcqm4mv2"),
-        folder=HERE, generate=pcqm4mv2, baseline=HERE / "baseline_pcqm4mv2.py", rows=TEST_ITEMS["lsc-pcqm4mv2"],
-        takes_code=True, registration=REGISTRATION, fact_sheet=(*FACT_SHEET, INFERENCE),
+        folder=HERE,
+        generate=pcqm4mv2,
+        baseline=HERE / "baseline_pcqm4mv2.py",
+        rows=TEST_ITEMS["lsc-pcqm4mv2"],
+        takes_code=True,
+        registration=REGISTRATION,
+        fact_sheet=(*FACT_SHEET, INFERENCE),
     ),
-)  # fmt: skip
+)

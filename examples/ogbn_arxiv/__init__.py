@@ -24,20 +24,33 @@ def arxiv(size: Size, seed: int) -> Data:
 
 TRACKS = (
     Track(
-        slug="ogbn-arxiv", title="OGB leaderboard: ogbn-arxiv", subtitle="Subject areas of arXiv papers: mean of ten seeds",
-        dataset="ogbn-arxiv", program="ogb-results",
+        slug="ogbn-arxiv",
+        title="OGB leaderboard: ogbn-arxiv",
+        subtitle="Subject areas of arXiv papers: mean of ten seeds",
+        dataset="ogbn-arxiv",
+        program="ogb-results",
         columns=(
             BoardColumn("acc", "Test accuracy", spread="acc_std"),
             BoardColumn("acc_valid", "Validation accuracy", spread="acc_valid_std"),
             BoardColumn("acc_std", "Deviation of test", "asc", is_hidden=True),
             BoardColumn("acc_valid_std", "Deviation of validation", "asc", is_hidden=True),
         ),
-        phases=(TrackPhase("test", "Results of ten seeds; each submission stands for one method.", rule="Force_Best", per_day=5),),
-        folder=HERE, generate=arxiv, baseline=HERE / "baseline.py", has_official_file=False,
+        phases=(
+            TrackPhase(
+                "test", "Results of ten seeds; each submission stands for one method.", rule="Force_Best", per_day=5
+            ),
+        ),
+        folder=HERE,
+        generate=arxiv,
+        baseline=HERE / "baseline.py",
+        has_official_file=False,
         fact_sheet=(
-            Question("method", "Name of the method", is_on_board=True), Question("parameters", "Number of parameters", is_on_board=True),
-            Question("code_url", "Public repository with the code", is_on_board=True), Question("report_url", "Paper"),
-            Question("hardware", "Hardware"), Question("external_data", "External data that were used", is_required=False),
+            Question("method", "Name of the method", is_on_board=True),
+            Question("parameters", "Number of parameters", is_on_board=True),
+            Question("code_url", "Public repository with the code", is_on_board=True),
+            Question("report_url", "Paper"),
+            Question("hardware", "Hardware"),
+            Question("external_data", "External data that were used", is_required=False),
         ),
     ),
-)  # fmt: skip
+)

@@ -25,10 +25,17 @@ def openbiolink(size: Size, seed: int) -> Data:
 
 TRACKS = (
     Track(
-        slug="openbiolink-2021", title="OpenBioLink 2021", subtitle="Link prediction in a large biomedical knowledge graph",
-        dataset="obl2021", program="obl2021", columns=(BoardColumn("h10", "Hits@10"),),
+        slug="openbiolink-2021",
+        title="OpenBioLink 2021",
+        subtitle="Link prediction in a large biomedical knowledge graph",
+        dataset="obl2021",
+        program="obl2021",
+        columns=(BoardColumn("h10", "Hits@10"),),
         phases=(TrackPhase("test", "A new submission overwrites your last one.", rule="Force_Last", per_day=5),),
-        folder=HERE, generate=openbiolink, baseline=HERE / "baseline.py", rows={"test": TEST_TRIPLES},
+        folder=HERE,
+        generate=openbiolink,
+        baseline=HERE / "baseline.py",
+        rows={"test": TEST_TRIPLES},
         registration=(Question("affiliation", "Affiliation", is_required=False),),
         fact_sheet=(
             Question("code_url", "Public repository with the code and how to run it", is_on_board=True),
@@ -36,4 +43,4 @@ TRACKS = (
             Question("h10", "Hits@10 that you measured", is_required=False),
         ),
     ),
-)  # fmt: skip
+)

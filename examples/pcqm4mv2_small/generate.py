@@ -62,8 +62,11 @@ class Sizes:
     def by_split(self) -> dict[str, int]:
         """Sizes under the names of the splits, in their order."""
         return {
-            "train": self.train, "valid": self.valid, "test-dev": self.test_dev, "test-challenge": self.test_challenge,
-        }  # fmt: skip
+            "train": self.train,
+            "valid": self.valid,
+            "test-dev": self.test_dev,
+            "test-challenge": self.test_challenge,
+        }
 
 
 SMALL = Sizes(train=2000, valid=300, test_dev=400, test_challenge=400)

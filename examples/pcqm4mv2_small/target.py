@@ -70,9 +70,11 @@ def pi_system_gap(molecule: Molecule, system: set[int]) -> float:
     atoms = [molecule.atoms[i] for i in system]
     aromatic = [atom for atom in atoms if atom.aromatic]
     donors = [
-        molecule.atoms[j].element for i in system for j, order in molecule.bonds[i].items()
+        molecule.atoms[j].element
+        for i in system
+        for j, order in molecule.bonds[i].items()
         if j not in system and order == 1 and not molecule.atoms[j].charge
-    ]  # fmt: skip
+    ]
     acceptors = _acceptors(molecule, system)
     gap = 2.2 + 22 / (len(system) + 2.3) + 1.3 * len(aromatic) / len(system)
     gap -= sum(DONATION_EV[element] for element in donors)
@@ -102,8 +104,10 @@ class Acceptors:
 def _acceptors(molecule: Molecule, system: set[int]) -> Acceptors:
     bonds = [
         (molecule.atoms[i].element, molecule.atoms[i].charge, molecule.atoms[j].element, order)
-        for i in system for j, order in molecule.bonds[i].items() if j in system
-    ]  # fmt: skip
+        for i in system
+        for j, order in molecule.bonds[i].items()
+        if j in system
+    ]
     return Acceptors(
         nitro=sum(
             element == "N" and charge > 0 and other == "O" and order == 2 for element, charge, other, order in bonds

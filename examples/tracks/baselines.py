@@ -19,8 +19,10 @@ EXACT = 1e-4  # boards show four digits
 ZIP_TIME = (2020, 1, 1, 0, 0, 0)  # equal content, equal file
 
 ANSWERS: Final[dict[str, str | bool]] = {
-    "text": "as the starting kit", "checkbox": True, "repository": f"https://example.org/podium/baseline/tree/{'0' * 40}",
-}  # fmt: skip
+    "text": "as the starting kit",
+    "checkbox": True,
+    "repository": f"https://example.org/podium/baseline/tree/{'0' * 40}",
+}
 
 
 def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
@@ -38,13 +40,21 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
         ]
         baselines.append(
             Baseline(
-                competition=track.slug, name=f"{track.slug}-{phase.split}", title=f"Baseline of {track.title}",
-                description="The program of the starting kit.", kind="prediction", phase=phase.split, filename=path.name,
-                outcome="finished", reason=None, metric=metric, score_range=(score - EXACT, score + EXACT),
+                competition=track.slug,
+                name=f"{track.slug}-{phase.split}",
+                title=f"Baseline of {track.title}",
+                description="The program of the starting kit.",
+                kind="prediction",
+                phase=phase.split,
+                filename=path.name,
+                outcome="finished",
+                reason=None,
+                metric=metric,
+                score_range=(score - EXACT, score + EXACT),
                 also_by=("team 1", "team 2") if phase.visibility == "public" else (),
                 facts={question.key: ANSWERS[question.kind] for question in track.fact_sheet},
             )
-        )  # fmt: skip
+        )
     first = next(baseline for baseline in baselines if baseline.phase == track.phases[0].split)
     return baselines + ([_code(bundle, track, dest, first)] if track.takes_code else [])
 
@@ -56,9 +66,14 @@ def _code(bundle: Path, track: Track, dest: Path, predictions: Baseline) -> Base
         for path in (*sorted((bundle / "starting_kit").iterdir()), bundle / "public_data" / "train.npz"):
             archive.writestr(zipfile.ZipInfo(path.name, ZIP_TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
     return replace(
-        predictions, name=f"{track.slug}-code", title=f"Code of {track.title}", kind="code", filename=filename, also_by=(),
+        predictions,
+        name=f"{track.slug}-code",
+        title=f"Code of {track.title}",
+        kind="code",
+        filename=filename,
+        also_by=(),
         description="The program of the starting kit, run on the raw input.",
-    )  # fmt: skip
+    )
 
 
 def _score(ref: Path, upload: Path, *, has_official_file: bool) -> dict[str, float]:

@@ -121,8 +121,11 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
 
 def _registration(question: Question) -> dict[str, Any]:
     return {
-        "key": question.key, "title": question.title, "kind": question.kind, "is_required": question.is_required,
-    }  # fmt: skip
+        "key": question.key,
+        "title": question.title,
+        "kind": question.kind,
+        "is_required": question.is_required,
+    }
 
 
 def _fact(question: Question) -> dict[str, Any]:
@@ -210,10 +213,14 @@ def _phase(
 
 def _column(index: int, column: BoardColumn) -> dict[str, Any]:
     return {
-        "title": column.title, "key": column.key, "index": index, "sorting": column.sorting,
-        "precision": column.precision, "hidden": column.is_hidden,
+        "title": column.title,
+        "key": column.key,
+        "index": index,
+        "sorting": column.sorting,
+        "precision": column.precision,
+        "hidden": column.is_hidden,
         "podium": {"unit": column.unit, "spread": column.spread, "rank_by_shown": True},
-    }  # fmt: skip
+    }
 
 
 def _instant(moment: datetime) -> str:

@@ -43,9 +43,11 @@ def _document(message: EmailMessage) -> dict[str, Any]:
         raise ValueError("mails with attachments are not kept in the outbox")
     alternatives = getattr(message, "alternatives", [])
     return {
-        **{name: getattr(message, name) for name in FIELDS}, "headers": dict(message.extra_headers), "subtype": message.content_subtype,
+        **{name: getattr(message, name) for name in FIELDS},
+        "headers": dict(message.extra_headers),
+        "subtype": message.content_subtype,
         "alternatives": [[str(content), str(mimetype)] for content, mimetype in alternatives],
-    }  # fmt: skip
+    }
 
 
 def _message(document: dict[str, Any]) -> EmailMultiAlternatives:

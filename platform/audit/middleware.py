@@ -48,10 +48,17 @@ def record(request: HttpRequest, actor: User, status: int) -> None:
     match = request.resolver_match
     fields = _fields(request)
     AuditEntry.objects.create(
-        at=timezone.now(), actor=actor, actor_name=actor.username, address=address_of(request), method=str(request.method)[:10],
-        view=(match.view_name if match else "")[:100], path=request.path[:500], action=str(fields.get("action", ""))[:100],
-        fields=fields, status=status,
-    )  # fmt: skip
+        at=timezone.now(),
+        actor=actor,
+        actor_name=actor.username,
+        address=address_of(request),
+        method=str(request.method)[:10],
+        view=(match.view_name if match else "")[:100],
+        path=request.path[:500],
+        action=str(fields.get("action", ""))[:100],
+        fields=fields,
+        status=status,
+    )
 
 
 def address_of(request: HttpRequest) -> str | None:

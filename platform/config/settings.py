@@ -145,18 +145,24 @@ TEMPLATES = [
 # --- the site's own look --------------------------------------------------------------------------------------------
 _own = Brand()
 _logo = env.str("PODIUM_SITE_LOGO", default="")
-BRAND = brand_checked(Brand(
-    name=env.str("PODIUM_SITE_NAME", default=_own.name), summary=env.str("PODIUM_SITE_SUMMARY", default=_own.summary),
-    footer=env.str("PODIUM_SITE_FOOTER", default=""), accent=env.str("PODIUM_ACCENT", default=""),
-    accent_dark=env.str("PODIUM_ACCENT_DARK", default=""), logo=Path(_logo) if _logo else None,
-    legal={
-        name: source
-        for name, source in (
-            ("imprint", env.str("PODIUM_IMPRINT", default="")), ("privacy", env.str("PODIUM_PRIVACY", default="")),
-        )
-        if source
-    },
-))  # fmt: skip
+BRAND = brand_checked(
+    Brand(
+        name=env.str("PODIUM_SITE_NAME", default=_own.name),
+        summary=env.str("PODIUM_SITE_SUMMARY", default=_own.summary),
+        footer=env.str("PODIUM_SITE_FOOTER", default=""),
+        accent=env.str("PODIUM_ACCENT", default=""),
+        accent_dark=env.str("PODIUM_ACCENT_DARK", default=""),
+        logo=Path(_logo) if _logo else None,
+        legal={
+            name: source
+            for name, source in (
+                ("imprint", env.str("PODIUM_IMPRINT", default="")),
+                ("privacy", env.str("PODIUM_PRIVACY", default="")),
+            )
+            if source
+        },
+    )
+)
 
 # --- database -------------------------------------------------------------------------------------------------------
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'podium.sqlite3'}")}
@@ -236,10 +242,20 @@ if HOSTS not in ("everybody", "on_request", "staff"):
     raise ImproperlyConfigured("PODIUM_HOSTS is one of everybody, on_request and staff.")
 # GitHub, ORCID and an OpenID Connect provider, where they are set. An address that a provider confirmed needs no letter.
 # Nobody enters an account by an equal address alone: who has one signs in to it and connects the other site.
-_identity = {name: env.str(name, default="") for name in (
-    "PODIUM_GITHUB_ID", "PODIUM_GITHUB_SECRET", "PODIUM_ORCID_ID", "PODIUM_ORCID_SECRET", "PODIUM_OIDC_ID", "PODIUM_OIDC_SECRET",
-    "PODIUM_OIDC_ISSUER", "PODIUM_OIDC_NAME", "PODIUM_OIDC_SIGN_IN",
-)}  # fmt: skip
+_identity = {
+    name: env.str(name, default="")
+    for name in (
+        "PODIUM_GITHUB_ID",
+        "PODIUM_GITHUB_SECRET",
+        "PODIUM_ORCID_ID",
+        "PODIUM_ORCID_SECRET",
+        "PODIUM_OIDC_ID",
+        "PODIUM_OIDC_SECRET",
+        "PODIUM_OIDC_ISSUER",
+        "PODIUM_OIDC_NAME",
+        "PODIUM_OIDC_SIGN_IN",
+    )
+}
 SOCIALACCOUNT_PROVIDERS = identity_providers.identity_providers(_identity)
 SOCIALACCOUNT_ADAPTER = "accounts.sign_in.ConnectedAccountAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 10  # seconds

@@ -25,9 +25,11 @@ COLOURS: Final = ("accent", "accent-ground", "warm", "warm-bright", "warm-ground
 SIZES: Final = ("tiny", "small", "body", "h3", "h2", "h1", "title", "figure")
 SPACES: Final = (1, 2, 3, 4, 6, 8, 12)
 MESSAGES: Final = {
-    "success": "Submission 12 was accepted.", "warning": "The phase closes in an hour.",
-    "error": "The file has 39 rows; 40 were expected.", "info": "You are invited to a team.",
-}  # fmt: skip
+    "success": "Submission 12 was accepted.",
+    "warning": "The phase closes in an hour.",
+    "error": "The file has 39 rows; 40 were expected.",
+    "info": "You are invited to a team.",
+}
 TEAMS: Final = (("Gradient Descenders", "0.9312"), ("Overfitters Anonymous", "0.9298"), ("Éva és a többiek", "0.9105"))
 
 
@@ -47,11 +49,18 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         raise NotAllowed("Your team has used all 5 submissions of today.")
     now = timezone.now()
     context = {
-        "colours": COLOURS, "sizes": SIZES, "spaces": SPACES, "icons": icon_names(), "states": list(State),
-        "messages_shown": MESSAGES, "teams": TEAMS, "steps": timeline(_phases(now), now), "chart": _chart(now),
+        "colours": COLOURS,
+        "sizes": SIZES,
+        "spaces": SPACES,
+        "icons": icon_names(),
+        "states": list(State),
+        "messages_shown": MESSAGES,
+        "teams": TEAMS,
+        "steps": timeline(_phases(now), now),
+        "chart": _chart(now),
         "progress": Progress(sentence="", elapsed_s=5_400, limit_s=14_400, projected_s=9_000),
         "form": ExampleForm({"name": "A name that is too long", "size": "1"}),
-    }  # fmt: skip
+    }
     return render(request, "components/styleguide.html", context)
 
 
@@ -77,5 +86,7 @@ def _chart(now: datetime) -> Chart | None:
     return score_chart(
         [(now - timedelta(days=days), value, name) for days, value, name in best],
         [(now - timedelta(days=days), value, "") for days, value in own],
-        Column(key="mae", title="MAE", precision=2), until=now, levels=[Level("Mean of the targets", 0.58, "0.58")],
-    )  # fmt: skip
+        Column(key="mae", title="MAE", precision=2),
+        until=now,
+        levels=[Level("Mean of the targets", 0.58, "0.58")],
+    )

@@ -22,8 +22,9 @@ class NeedsConfirmation(Conflict):
     def __init__(self, impact: Sequence[str], confirmation: str) -> None:
         super().__init__(
             "Nothing is saved yet. This is what the change does: " + " ".join(impact),
-            impact=list(impact), confirmation=confirmation,
-        )  # fmt: skip
+            impact=list(impact),
+            confirmation=confirmation,
+        )
         self.impact, self.confirmation = list(impact), confirmation
 
 

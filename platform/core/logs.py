@@ -67,6 +67,11 @@ class WebLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
         if status < 400 and path.startswith(ASKED_ALL_THE_TIME):
             return
         structlog.get_logger("gunicorn.access").info(
-            "request", method=environ.get("REQUEST_METHOD", ""), path=path, status=status, bytes=resp.sent,
-            ms=round(request_time.total_seconds() * 1000, 1), address=environ.get("HTTP_X_FORWARDED_FOR") or environ.get("REMOTE_ADDR", ""),
-        )  # fmt: skip
+            "request",
+            method=environ.get("REQUEST_METHOD", ""),
+            path=path,
+            status=status,
+            bytes=resp.sent,
+            ms=round(request_time.total_seconds() * 1000, 1),
+            address=environ.get("HTTP_X_FORWARDED_FOR") or environ.get("REMOTE_ADDR", ""),
+        )

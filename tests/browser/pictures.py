@@ -52,9 +52,12 @@ def demo_site() -> Iterator[DemoSite]:
     port = services.free_port()
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
-            [services.REPOSITORY / "scripts" / "demo.sh", "--port", str(port)], env=os.environ | {"PODIUM_DATA_DIR": folder},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [services.REPOSITORY / "scripts" / "demo.sh", "--port", str(port)],
+            env=os.environ | {"PODIUM_DATA_DIR": folder},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         try:
             yield _ready(process, DemoSite(f"http://127.0.0.1:{port}"))
         finally:

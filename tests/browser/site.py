@@ -57,15 +57,24 @@ class BrowserSite:
         broker = f"{redis}/5"
         self.broker = broker
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PODIUM_")} | {
-            "DJANGO_SETTINGS_MODULE": "tests.browser.settings", "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'platform'}",
-            "DATABASE_URL": database_url, "PODIUM_BROKER_URL": broker, "PODIUM_CACHE_URL": f"{redis}/6",
+            "DJANGO_SETTINGS_MODULE": "tests.browser.settings",
+            "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'platform'}",
+            "DATABASE_URL": database_url,
+            "PODIUM_BROKER_URL": broker,
+            "PODIUM_CACHE_URL": f"{redis}/6",
             "PODIUM_REQUIRE_STAFF_MFA": "false",
-            "PODIUM_SECRET_KEY": "the browser tests' key, which protects nothing and nobody", "PODIUM_DATA_DIR": str(folder),
-            "PODIUM_ALLOWED_HOSTS": "127.0.0.1,localhost", "PODIUM_SITE_URL": self.url, "PODIUM_HEARTBEAT_S": "1",
-            "PODIUM_EMAIL_URL": f"filemail:///{folder / 'mail'}", "PODIUM_RECONCILE_S": "2",
-            "PODIUM_OIDC_NAME": "Example University", "PODIUM_OIDC_ID": "podium", "PODIUM_OIDC_SECRET": "between the two",
+            "PODIUM_SECRET_KEY": "the browser tests' key, which protects nothing and nobody",
+            "PODIUM_DATA_DIR": str(folder),
+            "PODIUM_ALLOWED_HOSTS": "127.0.0.1,localhost",
+            "PODIUM_SITE_URL": self.url,
+            "PODIUM_HEARTBEAT_S": "1",
+            "PODIUM_EMAIL_URL": f"filemail:///{folder / 'mail'}",
+            "PODIUM_RECONCILE_S": "2",
+            "PODIUM_OIDC_NAME": "Example University",
+            "PODIUM_OIDC_ID": "podium",
+            "PODIUM_OIDC_SECRET": "between the two",
             "PODIUM_OIDC_ISSUER": f"http://127.0.0.1:{self.identity_port}",
-        }  # fmt: skip
+        }
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def prepare(self) -> None:
@@ -77,9 +86,14 @@ class BrowserSite:
 
     def _command(self, *arguments: str) -> None:
         done = subprocess.run(
-            [sys.executable, *arguments], env=self.environment, cwd=REPOSITORY, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            [sys.executable, *arguments],
+            env=self.environment,
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             raise SiteFailed(f"{' '.join(arguments)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
 
@@ -106,9 +120,14 @@ class BrowserSite:
     def _start(self, name: str, command: list[str]) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
-                command, env=self.environment, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                command,
+                env=self.environment,
+                cwd=REPOSITORY,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
-            )  # fmt: skip
+            )
 
     def _wait_for_web(self) -> None:
         give_up = time.monotonic() + START_TIMEOUT_S

@@ -196,9 +196,21 @@ def test_the_description_of_the_api_opens_under_the_policy(new_visitor: NewVisit
 
 
 MAIN_PAGES = (
-    "index", "overview", "data", "leaderboard", "history", "board-crowd", "not-found",
-    "index-signed-in", "team", "submissions-scores", "profile", "host", "workspace", "workspace-submissions",
-)  # fmt: skip
+    "index",
+    "overview",
+    "data",
+    "leaderboard",
+    "history",
+    "board-crowd",
+    "not-found",
+    "index-signed-in",
+    "team",
+    "submissions-scores",
+    "profile",
+    "host",
+    "workspace",
+    "workspace-submissions",
+)
 MOST_SHIFT = 0.1  # "good" by Core Web Vitals
 WATCH_SHIFTS = """
 window.shifted = 0;

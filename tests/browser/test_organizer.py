@@ -132,9 +132,11 @@ def submit(visitor: Visitor, slug: str, folder: Path, error: float) -> None:
 def act(page: Page, checkbox: Locator, action: str, reason: str = "") -> None:
     """Choose one row of the admin's list and run an action on it."""
     checkbox.check()
-    page.get_by_label("Action:").select_option(label=next(
-        text for text in page.locator("select[name=action] option").all_inner_texts() if text.startswith(action)
-    ))  # fmt: skip
+    page.get_by_label("Action:").select_option(
+        label=next(
+            text for text in page.locator("select[name=action] option").all_inner_texts() if text.startswith(action)
+        )
+    )
     if reason:
         page.get_by_label(re.compile("^Public reason")).fill(reason)
     page.get_by_role("button", name="Go").click()

@@ -42,9 +42,13 @@ def test_every_icon_that_a_page_names_is_in_the_sprite(new_visitor: NewVisitor) 
 
 
 WEIGHED = [
-    ("", "/"), ("", f"{GAP}/"), ("", f"{GAP}/leaderboard/"), ("", "/competitions/crowd/leaderboard/history/"),
-    ("ada", f"{GAP}/submissions/"), ("", "/styleguide/"),
-]  # fmt: skip
+    ("", "/"),
+    ("", f"{GAP}/"),
+    ("", f"{GAP}/leaderboard/"),
+    ("", "/competitions/crowd/leaderboard/history/"),
+    ("ada", f"{GAP}/submissions/"),
+    ("", "/styleguide/"),
+]
 
 
 @pytest.mark.parametrize(("who", "path"), WEIGHED)

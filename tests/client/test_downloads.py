@@ -31,8 +31,10 @@ def test_files_that_share_a_name_are_put_apart(
     files = client.files(site.competition.slug)
     paths = {client.download(file, tmp_path / "data").relative_to(tmp_path / "data"): file.sha256 for file in files}
     assert {path.as_posix() for path in paths} == {
-        "test-dev/starting_kit/file.zip", "test-dev/public_data/FILE.zip", "sample.csv",
-    }  # fmt: skip
+        "test-dev/starting_kit/file.zip",
+        "test-dev/public_data/FILE.zip",
+        "sample.csv",
+    }
     assert {path: digest_of(tmp_path / "data" / path) for path in paths} == paths
     monkeypatch.setenv("PODIUM_SITE", url)
     monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))

@@ -32,9 +32,18 @@ from workers.projection import Interval, Projection
 def phase_of(*kinds: Kind) -> PhaseAnswer:
     now = datetime.now(UTC)
     return PhaseAnswer(
-        id=1, slug="p", name="P", visibility="public", is_sealed=False, opens_at=now, closes_at=None, time_limit_s=1,
-        accepts_predictions="prediction" in kinds, accepts_code="code" in kinds, accepts_datasets="dataset" in kinds,
-    )  # fmt: skip
+        id=1,
+        slug="p",
+        name="P",
+        visibility="public",
+        is_sealed=False,
+        opens_at=now,
+        closes_at=None,
+        time_limit_s=1,
+        accepts_predictions="prediction" in kinds,
+        accepts_code="code" in kinds,
+        accepts_datasets="dataset" in kinds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,9 +164,16 @@ def takes_all(with_code: Phase) -> Phase:
     [("--weights", "w.npz", "w@1"), ("--image", "image.tar", "torch@1"), ("--image", REFERENCE, REFERENCE)],
 )
 def test_what_a_phase_does_not_take_is_refused_in_the_site_s_words(
-    signed_in: str, with_code: Phase, kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], option: str, at_home: str, at_the_site: str,
-) -> None:  # fmt: skip
+    signed_in: str,
+    with_code: Phase,
+    kit: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    at_home: str,
+    at_the_site: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("w.npz").write_bytes(b"weights")
     Path("image.tar").write_bytes(tar_of(docker_files()))
@@ -201,9 +217,15 @@ def test_requirements_are_read_by_the_site_s_rules_where_the_phase_takes_them(
     ],
 )
 def test_what_cannot_be_meant_is_said_before_anything_runs(
-    signed_in: str, takes_all: Phase, kit: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, str], message: str,
-) -> None:  # fmt: skip
+    signed_in: str,
+    takes_all: Phase,
+    kit: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, str],
+    message: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.tar").write_text("no archive")
     Path("arm.tar").write_bytes(tar_of(docker_files(config=config_of([LAYER], architecture="arm64"))))

@@ -84,9 +84,14 @@ class Stack:
 
     def compose(self, *arguments: str, given: bytes | None = None) -> str:
         done = subprocess.run(
-            [*compose_command(), "--project-name", PROJECT, *arguments], cwd=REPOSITORY, env=self.environment,
-            input=given, stdin=None if given is not None else subprocess.DEVNULL, capture_output=True, check=False,
-        )  # fmt: skip
+            [*compose_command(), "--project-name", PROJECT, *arguments],
+            cwd=REPOSITORY,
+            env=self.environment,
+            input=given,
+            stdin=None if given is not None else subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
         assert done.returncode == 0, (done.stdout + done.stderr).decode(errors="replace")[-6000:]
         return done.stdout.decode()
 
@@ -122,11 +127,15 @@ def described(tmp: Path) -> Stack:
     readme = (REPOSITORY / "README.md").read_text()
     exported = re.search(r"^export (.+?)(?: +#.*)?$", readme, re.MULTILINE)
     assert exported is not None
-    environment = os.environ | dict(pair.split("=", 1) for pair in exported[1].split()) | {
-        "PODIUM_SECRETS": str(tmp / "secrets"),
-        "PODIUM_WORKER_FOLDER": str(tmp / "worker"),
-        "PODIUM_PORT": str(port),
-    }  # fmt: skip
+    environment = (
+        os.environ
+        | dict(pair.split("=", 1) for pair in exported[1].split())
+        | {
+            "PODIUM_SECRETS": str(tmp / "secrets"),
+            "PODIUM_WORKER_FOLDER": str(tmp / "worker"),
+            "PODIUM_PORT": str(port),
+        }
+    )
     return Stack(environment, f"http://127.0.0.1:{port}", tmp / "secrets")
 
 
@@ -167,9 +176,12 @@ def competition(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple
 def submit(stack: Stack, contest: dict[str, Any], kind: str, file: Path) -> int:
     with file.open("rb") as content:
         answer = requests.post(
-            f"{stack.url}/api/v1/submissions/", headers=stack.proxied(Authorization=f"Bearer {contest['token']}"),
-            data={"phase": contest["phase"], "kind": kind}, files={"file": (file.name, content)}, timeout=30,
-        )  # fmt: skip
+            f"{stack.url}/api/v1/submissions/",
+            headers=stack.proxied(Authorization=f"Bearer {contest['token']}"),
+            data={"phase": contest["phase"], "kind": kind},
+            files={"file": (file.name, content)},
+            timeout=30,
+        )
     assert answer.status_code == 201, answer.text
     return int(answer.json()["id"])
 
@@ -329,10 +341,14 @@ def test_slow_bodies_of_many_silence_nobody_through_the_front(stack: Stack, path
         clients = []
         for number in range(200):  # three times as many as there are threads, each from an address of its own
             client = opened.enter_context(socket.create_connection((address.hostname or "", address.port or 0), 10))
-            fields = stack.proxied(**{
-                "X-Forwarded-For": f"192.0.2.{number}", "Content-Length": "9000000", "Content-Type": "multipart/form-data; boundary=x",
-                "Cookie": f"csrftoken={32 * 'a'}",
-            })  # fmt: skip
+            fields = stack.proxied(
+                **{
+                    "X-Forwarded-For": f"192.0.2.{number}",
+                    "Content-Length": "9000000",
+                    "Content-Type": "multipart/form-data; boundary=x",
+                    "Cookie": f"csrftoken={32 * 'a'}",
+                }
+            )
             head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
             client.sendall(
                 f"POST {path} HTTP/1.1\r\n{head}\r\n--x\r\n".encode() + bytes(400_000 if number % 2 else 1200)
@@ -430,9 +446,14 @@ def recipe(stack: Stack, line: str, folder: Path) -> str:
     ]
     compose = " ".join(map(str, [*compose_command(), *options]))
     done = subprocess.run(
-        ["bash", "-c", line.replace("docker compose", compose)], cwd=folder, capture_output=True, text=True, check=False,
-        stdin=subprocess.DEVNULL, env=stack.environment | {"ADMIN_PASSWORD": "quite a long secret 11"},
-    )  # fmt: skip
+        ["bash", "-c", line.replace("docker compose", compose)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=stack.environment | {"ADMIN_PASSWORD": "quite a long secret 11"},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

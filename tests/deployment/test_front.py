@@ -83,9 +83,14 @@ def front(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Itera
     docker("network", "create", NETWORK)
     try:
         docker(
-            "run", "--detach", f"--name={NETWORK}-front", f"--network={NETWORK}", f"--publish=127.0.0.1:{port}:8080",
-            f"--volume={objects}:/var/lib/podium/objects:ro", image,
-        )  # fmt: skip
+            "run",
+            "--detach",
+            f"--name={NETWORK}-front",
+            f"--network={NETWORK}",
+            f"--publish=127.0.0.1:{port}:8080",
+            f"--volume={objects}:/var/lib/podium/objects:ro",
+            image,
+        )
         wait_for(lambda: requests.get(f"{url}/_front/page.css", timeout=5).ok)
         yield url
     finally:
@@ -96,9 +101,16 @@ def front(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Itera
 def site(front: str, runtime_image: str) -> Iterator[str]:
     """The front's address, with a site behind it."""
     docker(
-        "run", "--detach", f"--name={NETWORK}-site", f"--network={NETWORK}", "--network-alias=web", runtime_image,
-        "python3", "-c", SITE,
-    )  # fmt: skip
+        "run",
+        "--detach",
+        f"--name={NETWORK}-site",
+        f"--network={NETWORK}",
+        "--network-alias=web",
+        runtime_image,
+        "python3",
+        "-c",
+        SITE,
+    )
     try:
         wait_for(lambda: requests.get(f"{front}/", timeout=10).ok)
         yield front

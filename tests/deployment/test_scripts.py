@@ -16,9 +16,15 @@ LONG = "def f():\n" + "    x = 1\n" * 90
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=REPOSITORY, env=os.environ | environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        check=False, timeout=120,
-    )  # fmt: skip
+        command,
+        cwd=REPOSITORY,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def test_make_alone_lists_every_public_target() -> None:

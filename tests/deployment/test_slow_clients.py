@@ -86,8 +86,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
     }
     environment |= {
-        "PODIUM_DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings", "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
-    }  # fmt: skip
+        "PODIUM_DATA_DIR": str(folder),
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
+    }
 
     def manage(*words: str) -> str:
         argv = [sys.executable, "manage.py", *words]
@@ -119,7 +121,7 @@ BEGUN: dict[str, tuple[Callable[[Served], bytes], int]] = {  # what is sent at o
     "a form without a length": (lambda site: site.form_in_chunks(), 20),
     "an upload that trickles": (lambda site: site.part(40_000_000), 1200),
     "an upload that stops after a burst": (lambda site: site.part(40_000_000) + bytes(400_000), 0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("begin", "per_second"), BEGUN.values(), ids=list(BEGUN))

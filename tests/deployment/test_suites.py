@@ -38,9 +38,12 @@ def started(
         patience_s=patience_s,
     )
     return subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         env=os.environ | {"PODIUM_SUITES_AT_ONCE": str(at_once)},
-    )  # fmt: skip
+    )
 
 
 def run(folder: Path, commands: dict[str, str], *, at_once: int = 2) -> tuple[int, list[str]]:

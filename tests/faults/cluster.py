@@ -43,12 +43,20 @@ class Cluster:
         self.engine = OwnEngine(folder)
         self._numbers = itertools.count(1)
         self.environment = dict(os.environ) | {
-            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "config.settings",
-            "PODIUM_CACHE_URL": self.broker.cache_url, "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY,
+            "DATABASE_URL": self.database.url,
+            "PODIUM_BROKER_URL": self.broker.url,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "PODIUM_CACHE_URL": self.broker.cache_url,
+            "PODIUM_DATA_DIR": str(settings.DATA_DIR),
+            "PODIUM_SECRET_KEY": settings.SECRET_KEY,
             "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
-            "PODIUM_LEASE_S": str(LEASE_S), "PODIUM_HEARTBEAT_S": str(HEARTBEAT_S), "PODIUM_RECONCILE_S": str(RECONCILE_S),
-            "PODIUM_WORKER_POLL_S": "0.5", "PODIUM_RETRY_PAUSES_S": "0,1,2", "PODIUM_LOG_LEVEL": "WARNING",
-        }  # fmt: skip
+            "PODIUM_LEASE_S": str(LEASE_S),
+            "PODIUM_HEARTBEAT_S": str(HEARTBEAT_S),
+            "PODIUM_RECONCILE_S": str(RECONCILE_S),
+            "PODIUM_WORKER_POLL_S": "0.5",
+            "PODIUM_RETRY_PAUSES_S": "0,1,2",
+            "PODIUM_LOG_LEVEL": "WARNING",
+        }
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--pythonpath", "platform", "--bind", f"127.0.0.1:{port}",
@@ -98,14 +106,26 @@ class Cluster:
             slug="faults", title="Faults", is_published=True, queue=self.queue, docker_image=IMAGE
         )
         task = Task.objects.create(
-            competition=competition, name="task", scoring_program=self._resource("scoring_program", SCORER),
-            reference_data=self._resource("reference_data", "labels"), input_data=self._resource("input_data", "input"),
-        )  # fmt: skip
+            competition=competition,
+            name="task",
+            scoring_program=self._resource("scoring_program", SCORER),
+            reference_data=self._resource("reference_data", "labels"),
+            input_data=self._resource("input_data", "input"),
+        )
         mib = 1 << 20
         self.phase = Phase.objects.create(
-            competition=competition, slug="p", name="Phase", opens_at=datetime.now(UTC) - timedelta(days=1), accepts_code=True,
-            memory_bytes=64 * mib, output_bytes=4 * mib, output_files=20, time_limit_s=60, pids=32, scoring_memory_bytes=64 * mib,
-        )  # fmt: skip
+            competition=competition,
+            slug="p",
+            name="Phase",
+            opens_at=datetime.now(UTC) - timedelta(days=1),
+            accepts_code=True,
+            memory_bytes=64 * mib,
+            output_bytes=4 * mib,
+            output_files=20,
+            time_limit_s=60,
+            pids=32,
+            scoring_memory_bytes=64 * mib,
+        )
         self.phase.tasks.add(task)
         board = Leaderboard.objects.create(phase=self.phase)
         Column.objects.create(leaderboard=board, key="score", title="Score", is_primary=True)
@@ -154,9 +174,16 @@ class Cluster:
             stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
             now = datetime.now(UTC)
             submission = Submission.objects.create(
-                phase=self.phase, team=team or self.team, submitted_by=self.user, kind="code", file=stored, file_name="code.zip",
-                received_at=now, created_at=now, checked_at=now,
-            )  # fmt: skip
+                phase=self.phase,
+                team=team or self.team,
+                submitted_by=self.user,
+                kind="code",
+                file=stored,
+                file_name="code.zip",
+                received_at=now,
+                created_at=now,
+                checked_at=now,
+            )
             with transaction.atomic():
                 runs = runs_add(submission=submission, tasks=self.phase.tasks.all(), priority=0, now=now)
             expected |= {run.pk: answer for run in runs}

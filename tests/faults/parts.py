@@ -59,9 +59,14 @@ class Part:
         """Start it; it is not necessarily ready when this returns."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, cwd=REPOSITORY,
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment,
+                cwd=REPOSITORY,
                 start_new_session=True,
-            )  # fmt: skip
+            )
 
     @property
     def pid(self) -> int:
@@ -165,9 +170,21 @@ class OwnEngine:
         self.url = f"unix://{self._root}/docker.sock"
         argv = [
             # In a network of its own: a daemon without a bridge removes `docker0`, which is the other engine's.
-            "unshare", "--net", "dockerd", "-H", self.url, "--data-root", str(self._root / "data"), "--exec-root", str(self._root / "exec"),
-            "--pidfile", str(self._root / "pid"), "--bridge=none", "--iptables=false", "--ip6tables=false",
-        ]  # fmt: skip
+            "unshare",
+            "--net",
+            "dockerd",
+            "-H",
+            self.url,
+            "--data-root",
+            str(self._root / "data"),
+            "--exec-root",
+            str(self._root / "exec"),
+            "--pidfile",
+            str(self._root / "pid"),
+            "--bridge=none",
+            "--iptables=false",
+            "--ip6tables=false",
+        ]
         self._part = Part("dockerd", folder, argv, dict(os.environ))
         self.start()
         self._load_image()

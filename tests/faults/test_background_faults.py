@@ -33,11 +33,16 @@ class Background:
 
         self.database, self.broker = Database(folder), Broker(folder)
         self.environment = environment = dict(os.environ) | {
-            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "DJANGO_SETTINGS_MODULE": "config.settings",
-            "PODIUM_DATA_DIR": str(settings.DATA_DIR), "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
-            "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S), "PODIUM_RECONCILE_S": "0.5",
+            "DATABASE_URL": self.database.url,
+            "PODIUM_BROKER_URL": self.broker.url,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "PODIUM_DATA_DIR": str(settings.DATA_DIR),
+            "PODIUM_SECRET_KEY": settings.SECRET_KEY,
+            "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
+            "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S),
+            "PODIUM_RECONCILE_S": "0.5",
             "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
-        }  # fmt: skip
+        }
         self.process = Part("background", folder, background_command(Queue.SHORT), environment)
         self.reconciler = Part("reconciler", folder, [self.process.argv[0], "manage.py", "reconciler"], environment)
 

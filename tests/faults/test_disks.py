@@ -70,11 +70,18 @@ class Site:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         environment = dict(os.environ) | {
-            "DATABASE_URL": self.database.url, "PODIUM_BROKER_URL": self.broker.url, "PODIUM_CACHE_URL": self.broker.cache_url,
-            "DJANGO_SETTINGS_MODULE": "config.settings", "PODIUM_DATA_DIR": str(settings.DATA_DIR),
-            "PODIUM_SECRET_KEY": settings.SECRET_KEY, "PODIUM_ALLOWED_HOSTS": "127.0.0.1", "PODIUM_RECONCILE_S": "0.5",
-            "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S), "PODIUM_LOG_LEVEL": "WARNING", "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
-        }  # fmt: skip
+            "DATABASE_URL": self.database.url,
+            "PODIUM_BROKER_URL": self.broker.url,
+            "PODIUM_CACHE_URL": self.broker.cache_url,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "PODIUM_DATA_DIR": str(settings.DATA_DIR),
+            "PODIUM_SECRET_KEY": settings.SECRET_KEY,
+            "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
+            "PODIUM_RECONCILE_S": "0.5",
+            "PODIUM_BACKGROUND_LEASE_S": str(LEASE_S),
+            "PODIUM_LOG_LEVEL": "WARNING",
+            "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
+        }
         web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--threads", "6"]
         self.web = Part("web", folder, web, environment)
         self.reconciler = Part("reconciler", folder, [sys.executable, "manage.py", "reconciler"], environment)
@@ -95,9 +102,12 @@ class Site:
 
     def submit(self) -> requests.Response:
         return requests.post(
-            f"{self.url}/api/v1/submissions/", headers={"Authorization": f"Bearer {self.token}"},
-            data={"phase": self.scenario.phase.pk, "kind": "code"}, files={"file": ("code.zip", zip_of(CODE))}, timeout=30,
-        )  # fmt: skip
+            f"{self.url}/api/v1/submissions/",
+            headers={"Authorization": f"Bearer {self.token}"},
+            data={"phase": self.scenario.phase.pk, "kind": "code"},
+            files={"file": ("code.zip", zip_of(CODE))},
+            timeout=30,
+        )
 
     def ready(self) -> dict[str, Any]:
         document: dict[str, Any] = requests.get(f"{self.url}/readyz", timeout=20).json()

@@ -242,11 +242,14 @@ def test_uploads_of_results_break_off(cluster: Cluster, number: int) -> None:
 
 
 @repeated
-@pytest.mark.parametrize(("mode", "name"), [
-    ("deaf", "every second answer of the site lost"),
-    ("twice", "every request repeated"),
-    ("late", "every request repeated late, out of order"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("mode", "name"),
+    [
+        ("deaf", "every second answer of the site lost"),
+        ("twice", "every request repeated"),
+        ("late", "every request repeated late, out of order"),
+    ],
+)
 def test_traffic_between_worker_and_site_is_lost_repeated_and_reordered(
     cluster: Cluster, mode: str, name: str, number: int
 ) -> None:

@@ -45,9 +45,12 @@ class Client:
 
     def submit(self) -> requests.Response:
         return requests.post(
-            f"{self.url}/api/v1/submissions/", headers={"Authorization": f"Bearer {self.token}"},
-            data={"phase": self.site.phase.pk, "kind": "prediction"}, files={"file": (FILE_NAME, prediction_bytes())}, timeout=20,
-        )  # fmt: skip
+            f"{self.url}/api/v1/submissions/",
+            headers={"Authorization": f"Bearer {self.token}"},
+            data={"phase": self.site.phase.pk, "kind": "prediction"},
+            files={"file": (FILE_NAME, prediction_bytes())},
+            timeout=20,
+        )
 
 
 @pytest.fixture

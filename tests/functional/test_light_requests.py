@@ -27,11 +27,23 @@ from tests.permissions import PAGES, body_of, client_of, make_permission_site, n
 from tests.scenario import CODE, Scenario, zip_of
 
 HEAVY: list[tuple[Any, str]] = [
-    (zlib, "compressobj"), (zlib, "decompressobj"), (bz2, "BZ2Decompressor"), (lzma, "LZMADecompressor"),
-    (zipfile.ZipFile, "write"), (zipfile.ZipFile, "extractall"), (tarfile, "open"), (archives, "check_zip"),
-    (cloning, "bundle_write"), (cloning, "bundle_import"), (exports, "bundle_write"), (imports, "bundle_import"),
-    (imports, "task_import"), (imports, "competition_clone"), (smtplib, "SMTP"), (EmailBackend, "send_messages"),
-]  # fmt: skip
+    (zlib, "compressobj"),
+    (zlib, "decompressobj"),
+    (bz2, "BZ2Decompressor"),
+    (lzma, "LZMADecompressor"),
+    (zipfile.ZipFile, "write"),
+    (zipfile.ZipFile, "extractall"),
+    (tarfile, "open"),
+    (archives, "check_zip"),
+    (cloning, "bundle_write"),
+    (cloning, "bundle_import"),
+    (exports, "bundle_write"),
+    (imports, "bundle_import"),
+    (imports, "task_import"),
+    (imports, "competition_clone"),
+    (smtplib, "SMTP"),
+    (EmailBackend, "send_messages"),
+]
 
 
 @pytest.fixture

@@ -219,9 +219,13 @@ def test_the_checklist_gathers_every_warning_under_its_step(site: Scenario) -> N
     steps = checklist(site.competition, [ReadinessWarning(code, "where", code) for code in codes])
     todo = {step.title: [warning.code for warning in step.todo] for step in steps if not step.is_done}
     assert todo == {
-        "Rules": ["no_rules"], "Tasks and data": ["no_task"], "Leaderboards": ["no_board"],
-        "Compute workers": ["queue_paused"], "Published": ["not_published"], "Further": ["never_heard_of"],
-    }  # fmt: skip
+        "Rules": ["no_rules"],
+        "Tasks and data": ["no_task"],
+        "Leaderboards": ["no_board"],
+        "Compute workers": ["queue_paused"],
+        "Published": ["not_published"],
+        "Further": ["never_heard_of"],
+    }
     assert [step.title for step in steps if step.is_done] == ["Phases", "Pages"]
 
 

@@ -89,9 +89,12 @@ def job_with(
     files: dict[str, str | bytes] = {"main.py": program, "metadata.yaml": "command: python3 $program/main.py\n"}
     first = bench.stage("ingestion", [bench.mount("/app/program", files)])
     built_from = {
-        "target": "/app/environment", "requirements": bench.file(lock.encode(), "requirements.txt"), "mirror": f"{mirror}/simple/",
-        "wall_s": 120.0, "max_bytes": ROOM,
-    }  # fmt: skip
+        "target": "/app/environment",
+        "requirements": bench.file(lock.encode(), "requirements.txt"),
+        "mirror": f"{mirror}/simple/",
+        "wall_s": 120.0,
+        "max_bytes": ROOM,
+    }
     first["mounts"].append(built_from | more)
     if image:
         first |= {"image": image, "is_image_of_team": True, "pull": "missing"}
@@ -201,7 +204,11 @@ INFO = "small-1.0.dist-info"
 EVIL: dict[str, list[tuple[str | zipfile.ZipInfo, bytes]]] = {
     "sitecustomize": [("sitecustomize.py", SPEAKS_UP), ("usercustomize.py", SPEAKS_UP)],
     "a .pth file": [("evil.pth", b"import os; open('/app/output/pth.txt', 'w').write('ran')\n")],
-    "pip in the place of pip": [("pip/__init__.py", SPEAKS_UP), ("pip/__main__.py", SPEAKS_UP), ("packaging/__init__.py", SPEAKS_UP)],
+    "pip in the place of pip": [
+        ("pip/__init__.py", SPEAKS_UP),
+        ("pip/__main__.py", SPEAKS_UP),
+        ("packaging/__init__.py", SPEAKS_UP),
+    ],
     "a path that leaves": [("../outside.py", b"VALUE = 1\n")],
     "an absolute path": [("/app/output/absolute.py", b"VALUE = 1\n")],
     "backslashes": [("..\\\\outside.py", b"VALUE = 1\n")],
@@ -210,27 +217,44 @@ EVIL: dict[str, list[tuple[str | zipfile.ZipInfo, bytes]]] = {
     "a link and a file behind it": [(member("out", LINK_MODE), b"/app/output"), ("out/through.py", b"VALUE = 1\n")],
     "set-user-ID": [(member("small_run", SETUID_MODE), b"#!/bin/sh\n")],
     "scripts": [("small-1.0.data/scripts/small-run", b"#!python\nprint(1)\n")],
-    "data beside the packages": [("small-1.0.data/data/etc/small.conf", b"x"), ("small-1.0.data/headers/small.h", b"x")],
+    "data beside the packages": [
+        ("small-1.0.data/data/etc/small.conf", b"x"),
+        ("small-1.0.data/headers/small.h", b"x"),
+    ],
     "data that leaves": [("small-1.0.data/data/../../../outside.txt", b"x")],
     "a scheme of its own": [("small-1.0.data/evil/x", b"x")],
-    "entry points with line breaks": [(f"{INFO}/entry_points.txt", b"[console_scripts]\n../../x = small:main\ny\\nz = os:system\n")],
+    "entry points with line breaks": [
+        (f"{INFO}/entry_points.txt", b"[console_scripts]\n../../x = small:main\ny\\nz = os:system\n")
+    ],
     "deep folders": [("/".join(["d"] * 60) + "/deep.py", b"x")],
     "an odd name": [("small_\u202etxt.py", b"x")],
     "a bomb": [("bomb.bin", BOMB)],
     "metadata of another package": [(f"{INFO}/METADATA", b"Metadata-Version: 2.1\nName: other\nVersion: 9\n")],
-    "metadata that nests": [(f"{INFO}/METADATA", b"Metadata-Version: 2.1\nName: small\nVersion: 1.0\nRequires-Dist: a; " + b"(" * 50_000)],
-}  # fmt: skip
+    "metadata that nests": [
+        (f"{INFO}/METADATA", b"Metadata-Version: 2.1\nName: small\nVersion: 1.0\nRequires-Dist: a; " + b"(" * 50_000)
+    ],
+}
 
 
 RUN_TOO = ("sitecustomize", "a .pth file", "pip in the place of pip")
 # Code of the refusal; the others are installed, for their own team alone.
 REFUSED = dict.fromkeys(
     (
-        "a path that leaves", "an absolute path", "backslashes", "a link and a file behind it", "data that leaves", "a scheme of its own",
-        "entry points with line breaks", "deep folders", "an odd name", "a bomb", "metadata of another package", "metadata that nests",
+        "a path that leaves",
+        "an absolute path",
+        "backslashes",
+        "a link and a file behind it",
+        "data that leaves",
+        "a scheme of its own",
+        "entry points with line breaks",
+        "deep folders",
+        "an odd name",
+        "a bomb",
+        "metadata of another package",
+        "metadata that nests",
     ),
     "install_failed",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", EVIL)
@@ -361,11 +385,16 @@ with zipfile.ZipFile(LINKS, "w") as links:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("model.zip", LINKS.getvalue()), ("model.pkl", PICKLE), ("sitecustomize.py", SPEAKS_UP),
-        ("../../../etc/passwd", b"x"), ("..", b"x"), ("a\nb\0c", b"x"), ("empty", b""),
+        ("model.zip", LINKS.getvalue()),
+        ("model.pkl", PICKLE),
+        ("sitecustomize.py", SPEAKS_UP),
+        ("../../../etc/passwd", b"x"),
+        ("..", b"x"),
+        ("a\nb\0c", b"x"),
+        ("empty", b""),
     ],
     ids=["archive", "pickle", "sitecustomize", "path", "parent", "line break", "empty"],
-)  # fmt: skip
+)
 def test_weights_are_one_opaque_file_whatever_they_hold_or_are_called(bench: Bench, name: str, content: bytes) -> None:
     files: dict[str, str | bytes] = {"main.py": WEIGHTS_PROGRAM, "metadata.yaml": "command: python3 $program/main.py\n"}
     first = bench.stage("ingestion", [bench.mount("/app/program", files)])

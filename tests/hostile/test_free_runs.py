@@ -13,9 +13,19 @@ from tests.integration.workers.mirrors import index_of, lock_line, serving, whee
 pytestmark = pytest.mark.timeout(240)
 MARK = "seen-on-hidden-data-0815"
 PLACES = (
-    "/tmp", "/dev/shm", "/dev/mqueue", "/var/tmp", "/run", "/app", "/app/output", "/app/program", "/app/environment", "/app/weights",
-    "/app/input_data", "/app/environment/__pycache__",
-)  # fmt: skip
+    "/tmp",
+    "/dev/shm",
+    "/dev/mqueue",
+    "/var/tmp",
+    "/run",
+    "/app",
+    "/app/output",
+    "/app/program",
+    "/app/environment",
+    "/app/weights",
+    "/app/input_data",
+    "/app/environment/__pycache__",
+)
 LEAVE = f"""
 import ctypes, os, socket
 MARK = {MARK!r}
@@ -79,8 +89,14 @@ def job_of(bench: Bench, source: str, lock: str, mirror: str) -> dict[str, Any]:
     requirements = bench.file(lock.encode(), "requirements.txt")
     first["mounts"] += [
         {"target": "/app/weights", "file": bench.file(b"weights", "w.bin"), "unpack": False},
-        {"target": "/app/environment", "requirements": requirements, "mirror": f"{mirror}/simple/", "wall_s": 120.0, "max_bytes": 16 << 20},
-    ]  # fmt: skip
+        {
+            "target": "/app/environment",
+            "requirements": requirements,
+            "mirror": f"{mirror}/simple/",
+            "wall_s": 120.0,
+            "max_bytes": 16 << 20,
+        },
+    ]
     labels = bench.mount("/app/input/ref", {"labels.txt": SECRET}, secret=True)
     result = {"target": "/app/input/res", "stage_output": "ingestion"}
     return bench.job([first, bench.stage("scoring", [bench.program("/app/program", SCORER), labels, result])])

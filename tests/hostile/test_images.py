@@ -98,12 +98,15 @@ def test_declared_volumes_are_bounded_and_run_nothing(bench: Bench, build_image:
     assert any("declares volumes" in note for note in outcome.result["notes"])
 
 
-@pytest.mark.parametrize(("volume", "words"), [
-    ("/usr", "the system folder /usr"),
-    ("/proc/x", "the system folder /proc/x"),
-    ("/app/program/cache", "inside a folder that Podium mounts"),
-    ("data/x", "'data/x', which is no absolute path"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("volume", "words"),
+    [
+        ("/usr", "the system folder /usr"),
+        ("/proc/x", "the system folder /proc/x"),
+        ("/app/program/cache", "inside a folder that Podium mounts"),
+        ("data/x", "'data/x', which is no absolute path"),
+    ],
+)
 def test_an_image_whose_volume_cannot_be_covered_is_refused(
     bench: Bench, build_image: BuildImage, volume: str, words: str
 ) -> None:

@@ -147,11 +147,13 @@ def world(site: SmallSite, settings: Any, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     now = datetime.now(UTC)
     mini = Task.objects.create(
-        competition=site.competition, name="Mini split", is_public_split=True,
+        competition=site.competition,
+        name="Mini split",
+        is_public_split=True,
         scoring_program=site.resource(Resource.Kind.SCORING_PROGRAM, {"main.py": SCORER, "metadata.yaml": METADATA}),
         input_data=site.resource(Resource.Kind.INPUT_DATA, {"x.txt": "public input"}),
         reference_data=site.resource(Resource.Kind.REFERENCE_DATA, {"labels.txt": "public labels"}),
-    )  # fmt: skip
+    )
     Phase.objects.filter(pk=site.phase.pk).update(smoke_task=mini, time_limit_s=LIMIT_S, smoke_scale=10)
     rules_publish(competition=site.competition, text="Be fair.", now=now)
     register(user=site.user, competition=site.competition, rules_version=1, now=now)
@@ -209,9 +211,18 @@ def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
     now, weights = datetime.now(UTC), tmp_path / "w.txt"
     weights.write_text("2 3 4")
     EnvironmentFile.objects.create(
-        team=world.site.team, kind=EnvironmentFile.Kind.WEIGHTS, name="w", version=1, file=store_bytes(weights.read_bytes()),
-        file_name="w.txt", size_bytes=5, state=EnvironmentFile.State.READY, uploaded_by=world.site.user, created_at=now, last_used_at=now,
-    )  # fmt: skip
+        team=world.site.team,
+        kind=EnvironmentFile.Kind.WEIGHTS,
+        name="w",
+        version=1,
+        file=store_bytes(weights.read_bytes()),
+        file_name="w.txt",
+        size_bytes=5,
+        state=EnvironmentFile.State.READY,
+        uploaded_by=world.site.user,
+        created_at=now,
+        last_used_at=now,
+    )
     name, wheel = wheel_of("small", "3.0")
     cases = {
         "weights": (program(READS_WEIGHTS), Own(weights), Wish(weights="w@1")),

@@ -14,34 +14,51 @@ WRITE = "import pathlib, sys, json\nput = lambda name, text: pathlib.Path('/app/
 SCORERS = {
     "scores that are not a number": ("put('scores.json', '{\"score\": NaN}')", "scoring_error", "score_not_finite"),
     "scores that are infinite": ("put('scores.json', '{\"score\": 1e999}')", "scoring_error", "score_not_finite"),
-    "a whole number beyond all floats": ("put('scores.json', '{\"score\": 1' + '0' * 400 + '}')", "scoring_error", "score_not_finite"),
+    "a whole number beyond all floats": (
+        "put('scores.json', '{\"score\": 1' + '0' * 400 + '}')",
+        "scoring_error",
+        "score_not_finite",
+    ),
     "a text for a score": ("put('scores.json', '{\"score\": \"fast\"}')", "scoring_error", "score_not_finite"),
     "a million digits that are no number": (
-        "put('scores.json', '{\"score\": \"' + '0' * 1000000 + 'x\"}')", "scoring_error", "score_not_finite",
+        "put('scores.json', '{\"score\": \"' + '0' * 1000000 + 'x\"}')",
+        "scoring_error",
+        "score_not_finite",
     ),
     "a missing column": ("put('scores.json', '{\"other\": 1}')", "scoring_error", "column_missing"),
     "no scores at all": ("put('other.json', '{}')", "scoring_error", "no_scores"),
     "JSON nested 100,000 deep": ("put('scores.json', '[' * 100000)", "scoring_error", "scores_unreadable"),
-    "scores of 2 MB": ("put('scores.json', '{\"score\": 1, \"x\": \"' + 'y' * 2000000)", "scoring_error", "scores_unreadable"),
+    "scores of 2 MB": (
+        "put('scores.json', '{\"score\": 1, \"x\": \"' + 'y' * 2000000)",
+        "scoring_error",
+        "scores_unreadable",
+    ),
     "a link for scores": (
-        "import os; os.symlink('/app/input/ref/labels.txt', '/app/output/scores.json')", "scoring_error", "link_in_output",
+        "import os; os.symlink('/app/input/ref/labels.txt', '/app/output/scores.json')",
+        "scoring_error",
+        "link_in_output",
     ),
     "a pipe for scores": ("import os; os.mkfifo('/app/output/scores.json')", "scoring_error", "special_file"),
     "a crash": ("raise SystemExit(1)", "scoring_error", "exit_code"),
     "a refusal without its exit code": (
-        "put('refusal.json', json.dumps({'code': 'wrong_shape', 'message': 'no'})); sys.exit(1)", "scoring_error", "exit_code",
+        "put('refusal.json', json.dumps({'code': 'wrong_shape', 'message': 'no'})); sys.exit(1)",
+        "scoring_error",
+        "exit_code",
     ),
     "the refusal's exit code without a refusal": ("sys.exit(65)", "scoring_error", "exit_code"),
     "a refusal as it should be": (
         "put('refusal.json', json.dumps({'code': 'wrong_shape', 'message': 'Expected 400 rows, got 3.'})); sys.exit(65)",
-        "output_invalid", "wrong_shape",
+        "output_invalid",
+        "wrong_shape",
     ),
     "a refusal with an odd code": (
-        "put('refusal.json', json.dumps({'code': '<b>', 'message': 'a\\u202eb'})); sys.exit(65)", "output_invalid", "refused",
+        "put('refusal.json', json.dumps({'code': '<b>', 'message': 'a\\u202eb'})); sys.exit(65)",
+        "output_invalid",
+        "refused",
     ),
     "out of memory": ("x = [bytearray(8 << 20) for _ in range(10000)]", "scoring_error", "out_of_memory"),
     "a full output": ("put('big', 'x' * (64 << 20))", "scoring_error", None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SCORERS)
@@ -132,7 +149,7 @@ ARCHIVES = {
     "a page for an archive": (b"<!doctype html><p>not a zip", "bad_archive"),
     "an entry larger than it says": (lying_size(), None),
     "a bomb": (renamed_size(zipped({"answer.txt": bytes(1 << 20)}), 1 << 20, 1 << 31), "too_large"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ARCHIVES)

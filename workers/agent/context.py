@@ -53,9 +53,12 @@ class Worker:
 
     def __post_init__(self) -> None:
         self.own_images = OwnImages(
-            self.data_dir / "images", self.engine, max_bytes=self.own_image_bytes, max_age_s=self.own_image_days * DAY_S,
+            self.data_dir / "images",
+            self.engine,
+            max_bytes=self.own_image_bytes,
+            max_age_s=self.own_image_days * DAY_S,
             engine_root=self.facts.root,
-        )  # fmt: skip
+        )
 
     @property
     def runs(self) -> Path:

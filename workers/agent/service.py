@@ -178,10 +178,16 @@ class Service:
         """Register, waiting for a site that is not up yet; what has a result to report waits for it, too."""
         worker = self._worker
         message = Register(
-            protocol=PROTOCOL_VERSION, name=worker.name, instance=str(uuid.uuid4()), version=__version__,
-            slots=len(self._slots), host=worker.host,
-            role=Role(self._config.role), self_test=self._self_test, calibration=kept_calibration(worker.data_dir),
-        )  # fmt: skip
+            protocol=PROTOCOL_VERSION,
+            name=worker.name,
+            instance=str(uuid.uuid4()),
+            version=__version__,
+            slots=len(self._slots),
+            host=worker.host,
+            role=Role(self._config.role),
+            self_test=self._self_test,
+            calibration=kept_calibration(worker.data_dir),
+        )
         while True:
             try:
                 registered = worker.client.register(message)

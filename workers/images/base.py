@@ -43,8 +43,12 @@ def bootstrap(image: str) -> None:
         given = [listing] if sources else []
         run("mmdebstrap", "--quiet", "--variant=minbase", *excludes, SUITE, archive, *given, timeout_s=900)
         with archive.open("rb") as stream:
-            subprocess.run(["docker", "import", "--change", 'CMD ["bash"]', "--", "-", image], stdin=stream, check=True,
-                           stdout=subprocess.DEVNULL)  # fmt: skip
+            subprocess.run(
+                ["docker", "import", "--change", 'CMD ["bash"]', "--", "-", image],
+                stdin=stream,
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
     say(f"{image} made")
 
 

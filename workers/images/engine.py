@@ -24,9 +24,15 @@ def run(*argv: str | Path, timeout_s: float | None = None, env: dict[str, str] |
     """Run one command to its end and return its standard output; `ImageError` with the last lines when it fails."""
     try:
         done = subprocess.run(
-            [str(part) for part in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=timeout_s, env={**os.environ, **(env or {})}, check=False,
-        )  # fmt: skip
+            [str(part) for part in argv],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            env={**os.environ, **(env or {})},
+            check=False,
+        )
     except FileNotFoundError as error:
         raise ImageError(f"{argv[0]} is not installed on this host") from error
     except subprocess.TimeoutExpired as error:

@@ -94,10 +94,21 @@ def install_wheels(target: Path, *requirements: Path) -> None:
     platforms = [f"--platform=manylinux_2_{minor}_{machine}" for minor in GLIBC_MINORS]
     platforms.append(f"--platform=manylinux2014_{machine}")
     run(
-        sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", target, "--only-binary=:all:",
-        "--implementation=cp", f"--python-version={PYTHON_VERSION}", *platforms, *files,
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--target",
+        target,
+        "--only-binary=:all:",
+        "--implementation=cp",
+        f"--python-version={PYTHON_VERSION}",
+        *platforms,
+        *files,
         timeout_s=1200,
-    )  # fmt: skip
+    )
 
 
 def docker_build(image: str, context: Path, digest: str, build_args: dict[str, str]) -> None:
@@ -105,9 +116,19 @@ def docker_build(image: str, context: Path, digest: str, build_args: dict[str, s
     proxies = {name: value for name, value in os.environ.items() if name.lower() in ("http_proxy", "https_proxy")}
     arguments = [part for name in (*build_args, *proxies) for part in ("--build-arg", _argument(name, build_args))]
     run(
-        "docker", "build", "--quiet", "--network=host", "--force-rm", "--tag", image, "--label",
-        f"{DIGEST_LABEL}={digest}", *arguments, context, timeout_s=1800,
-    )  # fmt: skip
+        "docker",
+        "build",
+        "--quiet",
+        "--network=host",
+        "--force-rm",
+        "--tag",
+        image,
+        "--label",
+        f"{DIGEST_LABEL}={digest}",
+        *arguments,
+        context,
+        timeout_s=1800,
+    )
 
 
 def _argument(name: str, values: dict[str, str]) -> str:

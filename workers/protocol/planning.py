@@ -89,31 +89,42 @@ def _first_step(facts: RunFacts) -> list[StagePlan]:
 def _submission(facts: RunFacts) -> StagePlan:
     """A submission by its own command. Without an ingestion program beside it, how it ends is the verdict."""
     return StagePlan(
-        name=StageName.SUBMISSION if facts.has_ingestion else StageName.INGESTION, step=Step.FIRST,
+        name=StageName.SUBMISSION if facts.has_ingestion else StageName.INGESTION,
+        step=Step.FIRST,
         mounts=(PlannedFile(target=PROGRAM, file=FileRole.SUBMISSION), *facts.input_data, *facts.environment),
-        writable=facts.on_codabench, tolerant=facts.on_codabench and facts.has_ingestion,
-    )  # fmt: skip
+        writable=facts.on_codabench,
+        tolerant=facts.on_codabench and facts.has_ingestion,
+    )
 
 
 def _ingestion(facts: RunFacts) -> StagePlan:
     """The organizer's ingestion program, which sees the submission and the input data, never reference data."""
     return StagePlan(
-        name=StageName.INGESTION, step=Step.FIRST,
+        name=StageName.INGESTION,
+        step=Step.FIRST,
         mounts=(
             PlannedFile(target=PROGRAM, file=FileRole.INGESTION_PROGRAM),
-            PlannedFile(target=SUBMITTED, file=FileRole.SUBMISSION), *facts.input_data, *facts.environment,
+            PlannedFile(target=SUBMITTED, file=FileRole.SUBMISSION),
+            *facts.input_data,
+            *facts.environment,
         ),
-        writable=facts.on_codabench, tolerant=facts.on_codabench, prefill=SUBMITTED if facts.is_copied_to_output else None,
-    )  # fmt: skip
+        writable=facts.on_codabench,
+        tolerant=facts.on_codabench,
+        prefill=SUBMITTED if facts.is_copied_to_output else None,
+    )
 
 
 def _beside_scoring(facts: RunFacts, result: PlannedMount) -> StagePlan:
     program = PlannedFile(target=PROGRAM, file=FileRole.INGESTION_PROGRAM)
     submitted = result.model_copy(update={"target": SUBMITTED})
     return StagePlan(
-        name=StageName.INGESTION, step=Step.LAST, mounts=(program, *facts.input_data, *facts.environment, submitted, result),
-        writable=facts.on_codabench, tolerant=facts.on_codabench, shared=True,
-    )  # fmt: skip
+        name=StageName.INGESTION,
+        step=Step.LAST,
+        mounts=(program, *facts.input_data, *facts.environment, submitted, result),
+        writable=facts.on_codabench,
+        tolerant=facts.on_codabench,
+        shared=True,
+    )
 
 
 def _scoring(facts: RunFacts, result: PlannedMount) -> StagePlan:
@@ -125,6 +136,9 @@ def _scoring(facts: RunFacts, result: PlannedMount) -> StagePlan:
     ]
     data = facts.input_data if facts.beside_scoring else ()
     return StagePlan(
-        name=StageName.SCORING, step=Step.LAST, mounts=(*mounts, *data, result),
-        writable=facts.on_codabench, shared=facts.on_codabench or facts.beside_scoring,
-    )  # fmt: skip
+        name=StageName.SCORING,
+        step=Step.LAST,
+        mounts=(*mounts, *data, result),
+        writable=facts.on_codabench,
+        shared=facts.on_codabench or facts.beside_scoring,
+    )

@@ -10,9 +10,19 @@ from workers.protocol.images import ImageNameInvalid, parse_image
 
 PYTHON: Final = "Python 3.11"
 RUNTIME: Final = (
-    "numpy", "scipy", "scikit-learn", "pandas", "rdkit", "pyyaml", "polars", "zstandard", "sacrebleu", "matplotlib", "psutil",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "rdkit",
+    "pyyaml",
+    "polars",
+    "zstandard",
+    "sacrebleu",
+    "matplotlib",
+    "psutil",
     "filelock",
-)  # fmt: skip
+)
 PACKAGES: Final = {
     "podium/runtime": RUNTIME,
     "podium/runtime-torch": (*RUNTIME, "torch", "torch-geometric", "openbabel-wheel"),

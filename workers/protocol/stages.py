@@ -11,8 +11,14 @@ from pydantic import Field, model_validator
 from workers.protocol.messages import Message
 
 Target = Literal[
-    "/app/program", "/app/ingested_program", "/app/input_data", "/app/input/ref", "/app/input/res", "/app/weights", "/app/environment",
-]  # fmt: skip
+    "/app/program",
+    "/app/ingested_program",
+    "/app/input_data",
+    "/app/input/ref",
+    "/app/input/res",
+    "/app/weights",
+    "/app/environment",
+]
 OF_THE_TEAM: Final = ("/app/weights", "/app/environment")
 
 
@@ -32,8 +38,10 @@ class Step(IntEnum):
 
 
 STEPS = {
-    StageName.SUBMISSION: (Step.FIRST,), StageName.INGESTION: (Step.FIRST, Step.LAST), StageName.SCORING: (Step.LAST,),
-}  # fmt: skip
+    StageName.SUBMISSION: (Step.FIRST,),
+    StageName.INGESTION: (Step.FIRST, Step.LAST),
+    StageName.SCORING: (Step.LAST,),
+}
 
 
 class Mounted(Message):

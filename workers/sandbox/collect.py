@@ -96,8 +96,9 @@ def _list_output(root: Path, max_files: int, max_bytes: int) -> Listing:
         _check_file(path, facts)
         total += facts.st_size
         if total > max_bytes:
-            raise OutputRefused("disk_limit", "output_too_large",
-                                f"The output is larger than {max_bytes} bytes (at {shown(path)}).")  # fmt: skip
+            raise OutputRefused(
+                "disk_limit", "output_too_large", f"The output is larger than {max_bytes} bytes (at {shown(path)})."
+            )
         files.append(OutputFile(path, facts.st_size))
     return Listing(tuple(sorted(files, key=lambda file: file.path)), entries)
 
@@ -115,8 +116,9 @@ def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                 facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if stat.S_ISDIR(facts.st_mode):
                     if depth >= MAX_DEPTH:
-                        raise OutputRefused("output_invalid", "too_deep",
-                                            f"The output holds folders nested deeper than {MAX_DEPTH}.")  # fmt: skip
+                        raise OutputRefused(
+                            "output_invalid", "too_deep", f"The output holds folders nested deeper than {MAX_DEPTH}."
+                        )
                     pending.append((path, depth + 1))
                 _make_readable(name, facts, descriptor)
                 yield path, facts
@@ -149,9 +151,12 @@ def _checked_name(folder: str, name: str) -> str:
     path = f"{folder}/{name}" if folder else name
     printable = not any(unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") for character in name)
     if not printable or "\\" in name or len(os.fsencode(path)) > MAX_PATH_BYTES:
-        raise OutputRefused("output_invalid", "bad_name",
-                            f"The output holds a name that is not allowed: {shown(path)}. Use printable UTF-8 names "
-                            f"without backslashes, at most {MAX_PATH_BYTES} bytes with their folders.")  # fmt: skip
+        raise OutputRefused(
+            "output_invalid",
+            "bad_name",
+            f"The output holds a name that is not allowed: {shown(path)}. Use printable UTF-8 names "
+            f"without backslashes, at most {MAX_PATH_BYTES} bytes with their folders.",
+        )
     return path
 
 
@@ -161,8 +166,9 @@ def _check_file(path: str, facts: os.stat_result) -> None:
             "output_invalid", "link_in_output", f"{shown(path)} is a symbolic link; write a regular file."
         )
     if not stat.S_ISREG(facts.st_mode):
-        raise OutputRefused("output_invalid", "special_file",
-                            f"{shown(path)} is no regular file (a pipe, socket or device).")  # fmt: skip
+        raise OutputRefused(
+            "output_invalid", "special_file", f"{shown(path)} is no regular file (a pipe, socket or device)."
+        )
     if facts.st_nlink != 1:
         raise OutputRefused(
             "output_invalid", "link_in_output", f"{shown(path)} is a hard link; write a file of its own."

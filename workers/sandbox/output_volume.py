@@ -54,9 +54,17 @@ class OutputVolume:
     """
 
     def __init__(
-        self, folder: Path, name: str, *, size_bytes: int, files: int, quota: bool, executable: bool = False,
-        owner: int = DEFAULT_UID, make_room: MakeRoom = no_room,
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        name: str,
+        *,
+        size_bytes: int,
+        files: int,
+        quota: bool,
+        executable: bool = False,
+        owner: int = DEFAULT_UID,
+        make_room: MakeRoom = no_room,
+    ) -> None:
         self.path = folder / name
         self.size_bytes = size_bytes
         self.files = files

@@ -242,8 +242,13 @@ class StageRun:
 
     def _start_watch(self, started: float, on_kill: Callable[[str], None]) -> Watch:
         grows = None if self.volume.quota else self._overgrown
-        watch = Watch(lambda: self.engine.kill(self.container), deadline=started + self.spec.limits.wall_s,
-                      overgrown=grows, unwanted=self.unwanted, on_kill=on_kill)  # fmt: skip
+        watch = Watch(
+            lambda: self.engine.kill(self.container),
+            deadline=started + self.spec.limits.wall_s,
+            overgrown=grows,
+            unwanted=self.unwanted,
+            on_kill=on_kill,
+        )
         self._watch = watch
         if self._cancelled:
             watch.cancel(self._cancelled)
@@ -304,11 +309,20 @@ class StageRun:
         self._refuse_foreign_kill(state, killed_by)
         output = self.volume.usage()
         return Evidence(
-            name=self.name, exit_code=state.exit_code, oom_killed=state.oom_killed, killed_by=killed_by,
-            started_at=state.started_at, finished_at=state.finished_at, wall_s=wall, usage=self.engine.usage(self.spec.group),
-            output_bytes=output.used_bytes, output_full=output.full, output_no_inodes=output.no_inodes,
-            bytes_written=self.volume.bytes_written(output), gpu=self.gpu_meter.reading(),
-        )  # fmt: skip
+            name=self.name,
+            exit_code=state.exit_code,
+            oom_killed=state.oom_killed,
+            killed_by=killed_by,
+            started_at=state.started_at,
+            finished_at=state.finished_at,
+            wall_s=wall,
+            usage=self.engine.usage(self.spec.group),
+            output_bytes=output.used_bytes,
+            output_full=output.full,
+            output_no_inodes=output.no_inodes,
+            bytes_written=self.volume.bytes_written(output),
+            gpu=self.gpu_meter.reading(),
+        )
 
     def _refuse_foreign_kill(self, state: ContainerState, killed_by: str | None) -> None:
         """A container that somebody else told the engine to kill says nothing about its program."""
@@ -330,10 +344,16 @@ class StageRun:
             usage = self.volume.usage()
             used, written = usage.used_bytes, self.volume.bytes_written(usage)
         return Meters(
-            wall_s=round(wall, 3), cpu_s=reading.cpu_s, memory_bytes=reading.memory_bytes,
-            memory_peak_bytes=reading.memory_peak_bytes, output_bytes=used, bytes_written=written,
-            gpu_s=gpu["gpu_s"], gpu_memory_peak_bytes=gpu["gpu_memory_peak_bytes"], gpu_energy_j=gpu["gpu_energy_j"],
-        )  # fmt: skip
+            wall_s=round(wall, 3),
+            cpu_s=reading.cpu_s,
+            memory_bytes=reading.memory_bytes,
+            memory_peak_bytes=reading.memory_peak_bytes,
+            output_bytes=used,
+            bytes_written=written,
+            gpu_s=gpu["gpu_s"],
+            gpu_memory_peak_bytes=gpu["gpu_memory_peak_bytes"],
+            gpu_energy_j=gpu["gpu_energy_j"],
+        )
 
     def _reading(self) -> Reading:
         used = self.engine.usage(self.spec.group)

@@ -42,10 +42,12 @@ class _Sample:
         return _Sample(
             later.at_s,
             Reading(
-                now.cpu_s, _larger(self.reading.memory_bytes, now.memory_bytes),
-                now.gpu_s, _larger(self.reading.gpu_memory_bytes, now.gpu_memory_bytes),
+                now.cpu_s,
+                _larger(self.reading.memory_bytes, now.memory_bytes),
+                now.gpu_s,
+                _larger(self.reading.gpu_memory_bytes, now.gpu_memory_bytes),
             ),
-        )  # fmt: skip
+        )
 
 
 class UsageSeries:

@@ -35,9 +35,14 @@ class Watch(threading.Thread):
     """
 
     def __init__(
-        self, kill: Callable[[], None], *, deadline: float, overgrown: Callable[[], bool] | None = None,
-        unwanted: Callable[[], bool] | None = None, on_kill: Callable[[str], None] = lambda reason: None,
-    ) -> None:  # fmt: skip
+        self,
+        kill: Callable[[], None],
+        *,
+        deadline: float,
+        overgrown: Callable[[], bool] | None = None,
+        unwanted: Callable[[], bool] | None = None,
+        on_kill: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         super().__init__(name="watch", daemon=True)
         self._kill = kill
         self._deadline = deadline

@@ -21,6 +21,20 @@ class EnvironmentFileOut(serializers.ModelSerializer[EnvironmentFile]):
     class Meta:
         model = EnvironmentFile
         fields = [
-            "key", "kind", "name", "version", "reference", "state", "code", "detail", "file_name", "size_bytes", "sha256", "image_id",
-            "facts", "uploaded_by", "created_at", "last_used_at",
-        ]  # fmt: skip
+            "key",
+            "kind",
+            "name",
+            "version",
+            "reference",
+            "state",
+            "code",
+            "detail",
+            "file_name",
+            "size_bytes",
+            "sha256",
+            "image_id",
+            "facts",
+            "uploaded_by",
+            "created_at",
+            "last_used_at",
+        ]

@@ -110,9 +110,17 @@ class WinnerOut(serializers.ModelSerializer[Place]):
     class Meta:
         model = Place
         fields = [
-            "rank", "team", "submission", "verified_at", "verified_s", "time_limit_s", "repository_url", "commit", "report_url",
+            "rank",
+            "team",
+            "submission",
+            "verified_at",
+            "verified_s",
+            "time_limit_s",
+            "repository_url",
+            "commit",
+            "report_url",
             "hardware",
-        ]  # fmt: skip
+        ]
 
 
 class LeaderboardOut(serializers.Serializer[Any]):

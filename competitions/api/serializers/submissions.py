@@ -46,9 +46,12 @@ class SubmissionIn(serializers.Serializer[Any]):
         max_length=120, required=False, allow_blank=True, default="", help_text="Your team's weights: `name@version`."
     )
     image = serializers.CharField(
-        max_length=500, required=False, allow_blank=True, default="",
+        max_length=500,
+        required=False,
+        allow_blank=True,
+        default="",
         help_text="Your team's image as `name@version`, or one by digest: `registry/repository@sha256:…`.",
-    )  # fmt: skip
+    )
     upload = serializers.UUIDField(required=False)
     file = serializers.FileField(required=False, allow_empty_file=True)
 
@@ -100,10 +103,21 @@ class RunOut(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = [
-            "id", "task", "is_smoke", "state", "queue_place", "attempt", "queued_at", "started_at", "finished_at", "reason", "code",
+            "id",
+            "task",
+            "is_smoke",
+            "state",
+            "queue_place",
+            "attempt",
+            "queued_at",
+            "started_at",
+            "finished_at",
+            "reason",
+            "code",
             "detail",
-            "meters", "smoke_scores",
-        ]  # fmt: skip
+            "meters",
+            "smoke_scores",
+        ]
 
     def to_representation(self, run: Run) -> dict[str, Any]:
         position = self.context["queue_positions"].get(run.pk)
@@ -152,18 +166,22 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     def to_representation(self, scored: ScoredSubmission) -> dict[str, Any]:  # type: ignore[override]  # with its scores
         submission, results = scored.submission, results_of(scored, self.context["reader"])
         runs = list(submission.runs.all())
-        return _answer(self.Meta.fields, submission, {
-            "competition": submission.phase.competition.slug,
-            "phase": submission.phase.slug,
-            "team": submission.team.name,
-            "submitted_by": submission.submitted_by.username,
-            "sha256": submission.file_id,
-            "verdict": _verdict(submission, runs),
-            "scores": {column.key: value for column, value in results.values} or None,
-            "counts_on": [board.key for board in results.counting],
-            "selected_on": [choice.board.key for choice in results.choices if choice.is_picked],
-            "runs": RunOut(runs, many=True, context=self.context).data,
-        })  # fmt: skip
+        return _answer(
+            self.Meta.fields,
+            submission,
+            {
+                "competition": submission.phase.competition.slug,
+                "phase": submission.phase.slug,
+                "team": submission.team.name,
+                "submitted_by": submission.submitted_by.username,
+                "sha256": submission.file_id,
+                "verdict": _verdict(submission, runs),
+                "scores": {column.key: value for column, value in results.values} or None,
+                "counts_on": [board.key for board in results.counting],
+                "selected_on": [choice.board.key for choice in results.choices if choice.is_picked],
+                "runs": RunOut(runs, many=True, context=self.context).data,
+            },
+        )
 
 
 def _verdict(submission: Submission, runs: list[Run]) -> dict[str, str] | None:

@@ -83,9 +83,14 @@ def import_shape(job: BundleImport) -> dict[str, Any]:
     """An import, and the competition that it made, as long as that is there."""
     slug = job.competition.slug if job.competition else None
     return {
-        "id": job.pk, "file_name": job.file_name, "state": job.state, "step": job.step, "slug": slug,
-        "url": f"/competitions/{slug}/" if slug else None, "report": job.report or None,
-    }  # fmt: skip
+        "id": job.pk,
+        "file_name": job.file_name,
+        "state": job.state,
+        "step": job.step,
+        "slug": slug,
+        "url": f"/competitions/{slug}/" if slug else None,
+        "report": job.report or None,
+    }
 
 
 class ExportIn(serializers.Serializer[None]):
@@ -146,5 +151,9 @@ def export_shape(export: BundleExport) -> dict[str, Any]:
     url = f"/api/v1/exports/{export.pk}/file/" if export.file_id else None
     gaps = codabench_gaps(export.competition)
     return {
-        "id": export.pk, "file_name": export.file_name, "state": export.state, "url": url, "codabench_gaps": gaps,
-    }  # fmt: skip
+        "id": export.pk,
+        "file_name": export.file_name,
+        "state": export.state,
+        "url": url,
+        "codabench_gaps": gaps,
+    }

@@ -186,8 +186,10 @@ class MergeAnswer(ApiView):
         proposals = MergeProposal.objects.filter(mine).distinct().select_related("team__competition", "other")
         proposal = get_object_or_404(proposals, key=key)
         acts = {
-            "accept": merging.merge_accept, "decline": merging.merge_decline, "withdraw": merging.merge_withdraw,
-        }  # fmt: skip
+            "accept": merging.merge_accept,
+            "decline": merging.merge_decline,
+            "withdraw": merging.merge_withdraw,
+        }
         acts[answer](proposal=proposal, by=user, now=now)
         proposal.refresh_from_db()
         return Response(s.MergeOut(proposal).data)

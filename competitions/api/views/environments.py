@@ -37,9 +37,13 @@ class EnvironmentFiles(ApiView):
         serializer.is_valid(raise_exception=True)
         upload = get_object_or_404(Upload, key=serializer.validated_data["upload"], user=user)
         environment_file = environment_file_add(
-            user=user, competition=competition, kind=EnvironmentFile.Kind(kind), name=serializer.validated_data["name"], upload=upload,
+            user=user,
+            competition=competition,
+            kind=EnvironmentFile.Kind(kind),
+            name=serializer.validated_data["name"],
+            upload=upload,
             now=timezone.now(),
-        )  # fmt: skip
+        )
         return Response(s.EnvironmentFileOut(environment_file).data, status=201)
 
 

@@ -51,10 +51,14 @@ class CompetitionDocument(CodeView):
             for path, file in document.stored.items()
         ]
         return Response(
-            {"slug": document.competition.slug, "version": document.version, "texts": document.texts | {"competition.yaml": document.yaml},
-             "files": files},
+            {
+                "slug": document.competition.slug,
+                "version": document.version,
+                "texts": document.texts | {"competition.yaml": document.yaml},
+                "files": files,
+            },
             headers={"Cache-Control": "no-store"},
-        )  # fmt: skip
+        )
 
 
 class CompetitionDocumentFile(CodeView):
@@ -123,9 +127,13 @@ class Pushes(CodeView):
         if upload.file is None:
             raise UploadIncomplete(upload)
         push = push_begin(
-            owner=user, bundle=upload.file, digests=options["files"], base=options["base"], is_forced=options["force"],
+            owner=user,
+            bundle=upload.file,
+            digests=options["files"],
+            base=options["base"],
+            is_forced=options["force"],
             now=timezone.now(),
-        )  # fmt: skip
+        )
         return Response(push_shape(push), status=202, headers={"Location": f"/api/v1/pushes/{push.pk}/"})
 
 

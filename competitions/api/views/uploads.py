@@ -94,9 +94,11 @@ class UploadDetail(ApiView):
         return self.answer(self.upload(key))
 
     @extend_schema(
-        operation_id="uploads_append", parameters=[OFFSET], responses=s.UploadOut,
+        operation_id="uploads_append",
+        parameters=[OFFSET],
+        responses=s.UploadOut,
         request={"application/offset+octet-stream": OpenApiTypes.BINARY},
-    )  # fmt: skip
+    )
     def patch(self, request: Request, key: UUID) -> Response:
         upload, offset = self.upload(key), _offset_of(request)
         return self.answer(

@@ -126,9 +126,10 @@ class Maker:
         spec, mapped = self.spec, self.report.mapped
         self.report.created[:0] = [
             f"competition {competition.title!r} at /competitions/{competition.slug}/, a draft",
-            f"{_counted(spec.pages, 'page')} and the rules", _counted(spec.tasks, "task"),
+            f"{_counted(spec.pages, 'page')} and the rules",
+            _counted(spec.tasks, "task"),
             f"{_counted(spec.phases, 'phase')}, each with a leaderboard",
-        ]  # fmt: skip
+        ]
         note = self.reader.document.note
         if not spec.docker_image:
             mapped.append(note(("docker_image",), f"no image is named; programs run in {competition.image_name}"))
@@ -222,10 +223,15 @@ class Maker:
                 [str(choice).strip() for choice in given if str(choice).strip()] if question.type == "select" else []
             )
             written(
-                before.take(key, Question(competition=competition, key=key)), title=question.title, kind=question.type,
-                choices=choices, index=index, is_required=question.is_required, is_public=question.is_on_leaderboard,
+                before.take(key, Question(competition=competition, key=key)),
+                title=question.title,
+                kind=question.type,
+                choices=choices,
+                index=index,
+                is_required=question.is_required,
+                is_public=question.is_on_leaderboard,
                 is_on_board=question.is_on_leaderboard,
-            )  # fmt: skip
+            )
         _ask(self.spec.podium.fact_sheet, before, competition=competition)
 
     def _questions(self, competition: Competition) -> None:
@@ -250,9 +256,13 @@ class Maker:
         if (reference, kind) not in self.resources:
             label = Resource.Kind(kind).label
             self.resources[reference, kind] = Resource.objects.create(
-                owner=self.owner, kind=kind, name=f"{name}: {label}"[:200], file=part.file, file_name=part.file_name,
+                owner=self.owner,
+                kind=kind,
+                name=f"{name}: {label}"[:200],
+                file=part.file,
+                file_name=part.file_name,
                 replaces=current,
-            )  # fmt: skip
+            )
             self.report.created.append(f"{label} {reference} ({part.file.size_bytes:,} bytes)")
         return self.resources[reference, kind]
 
@@ -275,12 +285,16 @@ class Maker:
             return self.references.tasks[spec.key]
         task = before.take(spec.name, Task(competition=competition, owner=self.owner, name=spec.name))
         filled(
-            task, description=spec.description,
-            ingestion_only_during_scoring=spec.ingestion_only_during_scoring, is_public=spec.is_public,
+            task,
+            description=spec.description,
+            ingestion_only_during_scoring=spec.ingestion_only_during_scoring,
+            is_public=spec.is_public,
             is_public_split=spec.podium.public_split,
-            checks=checks, check_kind=spec.podium.check or "", check_tolerance=spec.podium.tolerance,
+            checks=checks,
+            check_kind=spec.podium.check or "",
+            check_tolerance=spec.podium.tolerance,
             **self._resources(task, spec, TASK_FILES),
-        )  # fmt: skip
+        )
         return store_task(task, now=now).row
 
     def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task], now: datetime) -> None:

@@ -111,10 +111,13 @@ class _TaskReader:
         """The task's rows. Everything has been checked."""
         resources = {name: self._resource(name, scratch) for name in TASK_FILES if self.data.get(name) is not None}
         return Task.objects.create(
-            owner=self.owner, name=self.data["name"][:256], description=self.data["description"],
+            owner=self.owner,
+            name=self.data["name"][:256],
+            description=self.data["description"],
             is_public=self.data.get("is_public") is True,
-            ingestion_only_during_scoring=self.data.get("ingestion_only_during_scoring") is True, **resources,
-        )  # fmt: skip
+            ingestion_only_during_scoring=self.data.get("ingestion_only_during_scoring") is True,
+            **resources,
+        )
 
     def _resource(self, name: str, scratch: Path) -> Resource:
         if name in self.existing:

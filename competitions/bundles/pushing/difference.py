@@ -54,9 +54,12 @@ def _change(place: Place, before: Any, after: Any) -> Change:
     is_text = isinstance(before, str) and isinstance(after, str) and "\n" in before + after
     lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:] if is_text else []
     return {
-        "path": ".".join(place), "change": "changed", "before": "" if is_text else _shown(before),
-        "after": "" if is_text else _shown(after), "lines": [line[:MAX_CHARS] for line in lines[:MAX_LINES]],
-    }  # fmt: skip
+        "path": ".".join(place),
+        "change": "changed",
+        "before": "" if is_text else _shown(before),
+        "after": "" if is_text else _shown(after),
+        "lines": [line[:MAX_CHARS] for line in lines[:MAX_LINES]],
+    }
 
 
 def _shown(value: Any) -> str:

@@ -83,14 +83,19 @@ class LiveDocument(BundleWriter):
         data, names = self.data, _unique([task.get("name") or task["key"] for task in self.data["tasks"]])
         shared, titles = data["leaderboards"], _unique([page["title"] for page in data["pages"]])
         return {
-            **{name: value for name, value in data.items() if name not in ELSEWHERE}, **data["podium"],
+            **{name: value for name, value in data.items() if name not in ELSEWHERE},
+            **data["podium"],
             "subtitle": self.competition.subtitle,
-            "rules": self.texts.get(str(data["terms"]), ""), "logo": self._content(data.get("image")),
+            "rules": self.texts.get(str(data["terms"]), ""),
+            "logo": self._content(data.get("image")),
             "images": {image["name"]: self._content(image["file"]) for image in data["podium"].get("images", ())},
-            "pages": {title: self._page(place, page) for place, (title, page) in enumerate(zip(titles, data["pages"], strict=True))},
+            "pages": {
+                title: self._page(place, page)
+                for place, (title, page) in enumerate(zip(titles, data["pages"], strict=True))
+            },
             "tasks": {names[task["index"]]: self._task_values(task, names) for task in data["tasks"]},
             "phases": {phase["podium"]["slug"]: self._phase_values(phase, names, shared) for phase in data["phases"]},
-        }  # fmt: skip
+        }
 
     def _content(self, path: str | None) -> str | None:
         """A stored file by its digest."""

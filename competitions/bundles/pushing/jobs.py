@@ -178,9 +178,12 @@ def _applied(push: CompetitionPush, claim_id: uuid.UUID, outcome: Outcome) -> No
 
 def _result_of(outcome: Outcome) -> dict[str, Any]:
     return {
-        "slug": outcome.slug, "result": outcome.result, "changes": outcome.changes, "impact": outcome.impact,
+        "slug": outcome.slug,
+        "result": outcome.result,
+        "changes": outcome.changes,
+        "impact": outcome.impact,
         "report": outcome.report.as_json(),
-    }  # fmt: skip
+    }
 
 
 def _over(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:

@@ -13,14 +13,31 @@ from competitions.bundles.reading.faults import Note, Report, Where
 from competitions.bundles.reading.schema import TASK_FILES
 
 ROOT_SAME: Final = (
-    "title", "description", "image", "queue", "enable_detailed_results", "show_detailed_results_in_submission_panel",
-    "show_detailed_results_in_leaderboard", "make_programs_available", "make_input_data_available", "reward", "contact_email",
-    "fact_sheet", "competition_type",
-)  # fmt: skip
+    "title",
+    "description",
+    "image",
+    "queue",
+    "enable_detailed_results",
+    "show_detailed_results_in_submission_panel",
+    "show_detailed_results_in_leaderboard",
+    "make_programs_available",
+    "make_input_data_available",
+    "reward",
+    "contact_email",
+    "fact_sheet",
+    "competition_type",
+)
 PHASE_SAME: Final = (
-    "description", "max_submissions", "max_submissions_per_day", "execution_time_limit", "public_data", "starting_kit",
-    "hide_output", "hide_prediction_output", "hide_score_output",
-)  # fmt: skip
+    "description",
+    "max_submissions",
+    "max_submissions_per_day",
+    "execution_time_limit",
+    "public_data",
+    "starting_kit",
+    "hide_output",
+    "hide_prediction_output",
+    "hide_score_output",
+)
 IGNORED_ROOT: Final = {
     "column_groups": "columns stand side by side",
     "admin_names": "add organizers on the competition's page",
@@ -146,8 +163,11 @@ class Legacy:
         task: dict[str, Any] = {name: phase[name] for name in TASK_FILES if phase.get(name) is not None}
         during = _flag(phase.get("ingestion_program_only_during_scoring"), default=False)
         return task | {
-            "index": number, "name": f"{label} Task", "ingestion_only_during_scoring": during, "where": ("phases", key),
-        }  # fmt: skip
+            "index": number,
+            "name": f"{label} Task",
+            "ingestion_only_during_scoring": during,
+            "where": ("phases", key),
+        }
 
     def _phase(self, number: int, key: Any, phase: dict[str, Any]) -> dict[str, Any]:
         where = ("phases", key)
@@ -157,10 +177,13 @@ class Legacy:
             self._fault(where, "the phase has no `label`, which is its name")
         start = self._date((*where, "start_date"), phase.get("start_date"), needed=True)
         return spec | {
-            "index": number, "name": phase.get("label") or f"Phase {number + 1}", "tasks": [number], "where": where,
+            "index": number,
+            "name": phase.get("label") or f"Phase {number + 1}",
+            "tasks": [number],
+            "where": where,
             "start": start or datetime.min.replace(tzinfo=_UTC),
             "auto_migrate_to_this_phase": _flag(phase.get("auto_migration"), default=False),
-        }  # fmt: skip
+        }
 
     def _ends(self, phases: list[dict[str, Any]]) -> None:
         """A phase ends a day before the next one starts; the last one with the competition."""
@@ -233,10 +256,14 @@ class Legacy:
     ) -> dict[str, Any]:
         where = ("leaderboard", "columns", name)
         spec: dict[str, Any] = {
-            "key": name, "title": column.get("label") or name, "index": number, "where": where,
-            "sorting": column.get("sort") or "desc", "hidden": _flag(column.get("hidden"), default=False),
+            "key": name,
+            "title": column.get("label") or name,
+            "index": number,
+            "where": where,
+            "sorting": column.get("sort") or "desc",
+            "hidden": _flag(column.get("hidden"), default=False),
             "precision": 2 if column.get("numeric_format") is None else column["numeric_format"],
-        }  # fmt: skip
+        }
         computed = column.get("computed")
         if isinstance(computed, dict):
             spec |= self._computed((*where, "computed"), computed, [key for key, _ in mine])

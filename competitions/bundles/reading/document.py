@@ -65,8 +65,9 @@ def _decoded(content: bytes, name: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise invalid(
             f"The byte 0x{content[error.start]:02x} is not UTF-8 text. Save the file in the encoding UTF-8.",
-            file=name, line=line,
-        ) from error  # fmt: skip
+            file=name,
+            line=line,
+        ) from error
 
 
 def parse_document(text: str, name: str = YAML_NAME) -> Document:

@@ -55,9 +55,12 @@ class Report:
     def lines(self) -> list[str]:
         """The whole report as text, faults first."""
         sections: list[tuple[str, list[Any]]] = [
-            ("Faults: it cannot be imported", self.faults), ("Look at these", self.warnings), ("Mapped", self.mapped),
-            ("Ignored", self.ignored), ("Created", self.created),
-        ]  # fmt: skip
+            ("Faults: it cannot be imported", self.faults),
+            ("Look at these", self.warnings),
+            ("Mapped", self.mapped),
+            ("Ignored", self.ignored),
+            ("Created", self.created),
+        ]
         return [line for title, items in sections if items for line in (f"{title}:", *(f"- {item}" for item in items))]
 
     @classmethod

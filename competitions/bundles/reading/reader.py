@@ -374,8 +374,11 @@ def _start_of(content: bytes) -> str:
 def _place(spec: CompetitionSpec) -> None:
     """Remember where the parts stood, where the old shape has not said it already."""
     parts: list[tuple[str, list[Any]]] = [
-        ("pages", spec.pages), ("tasks", spec.tasks), ("phases", spec.phases), ("leaderboards", spec.leaderboards),
-    ]  # fmt: skip
+        ("pages", spec.pages),
+        ("tasks", spec.tasks),
+        ("phases", spec.phases),
+        ("leaderboards", spec.leaderboards),
+    ]
     for name, items in parts:
         for number, item in enumerate(items):
             item.where = item.where or (name, number)

@@ -7,8 +7,16 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 UNITS: Final = {
-    "TiB": 1 << 40, "TB": 10**12, "GiB": 1 << 30, "GB": 10**9, "MiB": 1 << 20, "MB": 10**6, "KiB": 1 << 10, "KB": 1000, "B": 1,
-}  # fmt: skip
+    "TiB": 1 << 40,
+    "TB": 10**12,
+    "GiB": 1 << 30,
+    "GB": 10**9,
+    "MiB": 1 << 20,
+    "MB": 10**6,
+    "KiB": 1 << 10,
+    "KB": 1000,
+    "B": 1,
+}
 WRITTEN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?B|B)?", re.IGNORECASE | re.ASCII)
 LARGEST: Final = 2**63 - 1  # of the database's column
 

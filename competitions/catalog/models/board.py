@@ -41,9 +41,11 @@ class Leaderboard(models.Model):
     index = models.PositiveSmallIntegerField(default=0, help_text="The lowest is the phase's main board.")
     rule = models.CharField("which submission counts", max_length=20, choices=Rule, default=Rule.BEST)
     max_selected = models.PositiveSmallIntegerField(
-        "final submissions of a team", default=2, validators=[MinValueValidator(1)],
+        "final submissions of a team",
+        default=2,
+        validators=[MinValueValidator(1)],
         help_text="How many a team may select, where the selected ones count.",
-    )  # fmt: skip
+    )
     selection_closes_at = models.DateTimeField(
         null=True,
         blank=True,
@@ -54,17 +56,20 @@ class Leaderboard(models.Model):
     is_transposed = models.BooleanField(default=False, help_text="Teams as columns, and columns as rows.")
     shows_tasks = models.BooleanField(default=False, help_text="Show each score for each task too.")
     breaks_ties = models.BooleanField(
-        "tell equal rows apart", default=False,
+        "tell equal rows apart",
+        default=False,
         help_text="By the other columns in their order, then by time, so that no two rows share a rank. Off: equal rows share one.",
-    )  # fmt: skip
+    )
     gives_exact_scores = models.BooleanField(
-        "exact scores for teams", default=False,
+        "exact scores for teams",
+        default=False,
         help_text="Teams and organizers read unrounded scores of this board through the API while everybody may see it.",
-    )  # fmt: skip
+    )
     freeze_at = models.DateTimeField(
-        null=True, blank=True,
+        null=True,
+        blank=True,
         help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
-    )  # fmt: skip
+    )
     version = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="Raised by every change; pages are cached by it."
     )
@@ -175,9 +180,11 @@ class Column(models.Model):
     computation = models.CharField(max_length=10, choices=Computation, blank=True)
     sources = models.JSONField(default=list, blank=True, help_text="Keys of the columns it is computed from.")
     spread_key = OneLineField(
-        "standard deviation", max_length=36, blank=True,
+        "standard deviation",
+        max_length=36,
+        blank=True,
         help_text="Key of the column that holds it, as for results over several seeds; shown as value ± deviation. It may be hidden.",
-    )  # fmt: skip
+    )
     title = OneLineField(max_length=36)
     unit = OneLineField(max_length=20, blank=True)
     index = models.PositiveSmallIntegerField(default=0)
@@ -208,7 +215,9 @@ class Column(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["leaderboard", "key"], name="column_key_once_per_board"),
             models.UniqueConstraint(
-                fields=["leaderboard"], condition=Q(is_primary=True), name="one_primary_column_per_board",
+                fields=["leaderboard"],
+                condition=Q(is_primary=True),
+                name="one_primary_column_per_board",
                 violation_error_message="Only one column can be the primary one.",
             ),
             models.CheckConstraint(
@@ -216,7 +225,7 @@ class Column(models.Model):
                 condition=(Q(kind="computed") & ~Q(computation="")) | (~Q(kind="computed") & Q(computation="")),
                 violation_error_message="A computed column says how it is computed, and no other column does.",
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return self.title

@@ -52,9 +52,13 @@ class Series(models.Model):
     subtitle = OneLineField(max_length=256, blank=True)
     description = LongTextField(max_length=SHORT_TEXT, blank=True, help_text="Markdown.")
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+",
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
         help_text="The organizer who edits it and takes competitions in; administrators do so with every series.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ordering = ["title"]
@@ -82,14 +86,17 @@ class Competition(models.Model):
     logo = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     cover = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     tag_line = OneLineField(
-        max_length=MOST_TAGS * (TAG_LENGTH + 1) + 1, blank=True, editable=False,
+        max_length=MOST_TAGS * (TAG_LENGTH + 1) + 1,
+        blank=True,
+        editable=False,
         help_text="The tags with a comma before and after each; written by `tags_set` alone.",
-    )  # fmt: skip
+    )
     is_published = models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone.")
     is_trial = models.BooleanField(
-        default=False, editable=False,
+        default=False,
+        editable=False,
         help_text="Made by its organizers to try it out, and never published since: they see all scores of their own trials.",
-    )  # fmt: skip
+    )
     organizers = models.ManyToManyField(
         settings.AUTH_USER_MODEL, through="CompetitionOrganizer", related_name="organized_competitions"
     )
@@ -107,9 +114,13 @@ class Competition(models.Model):
         "team merges close at", null=True, blank=True, help_text="Teams merge until this instant. Empty: always."
     )
     series = models.ForeignKey(
-        Series, on_delete=models.SET_NULL, null=True, blank=True, related_name="tracks",
+        Series,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="tracks",
         help_text="The series of which this competition is a track.",
-    )  # fmt: skip
+    )
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="competitions")
     docker_image = OneLineField(
         max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the site's runtime image."

@@ -36,8 +36,15 @@ class PhaseQuerySet(models.QuerySet["Phase"]):
 
 
 class Phase(
-    ScheduleSection, IntakeSection, GrowthSection, SmokeSection, QuotaSection, BudgetSection, EnvironmentSection, OutputsSection
-):  # fmt: skip
+    ScheduleSection,
+    IntakeSection,
+    GrowthSection,
+    SmokeSection,
+    QuotaSection,
+    BudgetSection,
+    EnvironmentSection,
+    OutputsSection,
+):
     """A span of time with its own tasks, quotas, budget and boards; `sections/` holds its settings by subject."""
 
     class Visibility(models.TextChoices):
@@ -52,9 +59,11 @@ class Phase(
     tasks = models.ManyToManyField(Task, related_name="phases", blank=True)
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PUBLIC)
     reveal_at = models.DateTimeField(
-        "reveal planned for", null=True, blank=True,
+        "reveal planned for",
+        null=True,
+        blank=True,
         help_text="Sealed scores become public by themselves at this instant, not before the phase has closed and all is scored.",
-    )  # fmt: skip
+    )
     revealed_at = models.DateTimeField(null=True, blank=True, editable=False)
     reveal_told_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -77,10 +86,14 @@ class Phase(
         limit_choices_to={"kind": Resource.Kind.STARTING_KIT},
     )
     sample_submission = models.ForeignKey(
-        Resource, on_delete=models.PROTECT, null=True, blank=True, related_name="+",
+        Resource,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
         limit_choices_to={"kind": Resource.Kind.SAMPLE_SUBMISSION},
         help_text="A right table of predictions. Where tables are submitted, its ids are those that every table must have.",
-    )  # fmt: skip
+    )
 
     objects = PhaseQuerySet.as_manager()
 

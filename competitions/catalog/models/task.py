@@ -47,9 +47,13 @@ class Task(models.Model):
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     competition = models.ForeignKey(
-        Competition, on_delete=models.CASCADE, related_name="tasks", null=True, blank=True,
+        Competition,
+        on_delete=models.CASCADE,
+        related_name="tasks",
+        null=True,
+        blank=True,
         help_text="Empty: a task that stands by itself, for its owner's competitions.",
-    )  # fmt: skip
+    )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="tasks", null=True, blank=True, editable=False
     )
@@ -58,10 +62,11 @@ class Task(models.Model):
     )
     shared_with = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="shared_tasks")
     is_public_split = models.BooleanField(
-        "public split", default=False,
+        "public split",
+        default=False,
         help_text="Nothing of it is hidden: where a phase runs submissions on it first, everybody who takes part may download its "
         "programs, input and labels.",
-    )  # fmt: skip
+    )
     name = OneLineField(max_length=256)
     description = LongTextField(max_length=SHORT_TEXT, blank=True)
     scoring_program = models.ForeignKey(
@@ -100,19 +105,28 @@ class Task(models.Model):
     )
 
     checks = models.ForeignKey(
-        "self", on_delete=models.CASCADE, related_name="checked_by", null=True, blank=True, limit_choices_to={"checks": None},
+        "self",
+        on_delete=models.CASCADE,
+        related_name="checked_by",
+        null=True,
+        blank=True,
+        limit_choices_to={"checks": None},
         help_text="Another task: this one is no phase's; winners' code is run on it when it is verified in this competition.",
-    )  # fmt: skip
+    )
     check_kind = models.CharField(
-        max_length=10, choices=Check, blank=True,
+        max_length=10,
+        choices=Check,
+        blank=True,
         help_text="Permuted: the same rows in another order; rows.csv in the reference data says which row each is. Perturbed: the "
         "same rows, written otherwise. Held-out: rows that no team has seen.",
-    )  # fmt: skip
+    )
     check_tolerance = models.FloatField(
-        null=True, blank=True, validators=[MinValueValidator(0)],
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
         help_text="Largest mean difference of predictions, or loss of score on a held-out part. Empty: that of the winners' lane; a "
         "held-out score is then shown and not judged.",
-    )  # fmt: skip
+    )
 
     objects = TaskQuerySet.as_manager()
 

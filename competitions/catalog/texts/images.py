@@ -58,9 +58,11 @@ def image_request(
     if _shown_at_once(competition, place, file, name):
         return
     asked, _ = ImageUpload.objects.update_or_create(
-        competition=competition, place=place, name=name,
+        competition=competition,
+        place=place,
+        name=name,
         defaults={"file": file, "fault": "", "created_at": now, "attempts": 0, "claim_id": None, "claimed_until": None},
-    )  # fmt: skip
+    )
     jobs.send_after_commit(IMAGE_JOB, asked.pk)
 
 
@@ -163,6 +165,8 @@ def image_import(
 def _is_wanted(mine: QuerySet[ImageUpload]) -> bool:
     """Keep the claim while the image is written."""
     row = mine.first()
-    return row is not None and row.claim_id is not None and renew(
-        mine.all(), row.claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S
-    )  # fmt: skip
+    return (
+        row is not None
+        and row.claim_id is not None
+        and renew(mine.all(), row.claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+    )

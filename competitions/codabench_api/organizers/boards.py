@@ -84,12 +84,18 @@ def row_shape(row: Row, columns: list[Column], tasks: list[int], facts: list[Fac
     entry, values = row.entry, row.entry.values
     submission = entry.score.submission_id
     return {
-        "id": submission, "submission": submission, "rank": row.rank, "owner": entry.team.name, "parent": None,
-        "slug_url": None, "organization": None, "is_baseline": entry.is_baseline,
+        "id": submission,
+        "submission": submission,
+        "rank": row.rank,
+        "owner": entry.team.name,
+        "parent": None,
+        "slug_url": None,
+        "organization": None,
+        "is_baseline": entry.is_baseline,
         "created_when": entry.score.submission.created_at.isoformat(),
         "scores": [line for column in columns for line in _score_lines(column, submission, values, tasks)],
         "fact_sheet_answers": {fact.question.key: values[fact.key] for fact in facts if fact.key in values},
-    }  # fmt: skip
+    }
 
 
 def _score_lines(

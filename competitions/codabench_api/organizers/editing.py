@@ -32,13 +32,21 @@ from competitions.resources.uploads import upload_whole
 from core.refusals import Conflict
 
 FLAGS: Final = (
-    "enable_detailed_results", "show_detailed_results_in_submission_panel", "show_detailed_results_in_leaderboard",
-    "make_programs_available", "make_input_data_available", "allow_robot_submissions",
-)  # fmt: skip
+    "enable_detailed_results",
+    "show_detailed_results_in_submission_panel",
+    "show_detailed_results_in_leaderboard",
+    "make_programs_available",
+    "make_input_data_available",
+    "allow_robot_submissions",
+)
 TEXTS: Final = {
-    "title": "title", "description": "subtitle", "docker_image": "docker_image", "competition_type": "competition_type",
-    "reward": "reward", "contact_email": "contact_email",
-}  # fmt: skip
+    "title": "title",
+    "description": "subtitle",
+    "docker_image": "docker_image",
+    "competition_type": "competition_type",
+    "reward": "reward",
+    "contact_email": "contact_email",
+}
 
 
 class NotDeleted(Conflict):
@@ -90,12 +98,13 @@ def bundle_of(form: Mapping[str, Any]) -> bytes:
     pages = _objects(form, "pages")
     files |= {f"page-{number}.md": str(page.get("content") or "").encode() for number, page in enumerate(pages)}
     spec |= {
-        "version": 2, "terms": "terms.md",
+        "version": 2,
+        "terms": "terms.md",
         "pages": [{"title": str(page.get("title")), "file": f"page-{number}.md"} for number, page in enumerate(pages)],
         "tasks": [{"index": number, "key": key} for number, key in enumerate(keys)],
         "phases": [_phase(number, phase, keys) for number, phase in enumerate(phases)],
         "leaderboards": _objects(form, "leaderboards"),
-    }  # fmt: skip
+    }
     if (logo := _image(form.get("image"))) is not None:
         spec["image"], files["logo.png"] = "logo.png", logo
     files[YAML_NAME] = yaml.safe_dump(spec, allow_unicode=True, sort_keys=False).encode()
@@ -214,6 +223,11 @@ def _pages_replace(competition: Competition, pages: list[Mapping[str, Any]]) -> 
         title = str(sent.get("title") or "")[:256]
         old = before.pop(title, None)  # a second one of this title is a page of its own
         Page.objects.create(
-            competition=competition, title=title, body=str(sent.get("content") or ""), index=index,
-            tab=old.tab if old else Page.Tab.OVERVIEW, slug=old.slug if old else "", format=old.format if old else Format.MIXED,
-        )  # fmt: skip
+            competition=competition,
+            title=title,
+            body=str(sent.get("content") or ""),
+            index=index,
+            tab=old.tab if old else Page.Tab.OVERVIEW,
+            slug=old.slug if old else "",
+            format=old.format if old else Format.MIXED,
+        )

@@ -176,9 +176,12 @@ class ParticipantView(RobotView):
 def participant_shape(registration: Registration) -> dict[str, Any]:
     user = registration.user
     return {
-        "id": registration.pk, "username": user.username, "is_bot": user.is_robot, "status": registration.state,
+        "id": registration.pk,
+        "username": user.username,
+        "is_bot": user.is_robot,
+        "status": registration.state,
         "competition": registration.competition_id,
-    }  # fmt: skip
+    }
 
 
 class TogglePublish(RobotView):
@@ -200,10 +203,19 @@ class MyProfile(RobotView):
 
     def get(self, request: Request) -> Response:
         user = self.person()
-        return Response({
-            "id": user.pk, "pk": user.pk, "username": user.username, "name": user.get_full_name(), "email": user.email,
-            "is_bot": user.is_robot, "is_staff": user.is_staff, "is_superuser": user.is_superuser, "organizations": [],
-        })  # fmt: skip
+        return Response(
+            {
+                "id": user.pk,
+                "pk": user.pk,
+                "username": user.username,
+                "name": user.get_full_name(),
+                "email": user.email,
+                "is_bot": user.is_robot,
+                "is_staff": user.is_staff,
+                "is_superuser": user.is_superuser,
+                "organizations": [],
+            }
+        )
 
 
 class Phases(RobotView):

@@ -14,14 +14,17 @@ def document_of(board: Leaderboard) -> dict[str, Any]:
     fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown", "is_relative")
     return {
         "board": {
-            "competition": board.phase.competition.slug, "phase": board.phase.slug, "key": board.key, "rule": board.rule,
+            "competition": board.phase.competition.slug,
+            "phase": board.phase.slug,
+            "key": board.key,
+            "rule": board.rule,
             "breaks_ties": board.breaks_ties,
             "primary": primary.key if primary else "",
             "columns": [{name: getattr(column, name) for name in fields} for column in columns],
         },
         "tasks": [_task(task) for task in board.phase.tasks.select_related(*PROGRAMS).order_by("pk")],
         "entries": entries_of(board),
-    }  # fmt: skip
+    }
 
 
 def entries_of(board: Leaderboard, team: Team | None = None) -> list[dict[str, Any]]:

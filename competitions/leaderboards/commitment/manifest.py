@@ -55,10 +55,14 @@ def items_of(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
         ("board", "the leaderboard's columns and rule", document["board"]),
         *(("task", f"the programs and data of task {task['name']!r}", task) for task in document["tasks"]),
         *(
-            ("entry", f"submission #{entry['submission']} of {entry.get('team_name', 'a team')!r}", {key: entry[key] for key in ENTRY_KEYS})
+            (
+                "entry",
+                f"submission #{entry['submission']} of {entry.get('team_name', 'a team')!r}",
+                {key: entry[key] for key in ENTRY_KEYS},
+            )
             for entry in entries
         ),
-    ]  # fmt: skip
+    ]
 
 
 def leaves_of(document: Mapping[str, Any], salt: str) -> list[str]:
@@ -102,7 +106,7 @@ def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, .
     values = (
         rank_value(column, entry["scores"][column["key"]]) if column["key"] in entry["scores"] else math.inf
         for column in others[:40]
-    )  # fmt: skip
+    )
     return (first, *values, entry["received_at"], entry["submission"])
 
 

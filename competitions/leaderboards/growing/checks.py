@@ -55,9 +55,10 @@ def growing_boards_can_rank(competition: Competition) -> Iterator[ReadinessWarni
     for phase in competition.phases.filter(dataset_check__isnull=False).prefetch_related("leaderboards__columns"):
         if phase.dataset_check in phase.tasks.all():
             yield ReadinessWarning(
-                "check_is_a_task", phase.name,
+                "check_is_a_task",
+                phase.name,
                 "The check of datasets is a task of the phase too, so code is run on it. Take it out of the tasks.",
-            )  # fmt: skip
+            )
         for board in phase.leaderboards.all():
             yield from _board_warnings(phase, board)
 
@@ -70,7 +71,8 @@ def _board_warnings(phase: Phase, board: Leaderboard) -> Iterator[ReadinessWarni
         )
     if not any(column.is_relative for column in board.columns.all()):
         yield ReadinessWarning(
-            "no_average_rank", where,
+            "no_average_rank",
+            where,
             "Submitted datasets are shown, and decide no rank: values of different datasets have no common mean. Add a column of the "
             "kind average rank over the score, and make it the primary one.",
-        )  # fmt: skip
+        )

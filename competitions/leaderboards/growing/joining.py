@@ -24,9 +24,16 @@ MAX_NAME: Final = 60
 def waiting_datasets() -> QuerySet[Submission]:
     """Datasets that passed the check of their phase and are not on its board, oldest first."""
     return Submission.objects.filter(
-        phase__dataset_check__isnull=False, runs__task=F("phase__dataset_check"), kind=Kind.DATASET, status=State.FINISHED,
-        disqualified_at=None, is_late=False, is_task_rerun=False, rerun_of=None, dataset=None,
-    ).order_by("pk")  # fmt: skip
+        phase__dataset_check__isnull=False,
+        runs__task=F("phase__dataset_check"),
+        kind=Kind.DATASET,
+        status=State.FINISHED,
+        disqualified_at=None,
+        is_late=False,
+        is_task_rerun=False,
+        rerun_of=None,
+        dataset=None,
+    ).order_by("pk")
 
 
 def datasets_join(*, now: datetime) -> int:
@@ -66,12 +73,16 @@ def _joined(
         return None
     name = name_of(submission)
     task = Task.objects.create(
-        competition_id=phase.competition_id, owner=like.owner, name=name, description=f"Dataset of submission #{submission.pk}",
-        scoring_program=like.scoring_program, ingestion_program=like.ingestion_program,
+        competition_id=phase.competition_id,
+        owner=like.owner,
+        name=name,
+        description=f"Dataset of submission #{submission.pk}",
+        scoring_program=like.scoring_program,
+        ingestion_program=like.ingestion_program,
         ingestion_only_during_scoring=like.ingestion_only_during_scoring,
         input_data=_resource(like, name, Resource.Kind.INPUT_DATA, inputs),
         reference_data=_resource(like, name, Resource.Kind.REFERENCE_DATA, reference),
-    )  # fmt: skip
+    )
     dataset = Dataset.objects.create(submission=submission, task=task, name=name, joined_at=now)
     datasets_changed.send(sender=Dataset, phase=phase)
     log.info("dataset_joined", submission=submission.pk, task=task.pk)

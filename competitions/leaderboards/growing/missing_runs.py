@@ -119,9 +119,14 @@ def _give_up(runs: QuerySet[Run], now: datetime) -> int:
     )
     for run in runs.filter(state=State.QUEUED)[:BATCH]:
         count += run_move(
-            run_id=run.pk, attempt=run.attempt, source=State.QUEUED, target=State.CANCELLED, actor=ACTOR, now=now,
+            run_id=run.pk,
+            attempt=run.attempt,
+            source=State.QUEUED,
+            target=State.CANCELLED,
+            actor=ACTOR,
+            now=now,
             note="its algorithm no longer counts, or its dataset is no longer on the board",
-        )  # fmt: skip
+        )
     return count
 
 

@@ -46,6 +46,9 @@ def cells_write(entry: Entry, columns: list[Column], facts: Sequence[str] = (), 
 
 def cell_of(entry: Entry, key: str, order: Order) -> Cell:
     return Cell(
-        entry=entry, leaderboard_id=entry.leaderboard_id, key=key, is_baseline=entry.is_baseline,
+        entry=entry,
+        leaderboard_id=entry.leaderboard_id,
+        key=key,
+        is_baseline=entry.is_baseline,
         sort_value=order(entry.values[key]) if key in entry.values else MISSING,
-    )  # fmt: skip
+    )

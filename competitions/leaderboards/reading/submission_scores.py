@@ -58,10 +58,13 @@ def with_scores(submissions: Sequence[Submission]) -> list[ScoredSubmission]:
     picked = _picked(submissions)
     return [
         ScoredSubmission(
-            submission, list(submission.phase.leaderboards.all()), scores[submission.pk], frozenset(picked[submission.pk])
+            submission,
+            list(submission.phase.leaderboards.all()),
+            scores[submission.pk],
+            frozenset(picked[submission.pk]),
         )
         for submission in submissions
-    ]  # fmt: skip
+    ]
 
 
 def _picked(submissions: Sequence[Submission]) -> dict[int, set[int]]:

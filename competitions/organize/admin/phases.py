@@ -96,8 +96,11 @@ class PhaseAdmin(OrganizerAdmin):
             return redirect(self._add_url(request, competitions[0]))
         choices = [(competition, self._add_url(request, competition)) for competition in competitions]
         context = self.admin_site.each_context(request) | {
-            "title": "Add a phase", "opts": self.opts, "choices": choices, "is_popup": "_popup" in request.GET,
-        }  # fmt: skip
+            "title": "Add a phase",
+            "opts": self.opts,
+            "choices": choices,
+            "is_popup": "_popup" in request.GET,
+        }
         return TemplateResponse(request, "admin/catalog/choose_competition.html", context)
 
     @staticmethod

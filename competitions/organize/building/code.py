@@ -18,9 +18,12 @@ def write_code(answers: Answers, folder: Path, bounded: Bounded) -> Sample | Non
     task |= {part: _part(answers, part, folder) for part in PARTS}
     budget = {"gpus": program["gpus"], "cpus": program["cpus"], "memory_bytes": program["memory_gib"] * GIB}
     extra = {"slug": "main", "accepts": ["code"], "budget": budget, "docker_image": program["docker_image"]}
-    board = {"title": "Results", "key": "main", "submission_rule": "Force_Best", "columns": [
-        column(program["score"], program["score"].capitalize(), program["sorting"])
-    ]}  # fmt: skip
+    board = {
+        "title": "Results",
+        "key": "main",
+        "submission_rule": "Force_Best",
+        "columns": [column(program["score"], program["score"].capitalize(), program["sorting"])],
+    }
     main = phase(answers, name="Competition", execution_time_limit=program["minutes"] * 60, extra=extra)
     write_yaml(folder, document(answers, tasks=[task], phases=[main], board=board), answers.texts)
     return _sample(answers, folder)

@@ -36,9 +36,14 @@ def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | 
         split: bounded(partial(_write_labels, answers, name, split, folder))["rows"] for split in splits
     }
     tasks = [
-        {"index": index, "name": f"{name}, {split}", "scoring_program": "scoring_program", "reference_data": f"reference_data_{split}"}
+        {
+            "index": index,
+            "name": f"{name}, {split}",
+            "scoring_program": "scoring_program",
+            "reference_data": f"reference_data_{split}",
+        }
         for index, split in enumerate(splits)
-    ]  # fmt: skip
+    ]
     phases = [_phase(answers, name, split, index, rows[split]) for index, split in enumerate(splits)]
     board = {"title": name[:64], "key": "main", "submission_rule": "Force_Best", "columns": _columns(facts)}
     write_yaml(folder, document(answers, tasks=tasks, phases=phases, board=board), answers.texts)
@@ -79,11 +84,15 @@ def _columns(facts: dict[str, Any]) -> list[dict[str, Any]]:
     has_results, scores = facts["split"] is None, facts["columns"]
     means = [
         column(
-            score["key"], score["key"], score["sorting"], index=index, unit=score["unit"],
+            score["key"],
+            score["key"],
+            score["sorting"],
+            index=index,
+            unit=score["unit"],
             spread=_deviation(score["key"]) if has_results else "",
         )
         for index, score in enumerate(scores)
-    ]  # fmt: skip
+    ]
     deviations = [
         column(_deviation(score["key"]), _deviation(score["key"]), "asc", index=index, unit=score["unit"])
         | {"hidden": True}

@@ -65,8 +65,11 @@ def document(
         "registration_auto_approve": True,
         **({"reward": about["reward"]} if about["reward"] else {}),
         "podium": {
-            "subtitle": about["subtitle"], "host": about["host"], "max_team_size": schedule["max_team_size"],
-            "merges_close": instant(schedule["closes_at"]), "tags": [tag for tag in about["tags"].split(", ") if tag],
+            "subtitle": about["subtitle"],
+            "host": about["host"],
+            "max_team_size": schedule["max_team_size"],
+            "merges_close": instant(schedule["closes_at"]),
+            "tags": [tag for tag in about["tags"].split(", ") if tag],
         },
         "pages": [
             {"title": title, "file": f"pages/{name}.md", "podium": {"tab": "data" if name == "data" else "overview"}}
@@ -75,7 +78,7 @@ def document(
         "tasks": list(tasks),
         "phases": list(phases),
         "leaderboards": [board],
-    }  # fmt: skip
+    }
 
 
 def phase(answers: Answers, *, name: str, index: int = 0, extra: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
@@ -97,9 +100,13 @@ def phase(answers: Answers, *, name: str, index: int = 0, extra: Mapping[str, An
 def column(key: str, title: str, sorting: str, *, index: int = 0, unit: str = "", spread: str = "") -> dict[str, Any]:
     """A column of a board, of four digits."""
     return {
-        "title": title[:36], "key": key, "index": index, "sorting": sorting, "precision": 4,
+        "title": title[:36],
+        "key": key,
+        "index": index,
+        "sorting": sorting,
+        "precision": 4,
         "podium": {"unit": unit, "spread": spread},
-    }  # fmt: skip
+    }
 
 
 def write_yaml(folder: Path, spec: Mapping[str, Any], texts: Mapping[str, str]) -> None:

@@ -135,9 +135,13 @@ def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
             draft, bundle, is_wanted=lambda: _is_mine(draft, claim_id), every_s=settings.BACKGROUND_LEASE_S / RENEWALS
         )
         bundle_import(
-            source=bundle, owner=draft.owner, name=draft.title, now=timezone.now(), progress=progress,
+            source=bundle,
+            owner=draft.owner,
+            name=draft.title,
+            now=timezone.now(),
+            progress=progress,
             record=partial(_built, draft, claim_id, sample),
-        )  # fmt: skip
+        )
 
 
 def _tried(draft: CompetitionDraft, competition: Competition, sample: Sample | None) -> dict[str, Any]:

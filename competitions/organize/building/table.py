@@ -45,9 +45,11 @@ def _document(answers: Answers, metric: dict[str, Any], reference: dict[str, Any
     }
     boards = _boards(metric, reference["parts"])
     extra: dict[str, Any] = {
-        "slug": "main", "accepts": ["prediction"], "prediction_format": {"table": reference["schema"]},
+        "slug": "main",
+        "accepts": ["prediction"],
+        "prediction_format": {"table": reference["schema"]},
         "leaderboards": boards,
-    }  # fmt: skip
+    }
     if len(boards) > 1:
         extra["reveal"] = instant(answers["schedule"]["closes_at"])
     main = phase(answers, name="Competition", extra=extra, public_data="public_data", sample_submission=SAMPLE)

@@ -26,8 +26,11 @@ def trial_begin(competition: Competition, *, sample: Sample, owner: User, now: d
     team_create(user=owner, competition=competition, name=sample.team, now=now, is_baseline=True)
     with sample.path.open("rb") as file:
         upload = upload_whole(
-            user=owner, file_name=sample.path.name, size_bytes=sample.path.stat().st_size,
-            chunks=iter(lambda: file.read(CHUNK_BYTES), b""), now=now,
-        )  # fmt: skip
+            user=owner,
+            file_name=sample.path.name,
+            size_bytes=sample.path.stat().st_size,
+            chunks=iter(lambda: file.read(CHUNK_BYTES), b""),
+            now=now,
+        )
     kind = Kind.CODE if sample.is_code else Kind.PREDICTION
     return submission_create(user=owner, phase=phase, upload=upload, kind=kind, now=now, description=sample.team)

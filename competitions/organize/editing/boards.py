@@ -26,9 +26,10 @@ class BoardForm(ChangeForm):
         ("Display", ("is_transposed", "shows_tasks")),
     )
     freeze_at = PhaseMoment(
-        label="Freeze at (UTC)", required=False,
+        label="Freeze at (UTC)",
+        required=False,
         help_text="Submissions received from then on stay off the board until this is emptied or the phase is revealed.",
-    )  # fmt: skip
+    )
     selection_closes_at = PhaseMoment(
         label="Selection closes (UTC)", required=False, help_text="Empty: when the phase closes."
     )

@@ -135,8 +135,12 @@ def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: Us
             resource=before, file=upload.file, file_name=upload.file_name, owner=by, may_change=lambda row: row in users
         )
     resource = Resource.objects.create(
-        owner=by, kind=slot.name, name=f"{competition.title}: {slot.label.lower()}"[:200], file=upload.file, file_name=upload.file_name
-    )  # fmt: skip
+        owner=by,
+        kind=slot.name,
+        name=f"{competition.title}: {slot.label.lower()}"[:200],
+        file=upload.file,
+        file_name=upload.file_name,
+    )
     _put(locked, resource)
     return resource
 

@@ -24,9 +24,11 @@ class TaskForm(ChangeForm):
     )
 
     like = forms.ModelChoiceField(
-        Task.objects.none(), label="Begins with the programs of", empty_label=None,
+        Task.objects.none(),
+        label="Begins with the programs of",
+        empty_label=None,
         help_text="Its data, and programs of its own, are uploaded on the Data page.",
-    )  # fmt: skip
+    )
     shares_data = forms.BooleanField(
         label="and with its data",
         required=False,

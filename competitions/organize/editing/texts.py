@@ -44,9 +44,11 @@ class ImageForm(forms.Form):
 
     upload = ImageUploadField(label="Image", help_text=IMAGE_HELP)
     name = forms.CharField(
-        max_length=200, required=False, validators=[IMAGE_NAME],
+        max_length=200,
+        required=False,
+        validators=[IMAGE_NAME],
         help_text="Texts show it by this name. Empty: the name of the file. An image of the same name is replaced.",
-    )  # fmt: skip
+    )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data

@@ -87,10 +87,18 @@ class ScheduleForm(StepForm):
 
 
 ABOUT: Final = Step(
-    "about", "Title", "What is it called?", AboutForm, preview="organize/guided/previews/about.html",
+    "about",
+    "Title",
+    "What is it called?",
+    AboutForm,
+    preview="organize/guided/previews/about.html",
     intro="This is what people see first, in the list of competitions and above every page.",
-)  # fmt: skip
+)
 SCHEDULE: Final = Step(
-    "schedule", "Dates and limits", "When does it run, and how much may teams send?", ScheduleForm,
-    preview="organize/guided/previews/schedule.html", intro="The defaults suit a course or a small challenge.",
-)  # fmt: skip
+    "schedule",
+    "Dates and limits",
+    "When does it run, and how much may teams send?",
+    ScheduleForm,
+    preview="organize/guided/previews/schedule.html",
+    intro="The defaults suit a course or a small challenge.",
+)

@@ -34,9 +34,13 @@ def facts_of(name: str) -> dict[str, Any]:
 
 def _columns(described: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"key": metric["key"], "sorting": "asc" if metric["direction"] == "min" else "desc", "unit": metric.get("unit") or ""}
+        {
+            "key": metric["key"],
+            "sorting": "asc" if metric["direction"] == "min" else "desc",
+            "unit": metric.get("unit") or "",
+        }
         for metric in described["metrics"]
-    ]  # fmt: skip
+    ]
 
 
 def _choices(names: list[str] | tuple[str, ...]) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -77,23 +81,38 @@ class LabelsForm(StepForm):
 
 _LABELS_HINT: Final = "A .npz file with the reference arrays named beside this."
 DATASET: Final = Step(
-    "dataset", "Dataset", "Which dataset is it?", DatasetForm, preview="organize/guided/previews/dataset.html",
+    "dataset",
+    "Dataset",
+    "Which dataset is it?",
+    DatasetForm,
+    preview="organize/guided/previews/dataset.html",
     intro="Metric, columns, sizes and the format of the files come with it.",
-)  # fmt: skip
+)
 LABELS: Final = Step(
-    "labels", "Labels", "Where are the hidden labels?", LabelsForm, preview="organize/guided/previews/dataset.html",
+    "labels",
+    "Labels",
+    "Where are the hidden labels?",
+    LabelsForm,
+    preview="organize/guided/previews/dataset.html",
     slots=(FileSlot("labels", "Labels", _LABELS_HINT, ARRAYS, is_required=False),),
     intro="Only the scoring program ever sees them.",
-)  # fmt: skip
+)
 LSC_DATASET: Final = Step(
-    "dataset", "Track", "Which track of OGB-LSC?", LscForm, preview="organize/guided/previews/dataset.html",
+    "dataset",
+    "Track",
+    "Which track of OGB-LSC?",
+    LscForm,
+    preview="organize/guided/previews/dataset.html",
     intro="It gets a public test-dev and a test-challenge whose scores stay sealed until you reveal them.",
-)  # fmt: skip
+)
 LSC_LABELS: Final = Step(
-    "labels", "Labels", "Where are the hidden labels?", preview="organize/guided/previews/dataset.html",
+    "labels",
+    "Labels",
+    "Where are the hidden labels?",
+    preview="organize/guided/previews/dataset.html",
     slots=(
         FileSlot("labels_test-dev", "Labels of test-dev", _LABELS_HINT, ARRAYS),
         FileSlot("labels_test-challenge", "Labels of test-challenge", _LABELS_HINT, ARRAYS),
     ),
     intro="Only the scoring program ever sees them.",
-)  # fmt: skip
+)

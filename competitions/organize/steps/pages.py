@@ -44,6 +44,10 @@ def _plain(text: str) -> str:
 
 
 TEXTS: Final = Step(
-    "pages", "Pages and rules", "What should people read?", PagesForm, preview="organize/guided/previews/pages.html",
+    "pages",
+    "Pages and rules",
+    "What should people read?",
+    PagesForm,
+    preview="organize/guided/previews/pages.html",
     intro="These pages are written from your answers. Change what you like; what you leave alone follows your answers.",
-)  # fmt: skip
+)

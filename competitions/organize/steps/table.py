@@ -174,8 +174,11 @@ class MetricForm(StepForm):
         """Names of the fields that belong to metrics other than the chosen one."""
         chosen = self["metric"].value()
         settings = {
-            _setting(metric, parameter) for metric in self.metrics if metric.name != chosen for parameter in metric.parameters
-        }  # fmt: skip
+            _setting(metric, parameter)
+            for metric in self.metrics
+            if metric.name != chosen
+            for parameter in metric.parameters
+        }
         return settings if chosen == OWN else settings | {"own_title", "own_direction", "own_parameters"}
 
     def _parameters_of(self, metric: Metric) -> dict[str, Any]:
@@ -216,9 +219,11 @@ class _Numbers(forms.CharField):
 def _field(parameter: Parameter) -> forms.Field:
     """A field for the parameter; what is left empty has the usual value."""
     about: dict[str, Any] = {
-        "label": parameter.name.replace("_", " ").capitalize(), "help_text": parameter.help,
-        "required": False, "initial": parameter.default,
-    }  # fmt: skip
+        "label": parameter.name.replace("_", " ").capitalize(),
+        "help_text": parameter.help,
+        "required": False,
+        "initial": parameter.default,
+    }
     if parameter.type == "choice":
         return forms.ChoiceField(choices=[(name, name) for name in parameter.choices], **about)
     if parameter.type == "numbers":
@@ -331,24 +336,44 @@ def parts_of(draft: "CompetitionDraft", values: dict[str, Any]) -> list[tuple[st
 
 
 DATA: Final = Step(
-    "data", "Data", "Which file holds the answers?", preview="organize/guided/previews/solution.html",
+    "data",
+    "Data",
+    "Which file holds the answers?",
+    preview="organize/guided/previews/solution.html",
     intro="Upload the solution. Teams never see it; they get the ids, and the files that you add here for them.",
     slots=(
         SOLUTION,
         FileSlot("training", "Training data", "What teams learn from. They can download it.", is_required=False),
-        FileSlot("test", "Test data", "The items to predict, without answers. They can download it.", is_required=False),
+        FileSlot(
+            "test", "Test data", "The items to predict, without answers. They can download it.", is_required=False
+        ),
     ),
-)  # fmt: skip
+)
 COLUMNS: Final = Step(
-    "columns", "Columns", "What are the columns?", ColumnsForm, preview="organize/guided/previews/columns.html", template="columns",
+    "columns",
+    "Columns",
+    "What are the columns?",
+    ColumnsForm,
+    preview="organize/guided/previews/columns.html",
+    template="columns",
     intro="They were recognised. Check that the id and the target are right.",
-)  # fmt: skip
+)
 METRIC: Final = Step(
-    "metric", "Metric", "How are predictions scored?", MetricForm, preview="organize/guided/previews/metric.html", template="metric",
+    "metric",
+    "Metric",
+    "How are predictions scored?",
+    MetricForm,
+    preview="organize/guided/previews/metric.html",
+    template="metric",
     intro="The metrics that suit your target come first.",
     slots=(FileSlot("metric", "Your own metric", "A Python file with a function score.", (".py",), is_required=False),),
-)  # fmt: skip
+)
 SPLIT: Final = Step(
-    "split", "Public and private", "Which part is public?", SplitForm, preview="organize/guided/previews/split.html", template="split",
+    "split",
+    "Public and private",
+    "Which part is public?",
+    SplitForm,
+    preview="organize/guided/previews/split.html",
+    template="split",
     intro="Scores of the public part are shown at once. Those of the private part stay sealed until the end, and decide.",
-)  # fmt: skip
+)

@@ -24,9 +24,14 @@ def write_files(target: str, plan: Plan) -> dict[str, Any]:
     solution = divided(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = table_reference.ChosenMetric(**plan["metric"])
     reference = table_reference.reference_for(
-        solution, [chosen], id_column=plan["id_column"], targets=plan["targets"],
-        usage_column=USAGE if USAGE in solution.columns else None, weight=plan["weight"], group=plan["group"],
-    )  # fmt: skip
+        solution,
+        [chosen],
+        id_column=plan["id_column"],
+        targets=plan["targets"],
+        usage_column=USAGE if USAGE in solution.columns else None,
+        weight=plan["weight"],
+        group=plan["group"],
+    )
     own = Path(plan["files"]["metric"][0]).read_bytes() if chosen.is_own else None
     table_reference.write(folder / "reference_data", solution, reference, metric_file=own)
     sample = sample_submission(solution, reference.schema)
@@ -62,9 +67,13 @@ def _baseline(solution: pl.DataFrame, chosen: table_reference.ChosenMetric, plan
     """The best constant: learnt from the training data where they are, for it is sent in and not published."""
     training = _table(plan, "training") if "training" in plan["files"] else None
     return constant_baseline(
-        solution, metric_named(chosen.name), id_column=plan["id_column"], targets=plan["targets"],
-        parameters=chosen.parameters, train=training,
-    )  # fmt: skip
+        solution,
+        metric_named(chosen.name),
+        id_column=plan["id_column"],
+        targets=plan["targets"],
+        parameters=chosen.parameters,
+        train=training,
+    )
 
 
 def _write_public(folder: Path, sample: Path, plan: Plan) -> None:

@@ -30,8 +30,12 @@ def upload_of(request: HttpRequest) -> Upload:
     if file is None:
         raise NoFile
     return upload_whole(
-        user=person(request), file_name=file.name or "upload", size_bytes=file.size or 0, chunks=file.chunks(), now=timezone.now()
-    )  # fmt: skip
+        user=person(request),
+        file_name=file.name or "upload",
+        size_bytes=file.size or 0,
+        chunks=file.chunks(),
+        now=timezone.now(),
+    )
 
 
 def upload_named(request: HttpRequest, key: UUID | None) -> Upload:

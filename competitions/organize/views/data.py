@@ -99,9 +99,13 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
     phases = list(before.phases.filter(competition=competition).order_by("index", "pk")) if before else []
     has_others = tasks_of(competition).exists()
     return change_page(
-        request, make, tab="data", title=title, template="organize/editing/task.html",
+        request,
+        make,
+        tab="data",
+        title=title,
+        template="organize/editing/task.html",
         context=lambda form: {"task": before, "phases": phases, "has_others": has_others},
-    )  # fmt: skip
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -111,9 +115,12 @@ def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     competition = competition_of(request, slug)
     chosen = get_object_or_404(tasks_of(competition), pk=pk)
     return delete_page(
-        request, competition, tab="data",
-        deletion=task_deletion(chosen, competition), delete=partial(task_delete, chosen, competition),
-    )  # fmt: skip
+        request,
+        competition,
+        tab="data",
+        deletion=task_deletion(chosen, competition),
+        delete=partial(task_delete, chosen, competition),
+    )
 
 
 def _slot(competition: Competition, owner: str, pk: int, name: str) -> Slot:
@@ -138,8 +145,11 @@ def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) ->
 def _replace(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:
     values = cleaned(ConfirmedForm(request.POST))
     resource = file_replace(
-        slot=slot, competition=competition, upload=upload_named(request, values["upload"]), by=person(request),
+        slot=slot,
+        competition=competition,
+        upload=upload_named(request, values["upload"]),
+        by=person(request),
         confirmed=values["confirmed"],
-    )  # fmt: skip
+    )
     messages.success(request, f"{slot.label} of “{slot.row.name}” is now {resource.file_name}.")
     return redirect(reverse("organize:data", args=[competition.slug]) + "?outdated=yes")

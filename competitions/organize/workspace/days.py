@@ -38,9 +38,11 @@ def count_days(*, now: datetime) -> int:
         CompetitionDay(competition_id=competition, day=day, **counted) for (competition, day), counted in days.items()
     ]
     CompetitionDay.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=["competition", "day"],
+        rows,
+        update_conflicts=True,
+        unique_fields=["competition", "day"],
         update_fields=["submitted", "scored", "failures", "runs", "waited_s", "cpu_s", "gpu_s"],
-    )  # fmt: skip
+    )
     return len(rows)
 
 
@@ -74,9 +76,11 @@ def _work(recent: QuerySet[Submission]) -> Iterator[tuple[Key, dict[str, Any]]]:
         "submission__phase__competition", "day"
     )
     for row in rows.annotate(
-        count=Count("pk"), waited=Sum(waited),
-        cpu=Sum(Cast(KT("meters__cpu_s"), FloatField())), gpu=Sum(Cast(KT("meters__gpu_s"), FloatField())),
-    ):  # fmt: skip
+        count=Count("pk"),
+        waited=Sum(waited),
+        cpu=Sum(Cast(KT("meters__cpu_s"), FloatField())),
+        gpu=Sum(Cast(KT("meters__gpu_s"), FloatField())),
+    ):
         waited_s = max(row["waited"].total_seconds(), 0.0)
         work = {"runs": row["count"], "waited_s": waited_s, "cpu_s": row["cpu"] or 0, "gpu_s": row["gpu"] or 0}
         yield (row["submission__phase__competition"], row["day"]), work

@@ -123,13 +123,16 @@ def _per_day(
 def _submissions(days: Sequence[CompetitionDay]) -> Chart:
     total, scored = sum(day.submitted for day in days), sum(day.scored for day in days)
     return Chart(
-        key="submissions-a-day", title="Submissions a day", summary=f"{total:,} came in these four weeks, {scored:,} of them are scored.",
-        x=Axis("Day (UTC)", "category"), y=Axis("Submissions"),
+        key="submissions-a-day",
+        title="Submissions a day",
+        summary=f"{total:,} came in these four weeks, {scored:,} of them are scored.",
+        x=Axis("Day (UTC)", "category"),
+        y=Axis("Submissions"),
         series=[
             Series("Received", _per_day(days, lambda day: day.submitted, _whole), "bars", "other"),
             Series("Scored", _per_day(days, lambda day: day.scored, _whole), "bars", "own"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _whole(value: float) -> str:
@@ -148,9 +151,13 @@ def _failures(days: Sequence[CompetitionDay]) -> Chart | None:
         for place, (reason, count) in enumerate(counts.most_common())
     ]
     return Chart(
-        key="failures", title="Failures by reason", summary=f"{sum(counts.values()):,} failed, most often: {_reason(most)} ({number:,}).",
-        x=Axis("Reason", "category"), y=Axis("Submissions"), series=[Series("", points, "bars", "bad")],
-    )  # fmt: skip
+        key="failures",
+        title="Failures by reason",
+        summary=f"{sum(counts.values()):,} failed, most often: {_reason(most)} ({number:,}).",
+        x=Axis("Reason", "category"),
+        y=Axis("Submissions"),
+        series=[Series("", points, "bars", "bad")],
+    )
 
 
 def _reason(reason: str) -> str:
@@ -200,14 +207,24 @@ def _hours(value: float) -> str:
 
 
 def _line(
-    key: str, title: str, summary: str, unit: str, days: Sequence[CompetitionDay], value: Callable[[CompetitionDay], float],
-    shown: Callable[[float], str], tone: Tone,
-) -> Chart:  # fmt: skip
+    key: str,
+    title: str,
+    summary: str,
+    unit: str,
+    days: Sequence[CompetitionDay],
+    value: Callable[[CompetitionDay], float],
+    shown: Callable[[float], str],
+    tone: Tone,
+) -> Chart:
     points = _per_day(days, value, shown)
     return Chart(
-        key=key, title=title, summary=summary, x=Axis("Day (UTC)", "category"), y=Axis(unit),
+        key=key,
+        title=title,
+        summary=summary,
+        x=Axis("Day (UTC)", "category"),
+        y=Axis(unit),
         series=[Series("", points, "bars", tone)],
-    )  # fmt: skip
+    )
 
 
 def _best(competition: Competition, reader: Reader) -> Chart | None:

@@ -37,9 +37,14 @@ def run_heartbeat(
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
         run_move(
-            run_id=run.pk, attempt=run.attempt, source=State(run.state), target=state,
-            actor=actor_of(run), now=now, **changes,
-        )  # fmt: skip
+            run_id=run.pk,
+            attempt=run.attempt,
+            source=State(run.state),
+            target=state,
+            actor=actor_of(run),
+            now=now,
+            **changes,
+        )
         run.state = state
     else:  # a late or repeated report moves nothing back
         Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
@@ -56,9 +61,15 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=target, actor=actor_of(run), now=now,
-        note=note or "released by the worker", worker=None,
-    )  # fmt: skip
+        run_id=run.pk,
+        attempt=run.attempt,
+        source=State(run.state),
+        target=target,
+        actor=actor_of(run),
+        now=now,
+        note=note or "released by the worker",
+        worker=None,
+    )
     turn_given_back(run)
     return target
 
@@ -113,11 +124,21 @@ def _ended(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> 
         smoke_passed(run, now)  # before its submission follows: with these it goes on
     receipt = run.receipt | result.receipt | {"outputs": outputs}
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=result.target, actor=actor_of(run), now=now,
-        note=result.detail, reason=result.reason, code=result.code, detail=result.detail, scores=result.scores,
-        receipt=receipt, meters=run.meters if run.ingested_attempt else result.meters or run.meters,
+        run_id=run.pk,
+        attempt=run.attempt,
+        source=State(run.state),
+        target=result.target,
+        actor=actor_of(run),
+        now=now,
+        note=result.detail,
+        reason=result.reason,
+        code=result.code,
+        detail=result.detail,
+        scores=result.scores,
+        receipt=receipt,
+        meters=run.meters if run.ingested_attempt else result.meters or run.meters,
         started_at=run.started_at or (now if result.stages else None),
-    )  # fmt: skip
+    )
     return result.target
 
 
@@ -140,11 +161,21 @@ def _ingested(run: Run, result: Result, outputs: dict[str, str], now: datetime) 
     _worker_succeeded(run)
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=State.QUEUED, actor=actor_of(run), now=now,
-        note="ingested; scoring is next", ingested_attempt=run.attempt, needs=Needs.SCORING,
-        meters=result.meters, worker=None, started_at=None,
-        receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}}, next_attempt=True,
-    )  # fmt: skip
+        run_id=run.pk,
+        attempt=run.attempt,
+        source=State(run.state),
+        target=State.QUEUED,
+        actor=actor_of(run),
+        now=now,
+        note="ingested; scoring is next",
+        ingested_attempt=run.attempt,
+        needs=Needs.SCORING,
+        meters=result.meters,
+        worker=None,
+        started_at=None,
+        receipt=run.receipt | {"ingestion": result.receipt | {"outputs": outputs}},
+        next_attempt=True,
+    )
     return State.QUEUED
 
 

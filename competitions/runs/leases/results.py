@@ -14,8 +14,11 @@ from workers.protocol.usage import StageUsage
 
 MAX_SCORE: Final = sys.float_info.max
 TARGETS: Final = {
-    Outcome.FINISHED: State.FINISHED, Outcome.INGESTED: State.QUEUED, Outcome.FAILED: State.FAILED, Outcome.CANCELLED: State.CANCELLED,
-}  # fmt: skip
+    Outcome.FINISHED: State.FINISHED,
+    Outcome.INGESTED: State.QUEUED,
+    Outcome.FAILED: State.FAILED,
+    Outcome.CANCELLED: State.CANCELLED,
+}
 
 
 class InvalidResult(Refusal):
@@ -52,11 +55,16 @@ def read_result(answer: Complete, *, columns: list[str]) -> Result:
     """What the answer comes to, given the keys of the board's columns. Raises `InvalidResult`."""
     is_finished = answer.outcome == Outcome.FINISHED
     return Result(
-        target=TARGETS[answer.outcome], reason=answer.reason or "" if answer.outcome == Outcome.FAILED else "",
-        code=answer.code, detail=answer.detail, scores=read_scores(answer.scores, columns=columns) if is_finished else {},
-        stages=answer.stages, meters=_meters(answer.stages), receipt=_receipt(answer),
+        target=TARGETS[answer.outcome],
+        reason=answer.reason or "" if answer.outcome == Outcome.FAILED else "",
+        code=answer.code,
+        detail=answer.detail,
+        scores=read_scores(answer.scores, columns=columns) if is_finished else {},
+        stages=answer.stages,
+        meters=_meters(answer.stages),
+        receipt=_receipt(answer),
         usage=answer.usage,
-    )  # fmt: skip
+    )
 
 
 def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:

@@ -35,9 +35,17 @@ def record_attempt(
     """Write down how an attempt ended. The run must be held."""
     assert run.lease_id is not None, "a held run has a lease, by constraint"
     Attempt.objects.create(
-        run=run, attempt=run.attempt, lease_id=run.lease_id, worker=run.worker, ended_at=now, outcome=outcome, is_answered=is_answered,
-        has_run=run.started_at is not None, reason=reason, detail=detail,
-    )  # fmt: skip
+        run=run,
+        attempt=run.attempt,
+        lease_id=run.lease_id,
+        worker=run.worker,
+        ended_at=now,
+        outcome=outcome,
+        is_answered=is_answered,
+        has_run=run.started_at is not None,
+        reason=reason,
+        detail=detail,
+    )
 
 
 def infrastructure_failed(run: Run, result: Result, *, actor: str, now: datetime) -> State:
@@ -83,9 +91,15 @@ def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime,
     if outcome == State.QUEUED:
         changes = _queued_again(run, now)
     run_move(
-        run_id=run.pk, attempt=run.attempt, source=State(run.state), target=outcome, actor=actor, now=now, note=detail,
+        run_id=run.pk,
+        attempt=run.attempt,
+        source=State(run.state),
+        target=outcome,
+        actor=actor,
+        now=now,
+        note=detail,
         **changes,
-    )  # fmt: skip
+    )
     return outcome
 
 

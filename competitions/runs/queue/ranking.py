@@ -108,8 +108,13 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
         if not turns.filter(priority=priority).update(waiting_since=Coalesce(F("waiting_since"), now)):
             served = turns.aggregate(at=Coalesce(Max("served_at"), NEVER), before=Coalesce(Max("served_before"), NEVER))
             turn = TeamTurn(
-                queue_id=queue, team_id=team, priority=priority, served_at=served["at"], served_before=served["before"], waiting_since=now
-            )  # fmt: skip
+                queue_id=queue,
+                team_id=team,
+                priority=priority,
+                served_at=served["at"],
+                served_before=served["before"],
+                waiting_since=now,
+            )
             TeamTurn.objects.bulk_create([turn], ignore_conflicts=True)
     for name in {name for _, name, _, _ in lines}:
         after_commit(wake, Queue(name=name).wakeup_queue)

@@ -19,9 +19,11 @@ def outdated_submissions(runs: QuerySet[Run]) -> set[int]:
     scored them. Left out is what stands on no board by itself: cancelled and disqualified ones, verifications, runs on one task.
     """
     ended = runs.filter(
-        state__in=[State.FINISHED, State.FAILED], submission__disqualified_at=None, submission__is_verification=False,
+        state__in=[State.FINISHED, State.FAILED],
+        submission__disqualified_at=None,
+        submission__is_verification=False,
         submission__is_task_rerun=False,
-    )  # fmt: skip
+    )
     rows = ended.values_list(
         "submission", "task", "receipt__inputs", "submission__kind", "submission__phase__as_on_codabench"
     )

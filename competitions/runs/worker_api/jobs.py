@@ -34,8 +34,11 @@ from workers.protocol.stages import StageName, StageOutput, Step
 
 RUN_TOKEN_SALT: Final = "podium.runs.token"
 OF_THE_TASK: Final = (
-    FileRole.INGESTION_PROGRAM, FileRole.INPUT_DATA, FileRole.SCORING_PROGRAM, FileRole.REFERENCE_DATA,
-)  # fmt: skip
+    FileRole.INGESTION_PROGRAM,
+    FileRole.INPUT_DATA,
+    FileRole.SCORING_PROGRAM,
+    FileRole.REFERENCE_DATA,
+)
 
 RunFiles = dict[FileRole, tuple[StoredFile, str]]
 Address = Callable[[FileRole, StoredFile], str]  # where a file is fetched
@@ -168,9 +171,12 @@ def _mount(run: Run, mount: PlannedMount, files: JobFiles) -> Mount:
     if mount.file == FileRole.REQUIREMENTS:
         queue = run.queue
         return BuiltEnvironment(
-            target="/app/environment", requirements=file, mirror=queue.package_mirror, wall_s=float(queue.environment_time_limit_s),
+            target="/app/environment",
+            requirements=file,
+            mirror=queue.package_mirror,
+            wall_s=float(queue.environment_time_limit_s),
             max_bytes=queue.environment_bytes,
-        )  # fmt: skip
+        )
     return StagedFile(target=mount.target, secret=mount.secret, unpack=mount.unpack, file=file)
 
 
@@ -181,5 +187,9 @@ def _limits(run: Run, phase: Phase, plan: StagePlan) -> Limits:
         wall_s=scoring_time_limit_s(run, phase) if is_scoring else time_limit_s(run, phase),
         memory_bytes=phase.scoring_memory_bytes if is_scoring else phase.memory_bytes,
         cpus=1.0 if is_scoring else phase.cpus,
-        pids=phase.pids, output_bytes=phase.output_bytes, output_files=phase.output_files, tmp_bytes=TMP_BYTES, log_bytes=LOG_BYTES,
-    )  # fmt: skip
+        pids=phase.pids,
+        output_bytes=phase.output_bytes,
+        output_files=phase.output_files,
+        tmp_bytes=TMP_BYTES,
+        log_bytes=LOG_BYTES,
+    )

@@ -28,8 +28,11 @@ from workers.protocol.smoke import IMAGE, REQUIREMENTS, SUBMISSION, WEIGHTS, Smo
 
 FILE_NAME: Final = "code.zip"
 AT_HOME: Final = {
-    FileRole.SUBMISSION: SUBMISSION, FileRole.WEIGHTS: WEIGHTS, FileRole.IMAGE: IMAGE, FileRole.REQUIREMENTS: REQUIREMENTS,
-}  # fmt: skip
+    FileRole.SUBMISSION: SUBMISSION,
+    FileRole.WEIGHTS: WEIGHTS,
+    FileRole.IMAGE: IMAGE,
+    FileRole.REQUIREMENTS: REQUIREMENTS,
+}
 LATELY: Final = 20  # submissions of the phase that are looked at for the image's digest
 WORKERS: Final = 20
 
@@ -59,20 +62,22 @@ def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> S
     if task.hidden_part(phase.competition):
         raise SmokeTaskHidden(phase)
     submission, queue = _submission(phase, brought), phase.competition.queue
-    run = Run(
-        submission=submission, task=task, queue=queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4()
-    )  # fmt: skip
+    run = Run(submission=submission, task=task, queue=queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4())
     files = JobFiles(run_files(run), lambda role, stored: AT_HOME.get(role) or address(role, stored))
     job = job_of(run, plan_for(submission, task).stages, files)
     known = tuple(key for key in job.columns if key not in hidden_keys(phase))
     contract = contract_of(phase=phase, kind=Kind.CODE, file_name=FILE_NAME)
     return SmokeOffer(
         job=job.model_copy(update={"token": "none", "columns": known}),
-        needs_command=contract.needs_command, takes_requirements=contract.takes_requirements, no_mirror=fault_of_mirror(queue),
-        image_platform=settings.IMAGE_PLATFORM, time_limit_s=phase.time_limit_s, scale=phase.smoke_scale,
+        needs_command=contract.needs_command,
+        takes_requirements=contract.takes_requirements,
+        no_mirror=fault_of_mirror(queue),
+        image_platform=settings.IMAGE_PLATFORM,
+        time_limit_s=phase.time_limit_s,
+        scale=phase.smoke_scale,
         image_digest="" if brought.image else _image_digest(phase),
         calibrations=tuple(_calibrations(phase)),
-    )  # fmt: skip
+    )
 
 
 def _submission(phase: Phase, brought: Brought) -> Submission:
@@ -86,11 +91,15 @@ def _submission(phase: Phase, brought: Brought) -> Submission:
     weights = EnvironmentFile(pk=0, file=at_home, file_name="weights") if brought.weights_bytes is not None else None
     is_archive = IMAGE_ID.fullmatch(brought.image) is not None
     return Submission(
-        phase=phase, kind=Kind.CODE, file=at_home, file_name=FILE_NAME, weights=weights,
+        phase=phase,
+        kind=Kind.CODE,
+        file=at_home,
+        file_name=FILE_NAME,
+        weights=weights,
         image=EnvironmentFile(pk=0, file=at_home, image_id=brought.image) if is_archive else None,
         image_reference=image_by_digest(phase, brought.image) if brought.image and not is_archive else "",
         requirements=at_home if phase.own_requirements and not fault_of_mirror(phase.competition.queue) else None,
-    )  # fmt: skip
+    )
 
 
 def _image_digest(phase: Phase) -> str:

@@ -45,8 +45,14 @@ from workers.protocol.results import Complete
 log = structlog.get_logger(__name__)
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 OUTPUT_NAMES = (
-    "predictions.zip", "ingestion.zip", "scoring.zip", "detailed_results.html", "submission.log", "ingestion.log", "scoring.log",
-)  # fmt: skip
+    "predictions.zip",
+    "ingestion.zip",
+    "scoring.zip",
+    "detailed_results.html",
+    "submission.log",
+    "ingestion.log",
+    "scoring.log",
+)
 
 NOBODY = UUID(int=0)
 
@@ -192,16 +198,26 @@ def register(request: HttpRequest) -> HttpResponse:
     message = understood(Register, body)
     now = timezone.now()
     described = {
-        "instance": message.instance, "version": message.version, "slots": message.slots, "role": message.role, "last_seen_at": now,
-        "host": as_json(message.host), "self_test": as_json(message.self_test), "calibration": as_json(message.calibration),
-    }  # fmt: skip
+        "instance": message.instance,
+        "version": message.version,
+        "slots": message.slots,
+        "role": message.role,
+        "last_seen_at": now,
+        "host": as_json(message.host),
+        "self_test": as_json(message.self_test),
+        "calibration": as_json(message.calibration),
+    }
     worker, _ = ComputeWorker.objects.update_or_create(
         queue=queue, name=message.name, defaults=described, create_defaults=described | {"registered_at": now}
     )
     answer = Registered(
-        worker_id=str(worker.key), queue=queue.name, wakeup_queue=queue.wakeup_queue, poll_s=settings.WORKER_POLL_S,
-        lease_s=settings.LEASE_S, heartbeat_s=settings.HEARTBEAT_S,
-    )  # fmt: skip
+        worker_id=str(worker.key),
+        queue=queue.name,
+        wakeup_queue=queue.wakeup_queue,
+        poll_s=settings.WORKER_POLL_S,
+        lease_s=settings.LEASE_S,
+        heartbeat_s=settings.HEARTBEAT_S,
+    )
     return JsonResponse(answer.in_version(message.protocol))
 
 
@@ -332,8 +348,10 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
         require_lease(**lease)
         RunOutput.objects.bulk_create(
             [RunOutput(run_id=run_id, attempt=lease["attempt"], name=name, file=stored)],
-            update_conflicts=True, unique_fields=["run", "attempt", "name"], update_fields=["file"],
-        )  # fmt: skip
+            update_conflicts=True,
+            unique_fields=["run", "attempt", "name"],
+            update_fields=["file"],
+        )
     return JsonResponse({"sha256": stored.sha256, "size_bytes": stored.size_bytes})
 
 

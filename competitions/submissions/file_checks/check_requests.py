@@ -12,9 +12,13 @@ CHECK_JOB: Final = "file-check"
 def check_request(*, submission: Submission, now: datetime) -> FileCheck:
     """Have the file checked by a background process, after the commit."""
     asked = {
-        "requested_at": now, "finished_at": None, "outcome": FileCheck.Outcome.WAITING, "attempts": 0, "claim_id": None,
+        "requested_at": now,
+        "finished_at": None,
+        "outcome": FileCheck.Outcome.WAITING,
+        "attempts": 0,
+        "claim_id": None,
         "claimed_until": None,
-    }  # fmt: skip
+    }
     check, _ = FileCheck.objects.update_or_create(submission=submission, defaults=asked)
     send_after_commit(CHECK_JOB, check.pk)
     return check

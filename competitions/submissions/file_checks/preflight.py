@@ -66,10 +66,17 @@ def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
     if kind == Kind.CODE and phase.smoke_task is not None:
         programs.append(phase.smoke_task.ingestion_program_id)
     return Contract(
-        kind=kind, file_name=file_name, as_on_codabench=phase.as_on_codabench, accepts=tuple(phase.accepted_kinds),
-        has_ingestion=any(programs), needs_command=not all(programs), prediction_format=phase.prediction_format, grows=phase.grows,
-        text_patterns=phase.text_patterns, takes_requirements=phase.own_requirements,
-    )  # fmt: skip
+        kind=kind,
+        file_name=file_name,
+        as_on_codabench=phase.as_on_codabench,
+        accepts=tuple(phase.accepted_kinds),
+        has_ingestion=any(programs),
+        needs_command=not all(programs),
+        prediction_format=phase.prediction_format,
+        grows=phase.grows,
+        text_patterns=phase.text_patterns,
+        takes_requirements=phase.own_requirements,
+    )
 
 
 def look(contract: Contract, path: Path) -> None:
@@ -191,8 +198,11 @@ def _check_prediction(contract: Contract, path: Path, *, values: bool) -> None:
     check = submissions.check if values else submissions.check_headers
     try:
         check(
-            path, str(prediction_format["dataset"]), str(prediction_format["split"]), rows=rows if isinstance(rows, int) else None,
+            path,
+            str(prediction_format["dataset"]),
+            str(prediction_format["split"]),
+            rows=rows if isinstance(rows, int) else None,
             filename=contract.file_name,
-        )  # fmt: skip
+        )
     except ScoringInputError as error:
         raise InvalidFile(error.code, str(error)) from error

@@ -102,9 +102,14 @@ def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) ->
     rose = sum(change.rank_after < before for change, before in known)
     groups: list[tuple[str, Tone, bool]] = [("Other teams", "other", False), ("Your team", "own", True)]
     series = [
-        Series(title, [_ranks(change, before) for change, before in known if (change.team_id == own_team_id) is is_own], "points", tone)
+        Series(
+            title,
+            [_ranks(change, before) for change, before in known if (change.team_id == own_team_id) is is_own],
+            "points",
+            tone,
+        )
         for title, tone, is_own in groups
-    ]  # fmt: skip
+    ]
     return Chart(
         key="rank-chart",
         title="Ranks before and after",

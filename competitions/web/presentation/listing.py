@@ -81,7 +81,10 @@ def cards_of(competitions: Iterable[Competition], now: datetime) -> list[Card]:
 def _card(competition: Any, best: BestScore | None, now: datetime) -> Card:
     phases = list(competition.phases.all())
     return Card(
-        competition=competition, group=GROUPS[competition.group], team_count=competition.team_count,
-        is_open=any(phase.is_open(now) for phase in phases), deadline=next_deadline(phases, now),
+        competition=competition,
+        group=GROUPS[competition.group],
+        team_count=competition.team_count,
+        is_open=any(phase.is_open(now) for phase in phases),
+        deadline=next_deadline(phases, now),
         best=best,
-    )  # fmt: skip
+    )

@@ -58,9 +58,13 @@ def me_of(user: User, now: datetime) -> Me:
     )
     tokens = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now).order_by("expires_at")
     return Me(
-        competitions=own, deadlines=_deadlines([item.competition.pk for item in own], now), waiting=home_of(user, now),
-        notifications=told, tokens=list(tokens[:SHOWN]), unread=told[0].unread if told else 0,
-    )  # fmt: skip
+        competitions=own,
+        deadlines=_deadlines([item.competition.pk for item in own], now),
+        waiting=home_of(user, now),
+        notifications=told,
+        tokens=list(tokens[:SHOWN]),
+        unread=told[0].unread if told else 0,
+    )
 
 
 def _competitions(user: User) -> list[OwnCompetition]:

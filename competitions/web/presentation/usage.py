@@ -12,9 +12,7 @@ from competitions.runs.models import Run, RunUsage
 from competitions.web.templatetags.podium import duration, size
 from core.design.charts import Axis, Chart, Point, Series, Tone
 
-TONES: Final[dict[str, Tone]] = {
-    LogStream.INGESTION: "own", LogStream.SUBMISSION: "best", LogStream.SCORING: "other"
-}  # fmt: skip
+TONES: Final[dict[str, Tone]] = {LogStream.INGESTION: "own", LogStream.SUBMISSION: "best", LogStream.SCORING: "other"}
 TITLES: Final = {
     LogStream.INGESTION: "Your program",
     LogStream.SUBMISSION: "Your submission's command",
@@ -96,9 +94,7 @@ def _bytes(key: str, title: str, summary: str, lines: list[tuple[RunUsage, Line]
     return _drawn(key, title, summary, scaled, Axis(name, ends=None), lambda value: size(value * unit))
 
 
-def _drawn(
-    key: str, title: str, summary: str, lines: list[tuple[RunUsage, Line]], y: Axis, text: Any
-) -> _Parts:  # fmt: skip
+def _drawn(key: str, title: str, summary: str, lines: list[tuple[RunUsage, Line]], y: Axis, text: Any) -> _Parts:
     longest = max(line[-1][0] for _, line in lines)
     unit, name = next(((unit, name) for least, unit, name in TIME_UNITS if longest >= least), (1, "seconds"))
     highest = max(value for _, line in lines for _, value in line)
@@ -106,10 +102,11 @@ def _drawn(
         Series(
             TITLES[LogStream(usage.stage)] if len(lines) > 1 else "",
             [Point(at / unit, round(value, 4), f"after {duration(at)}", text(value)) for at, value in line],
-            "line", TONES[usage.stage],
+            "line",
+            TONES[usage.stage],
         )
         for usage, line in lines
-    ]  # fmt: skip
+    ]
     x = Axis(f"Since the program began ({name})", ends=(0.0, longest / unit))
     return key, title, summary, x, Axis(y.title, ends=y.ends or (0.0, _round_above(highest))), series
 

@@ -22,10 +22,16 @@ from core.markup.rows import WrittenRow
 register = template.Library()
 
 STATUS_ICONS = {
-    State.CHECKING: "search-check", State.QUEUED: "clock", State.LEASED: "circle-dot-dashed",
-    State.PREPARING: "circle-dot-dashed", State.INGESTING: "circle-play", State.SCORING: "chart-line",
-    State.FINISHED: "circle-check", State.FAILED: "circle-x", State.CANCELLED: "circle-slash",
-}  # fmt: skip
+    State.CHECKING: "search-check",
+    State.QUEUED: "clock",
+    State.LEASED: "circle-dot-dashed",
+    State.PREPARING: "circle-dot-dashed",
+    State.INGESTING: "circle-play",
+    State.SCORING: "chart-line",
+    State.FINISHED: "circle-check",
+    State.FAILED: "circle-x",
+    State.CANCELLED: "circle-slash",
+}
 
 
 @register.filter

@@ -73,9 +73,13 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
             )
             upload = upload_append(key=begun.key, user=user, offset=0, chunks=file.chunks(), now=visited.now)
         environment_file = environment_file_add(
-            user=user, competition=visited.competition, kind=EnvironmentFile.Kind(values["kind"]), name=values["name"], upload=upload,
+            user=user,
+            competition=visited.competition,
+            kind=EnvironmentFile.Kind(values["kind"]),
+            name=values["name"],
+            upload=upload,
             now=timezone.now(),
-        )  # fmt: skip
+        )
     except Refusal as refusal:
         if wants_json:
             answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra

@@ -93,8 +93,13 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
 def added(request: HttpRequest, form: WebhookForm, competition: Competition, team: Team | None) -> HttpResponse:
     """Store it, and lead to its page. Raises `TooManyWebhooks`."""
     webhook = webhook_create(
-        competition=competition, team=team, by=person(request), url=form.cleaned_data["url"], kinds=form.chosen, now=timezone.now()
-    )  # fmt: skip
+        competition=competition,
+        team=team,
+        by=person(request),
+        url=form.cleaned_data["url"],
+        kinds=form.chosen,
+        now=timezone.now(),
+    )
     messages.success(request, "The webhook is added. Send a test to see that it arrives.")
     return redirect("web:webhook", webhook.key)
 
@@ -159,8 +164,12 @@ def _resend(request: HttpRequest, webhook: Webhook) -> str:
 
 
 ACTIONS: Final[dict[str, Callable[[HttpRequest, Webhook], str]]] = {
-    "test": _test, "stop": _stop, "resume": _resume, "replace-key": _replace, "resend": _resend,
-}  # fmt: skip
+    "test": _test,
+    "stop": _stop,
+    "resume": _resume,
+    "replace-key": _replace,
+    "resend": _resend,
+}
 
 
 def _mine(request: HttpRequest, key: UUID) -> Webhook:

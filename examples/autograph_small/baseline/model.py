@@ -15,9 +15,9 @@ class Model:
 
     def fit(self, graph: Any) -> None:
         """Mean features by class, over the labelled nodes."""
-        self.means = np.stack([
-            graph.features[graph.train[graph.labels == label]].mean(axis=0) for label in range(graph.classes)
-        ])  # fmt: skip
+        self.means = np.stack(
+            [graph.features[graph.train[graph.labels == label]].mean(axis=0) for label in range(graph.classes)]
+        )
 
     def predict(self, graph: Any) -> Any:
         """The class with the most votes, for each test node."""

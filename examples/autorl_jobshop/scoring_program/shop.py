@@ -90,6 +90,9 @@ class Shop:
     def _job(self, number: int) -> dict[str, Any]:
         left = self.jobs[number]["operations"][self.next_operation[number] :]
         return {
-            "job": number, "arrived": self.jobs[number]["arrives"], "operation": left[0][1],
-            "remaining": sum(duration for _, duration in left), "operations_left": len(left),
-        }  # fmt: skip
+            "job": number,
+            "arrived": self.jobs[number]["arrives"],
+            "operation": left[0][1],
+            "remaining": sum(duration for _, duration in left),
+            "operations_left": len(left),
+        }

@@ -68,9 +68,13 @@ def batch_of(smiles: Sequence[str]) -> Batch:
             bonds += [(ends[0], ends[1], kind), (ends[1], ends[0], kind)]
     edges = np.array(bonds, dtype=np.int64).reshape(-1, 3)
     return Batch(
-        atoms=np.array(atoms, dtype=np.float32), source=edges[:, 0], target=edges[:, 1], kind=edges[:, 2],
-        owner=np.array(owner, dtype=np.int64), count=len(smiles),
-    )  # fmt: skip
+        atoms=np.array(atoms, dtype=np.float32),
+        source=edges[:, 0],
+        target=edges[:, 1],
+        kind=edges[:, 2],
+        owner=np.array(owner, dtype=np.int64),
+        count=len(smiles),
+    )
 
 
 def _features(atom: Any) -> list[float]:

@@ -72,9 +72,15 @@ def run(command: list[str], submission: Path, progress: Path) -> int:
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         program = subprocess.Popen(
-            command, cwd=submission, env=environment, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            command,
+            cwd=submission,
+            env=environment,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
     except OSError as error:
         raise SubmissionError(f"The command {shlex.join(command)} cannot be started: {error.strerror}.") from error
     with program:

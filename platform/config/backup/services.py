@@ -44,8 +44,12 @@ def backup(path: Path, *, now: datetime) -> Kept:
         for sha256 in files:
             _put_object(place, sha256)
         manifest = {
-            "format": FORMAT, "made_at": now.isoformat(), "migrations": applied, "tables": described, "objects": files,
-        }  # fmt: skip
+            "format": FORMAT,
+            "made_at": now.isoformat(),
+            "migrations": applied,
+            "tables": described,
+            "objects": files,
+        }
         written = Path(name) / MANIFEST
         written.write_text(json.dumps(manifest, indent=1))
         place.put(MANIFEST, written)  # from now on this is the backup, and not the one before

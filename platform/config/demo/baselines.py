@@ -92,10 +92,14 @@ def send_all(client: Client, seed: Seed) -> list[Sent]:
     for role, baseline in who_sends(seed.baselines):
         token = seed.token_of(role)
         answer = client.submit(
-            token=token, phase=phases[baseline["competition"], baseline["phase"]], kind=baseline["kind"], description=baseline["title"],
+            token=token,
+            phase=phases[baseline["competition"], baseline["phase"]],
+            kind=baseline["kind"],
+            description=baseline["title"],
             file=seed.baseline_dir / baseline["competition"] / baseline["filename"],
-            key=f"demo-{role}-{baseline['name']}", facts=baseline["facts"],
-        )  # fmt: skip
+            key=f"demo-{role}-{baseline['name']}",
+            facts=baseline["facts"],
+        )
         sent.append(Sent(baseline, token, answer["id"], answer))
     return sent
 

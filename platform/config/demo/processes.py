@@ -116,9 +116,14 @@ class Processes:
         environment = os.environ | {"PODIUM_SITE_URL": self.url, "DJANGO_SETTINGS_MODULE": "config.settings"}
         with (self.logs / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
-                command, env=environment, cwd=settings.BASE_DIR, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                command,
+                env=environment,
+                cwd=settings.BASE_DIR,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,  # Ctrl-C reaches the demo alone, which stops them in order
-            )  # fmt: skip
+            )
 
     def check(self) -> None:
         """Start a background process again that was killed. Raise `ProcessFailed` when another child ended by itself."""

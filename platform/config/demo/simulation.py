@@ -55,9 +55,14 @@ def _submit(user: User, phase: Phase, path: Path, number: int, sent_at: datetime
     content = path.read_bytes()
     upload = upload_whole(user=user, file_name=path.name, size_bytes=len(content), chunks=[content], now=sent_at)
     submission_create(
-        user=user, phase=phase, upload=upload, kind=Kind.PREDICTION, now=sent_at, idempotency_key=key,
+        user=user,
+        phase=phase,
+        upload=upload,
+        kind=Kind.PREDICTION,
+        now=sent_at,
+        idempotency_key=key,
         description="Made by a program, to show a leaderboard in use.",
-    )  # fmt: skip
+    )
 
 
 def scored(competition: Competition, *, check: Callable[[], None]) -> None:

@@ -7,9 +7,14 @@ from typing import Any, Final, Literal
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 TIME_STEPS: Final = (
-    1, 5, 15, 30, *(count * MINUTE_S for count in (1, 5, 15, 30)), *(count * HOUR_S for count in (1, 3, 6, 12)),
+    1,
+    5,
+    15,
+    30,
+    *(count * MINUTE_S for count in (1, 5, 15, 30)),
+    *(count * HOUR_S for count in (1, 3, 6, 12)),
     *(count * DAY_S for count in (1, 2, 7, 28, 91, 365, 1826, 3653, 7305, 18_262)),
-)  # fmt: skip
+)
 MAX_TIME_TICKS: Final = 5
 
 Form = Literal["steps", "line", "points", "bars"]
@@ -92,12 +97,14 @@ class Chart:
             "levels": [{"title": f"{level.title} {level.text}", "value": level.value} for level in self.levels],
             "series": [
                 {
-                    "title": series.title, "form": series.form, "tone": series.tone,
+                    "title": series.title,
+                    "form": series.form,
+                    "tone": series.tone,
                     "points": [[point.x, point.y, _told(series, point)] for point in series.points],
                 }
                 for series in self.series
             ],
-        }  # fmt: skip
+        }
 
     def _axis(self, axis: Axis, values: list[float]) -> dict[str, Any]:
         spec: dict[str, Any] = {"title": axis.title, "scale": axis.scale}

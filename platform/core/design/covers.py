@@ -52,11 +52,13 @@ def cover_of(name: str) -> Cover:
     bar_width = WIDTH // BARS - GAP
     bars = [
         Bar(
-            x=number * (bar_width + GAP), y=HEIGHT - height, height=height,
+            x=number * (bar_width + GAP),
+            y=HEIGHT - height,
+            height=height,
             kind="best" if height == max(heights) else "high" if height > 70 else "low",
         )
         for number, height in enumerate(heights)
-    ]  # fmt: skip
+    ]
     first = numbers.randrange(40, 80)
     radii = [first + step * 34 for step in range(3)]
     return Cover(WIDTH, HEIGHT, bar_width, bars, numbers.randrange(WIDTH // 4, WIDTH), radii)

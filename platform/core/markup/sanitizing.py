@@ -22,9 +22,17 @@ HTML_TAGS: Final = TAGS | {
     "small", "sub", "summary", "tfoot", "u", "var",
 }  # fmt: skip
 _ATTRIBUTES: Final = dict.fromkeys(formulas.TAGS, formulas.ATTRIBUTES) | {
-    "a": {"href", "title", "id", "class"}, "img": {"src", "alt", "title"}, "code": {"class"}, "li": {"id"}, "ol": {"start"},
-    "section": {"class"}, "span": {"class"}, "sup": {"class"}, "td": {"class"}, "th": {"class"},
-}  # fmt: skip
+    "a": {"href", "title", "id", "class"},
+    "img": {"src", "alt", "title"},
+    "code": {"class"},
+    "li": {"id"},
+    "ol": {"start"},
+    "section": {"class"},
+    "span": {"class"},
+    "sup": {"class"},
+    "td": {"class"},
+    "th": {"class"},
+}
 # Classes and ids of our own making alone: those of the site would make a text look like the site's own words.
 _CLASS: Final = re.compile(
     r"hl-[\w-]+|align-(left|center|right)|footnote-(ref|backref)|footnotes|language-[\w+-]+|formula-unread"
@@ -104,9 +112,14 @@ def harmless(source: str, tags: set[str], key: str) -> Rendering:
         return value
 
     html = nh3.clean(
-        source, tags=tags, attributes=_ATTRIBUTES, attribute_filter=kept, set_tag_attribute_values={"img": {"loading": "lazy"}},
-        url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer nofollow",
-    )  # fmt: skip
+        source,
+        tags=tags,
+        attributes=_ATTRIBUTES,
+        attribute_filter=kept,
+        set_tag_attribute_values={"img": {"loading": "lazy"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
     for level in range(5, 0, -1):
         html = html.replace(f"<h{level}>", f"<h{level + 1}>").replace(f"</h{level}>", f"</h{level + 1}>")
     html = html.replace("<pre>", '<pre tabindex="0">')  # it scrolls sideways, by keyboard too

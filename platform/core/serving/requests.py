@@ -17,11 +17,23 @@ def wsgi_environment(
     """Everything but `wsgi.input`. Names with an underscore are left out: WSGI could not tell them from those with a hyphen."""
     path, _, query = _target(line.path).partition("?")
     environment: dict[str, Any] = {
-        "REQUEST_METHOD": line.method, "SCRIPT_NAME": "", "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
-        "QUERY_STRING": query, "RAW_URI": line.path, "SERVER_NAME": host, "SERVER_PORT": str(port), "SERVER_PROTOCOL": line.version,
-        "REMOTE_ADDR": client, "wsgi.version": (1, 0), "wsgi.url_scheme": "http", "wsgi.errors": sys.stderr, "wsgi.multithread": True,
-        "wsgi.multiprocess": True, "wsgi.run_once": False, "wsgi.file_wrapper": StoredContent,
-    }  # fmt: skip
+        "REQUEST_METHOD": line.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": query,
+        "RAW_URI": line.path,
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port),
+        "SERVER_PROTOCOL": line.version,
+        "REMOTE_ADDR": client,
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        "wsgi.file_wrapper": StoredContent,
+    }
     for name in headers:
         if "_" not in name:
             values = headers.get_list(name)

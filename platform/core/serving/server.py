@@ -37,9 +37,14 @@ class SiteServer(HTTPServerConnectionDelegate):
     """Serves one WSGI application. Bodies and answers wait in the loop; threads hold complete requests, and work."""
 
     def __init__(
-        self, application: Application, *, threads: int, note: Callable[[Any, dict[str, Any], Any], None],
-        largest_bytes: int, is_behind_proxy: bool,
-    ) -> None:  # fmt: skip
+        self,
+        application: Application,
+        *,
+        threads: int,
+        note: Callable[[Any, dict[str, Any], Any], None],
+        largest_bytes: int,
+        is_behind_proxy: bool,
+    ) -> None:
         self.application, self.note, self.largest_bytes = application, note, largest_bytes
         self.pool = ThreadPoolExecutor(threads, "web")
         self.disk = ThreadPoolExecutor(4, "disk")

@@ -20,9 +20,12 @@ class LoopWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         from core.serving.server import SiteServer  # behind the fork, with the application
 
         server = SiteServer(
-            self.wsgi, threads=self.cfg.threads, note=self._note, largest_bytes=settings.RECEIVING_BYTES,
+            self.wsgi,
+            threads=self.cfg.threads,
+            note=self._note,
+            largest_bytes=settings.RECEIVING_BYTES,
             is_behind_proxy=settings.BEHIND_PROXY,
-        )  # fmt: skip
+        )
         server.listen([each.sock for each in self.sockets])
         while self.alive and self.ppid == os.getppid():
             self.notify()

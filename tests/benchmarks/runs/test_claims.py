@@ -40,11 +40,20 @@ def fill(site: Scenario, waiting: int, teams: int) -> None:
     )
     Run.objects.bulk_create(
         (
-            Run(submission=submission, task=run.task, team_id=submission.team_id, queue=run.queue, plan=run.plan, needs=run.needs,
-                queued_at=site.now + timedelta(milliseconds=n), not_before=site.now)
+            Run(
+                submission=submission,
+                task=run.task,
+                team_id=submission.team_id,
+                queue=run.queue,
+                plan=run.plan,
+                needs=run.needs,
+                queued_at=site.now + timedelta(milliseconds=n),
+                not_before=site.now,
+            )
             for n, submission in enumerate(submissions)
-        ), batch_size=5000,
-    )  # fmt: skip
+        ),
+        batch_size=5000,
+    )
     TeamTurn.objects.bulk_create(
         (TeamTurn(queue=run.queue, team_id=team, priority=0, waiting_since=site.now) for team in ids), batch_size=5000
     )

@@ -23,30 +23,59 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
     """
     submission = site.score(site.submit(), 0.99)
     patterns: dict[type[Model], Model] = {
-        Team: site.team, Submission: submission, Run: submission.runs.get(), Score: Score.objects.get(submission=submission),
+        Team: site.team,
+        Submission: submission,
+        Run: submission.runs.get(),
+        Score: Score.objects.get(submission=submission),
         Entry: Entry.objects.get(score__submission=submission),
-    }  # fmt: skip
+    }
     board = Leaderboard.objects.get(phase=site.phase)
     first = f"(SELECT min(id) FROM teams_team WHERE name LIKE 'Bench %%' AND competition_id = {site.competition.pk})"
     team = f"CASE WHEN n %% 10 = 0 THEN {site.team.pk} ELSE {first} + n %% {teams} END"
     ago = "now() - n * interval '1 second'"
     _copy(patterns[Team], f"generate_series(1, {teams}) n", key="gen_random_uuid()", name="'Bench ' || n")
     _copy(
-        patterns[Submission], f"generate_series(1, {submissions}) n", team_id=team, received_at=ago, created_at=ago,
+        patterns[Submission],
+        f"generate_series(1, {submissions}) n",
+        team_id=team,
+        received_at=ago,
+        created_at=ago,
         is_charged="false",
-    )  # fmt: skip
+    )
     new = f"submissions_submission s ON s.phase_id = {site.phase.pk} AND s.id <> {submission.pk}"
-    _copy(patterns[Run], f"(SELECT 1) one JOIN {new}", id="gen_random_uuid()", submission_id="s.id", team_id="s.team_id",
-          queued_at="s.created_at", not_before="s.created_at")  # fmt: skip
+    _copy(
+        patterns[Run],
+        f"(SELECT 1) one JOIN {new}",
+        id="gen_random_uuid()",
+        submission_id="s.id",
+        team_id="s.team_id",
+        queued_at="s.created_at",
+        not_before="s.created_at",
+    )
     value = "LATERAL (SELECT round((random() + s.id * 0)::numeric, 4)::float AS value) v"
-    _copy(patterns[Score], f"(SELECT 1) one JOIN {new} CROSS JOIN {value}", submission_id="s.id", team_id="s.team_id",
-          values="jsonb_build_object('mae', v.value)", rank_value="v.value", received_at="s.received_at")  # fmt: skip
+    _copy(
+        patterns[Score],
+        f"(SELECT 1) one JOIN {new} CROSS JOIN {value}",
+        submission_id="s.id",
+        team_id="s.team_id",
+        values="jsonb_build_object('mae', v.value)",
+        rank_value="v.value",
+        received_at="s.received_at",
+    )
     best = (
         f"(SELECT DISTINCT ON (team_id) * FROM leaderboards_score WHERE leaderboard_id = {board.pk} "
         f"AND team_id <> {site.team.pk} ORDER BY team_id, rank_value) best"
     )
-    _copy(patterns[Entry], best, team_id="best.team_id", score_id="best.id", values='best."values"',
-          rank_value="best.rank_value", achieved_at="best.received_at", last_at="best.received_at")  # fmt: skip
+    _copy(
+        patterns[Entry],
+        best,
+        team_id="best.team_id",
+        score_id="best.id",
+        values='best."values"',
+        rank_value="best.rank_value",
+        achieved_at="best.received_at",
+        last_at="best.received_at",
+    )
     board.entry_count, board.score_count, board.version = board.entries.count(), board.scores.count(), board.version + 1
     board.save()
     with connection.cursor() as cursor:

@@ -58,14 +58,22 @@ def filled(algorithms: int, datasets: int) -> Scenario:
     Run.objects.bulk_create(
         [
             Run(
-                submission=submission, task=task, team_id=submission.team_id, queue=site.queue, queued_at=site.now, not_before=site.now,
-                finished_at=site.now, state=State.FINISHED, scores={"mae": ((submission.pk * 37 + task.pk * 11) % 997) / 997},
+                submission=submission,
+                task=task,
+                team_id=submission.team_id,
+                queue=site.queue,
+                queued_at=site.now,
+                not_before=site.now,
+                finished_at=site.now,
+                state=State.FINISHED,
+                scores={"mae": ((submission.pk * 37 + task.pk * 11) % 997) / 997},
                 fills_board=task != own,
             )
-            for submission in sent for task in (own, *tasks)
+            for submission in sent
+            for task in (own, *tasks)
         ],
         batch_size=1000,
-    )  # fmt: skip
+    )
     board_rebuild(board_of(site))
     return site
 

@@ -28,9 +28,16 @@ def fill(folder: Path, now: datetime) -> None:
     organizer = person("olga", "Olga Maier", is_staff=True)
     person("rita", "Rita Root", is_staff=True, is_superuser=True)
     gap = competition(
-        "gap", "HOMO-LUMO gap", organizer, queue, now, subtitle="From SMILES to electronvolts", host="Institute of Gaps",
-        reward="5,000 euros and a talk at the workshop", contact_email="gaps@example.org",
-    )  # fmt: skip
+        "gap",
+        "HOMO-LUMO gap",
+        organizer,
+        queue,
+        now,
+        subtitle="From SMILES to electronvolts",
+        host="Institute of Gaps",
+        reward="5,000 euros and a talk at the workshop",
+        contact_email="gaps@example.org",
+    )
     phases(gap)
     pages(gap)
     busy_board(gap)

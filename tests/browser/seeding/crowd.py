@@ -36,11 +36,13 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
     chosen = random.Random(11)
     teams = [
         Team(
-            competition=place.competition, name=f"{chosen.choice(NAMES)[:56]} {number}", captain=organizer,
+            competition=place.competition,
+            name=f"{chosen.choice(NAMES)[:56]} {number}",
+            captain=organizer,
             is_baseline=number in (50, 170),
         )
         for number in range(TEAMS)
-    ]  # fmt: skip
+    ]
     board_teams = Team.objects.bulk_create(teams)
     board_teams[OWN] = own
     place.submit(cora)
@@ -62,11 +64,18 @@ def write_rows(board: Leaderboard, teams: list[Team], now: datetime, chosen: ran
     origin = Submission.objects.latest("pk")
     submissions = Submission.objects.bulk_create(
         Submission(
-            phase=origin.phase, team=team, submitted_by=origin.submitted_by, kind=origin.kind, file=origin.file,
-            file_name=origin.file_name, received_at=now, created_at=now, status="finished",
+            phase=origin.phase,
+            team=team,
+            submitted_by=origin.submitted_by,
+            kind=origin.kind,
+            file=origin.file,
+            file_name=origin.file_name,
+            received_at=now,
+            created_at=now,
+            status="finished",
         )
         for team in teams
-    )  # fmt: skip
+    )
     entries = []
     for number, (submission, team) in enumerate(zip(submissions, teams, strict=True)):
         value = 0.0700 + number**1.3 / 9000
@@ -81,9 +90,17 @@ def write_rows(board: Leaderboard, teams: list[Team], now: datetime, chosen: ran
         trend = [*((day.timestamp(), step) for day, step in zip(days, steps, strict=True)), (now.timestamp(), value)]
         entries.append(
             Entry(
-                leaderboard=board, team=team, score=score, values=values, rank_value=value, is_baseline=team.is_baseline,
-                submissions=len(trend), achieved_at=at, last_at=at, trend=trend,
+                leaderboard=board,
+                team=team,
+                score=score,
+                values=values,
+                rank_value=value,
+                is_baseline=team.is_baseline,
+                submissions=len(trend),
+                achieved_at=at,
+                last_at=at,
+                trend=trend,
             )
-        )  # fmt: skip
+        )
     Score.objects.bulk_create(entry.score for entry in entries)
     Entry.objects.bulk_create(entries)

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 def busy_board(place: Place) -> None:
     """Teams with scores, a baseline among them, ties and a long name."""
     teams = [
-        ("ada", "Ada Berg", "Aromatics"), ("ben", "", "Band Gap Busters"), ("cleo", "", LONG_TEAM), ("dan", "", "Dan"),
-        ("eva", "", "Éva és a többiek"), ("robot", "", "Baselines"),
-    ]  # fmt: skip
+        ("ada", "Ada Berg", "Aromatics"),
+        ("ben", "", "Band Gap Busters"),
+        ("cleo", "", LONG_TEAM),
+        ("dan", "", "Dan"),
+        ("eva", "", "Éva és a többiek"),
+        ("robot", "", "Baselines"),
+    ]
     for number, (name, full_name, team) in enumerate(teams):
         user = person(name, full_name)
         place.join(user, team, is_baseline=name == "robot")
@@ -51,10 +55,14 @@ def brought(place: Place, user: User) -> None:
     ]  # fmt: skip
     for number, row in enumerate(rows):
         EnvironmentFile.objects.create(
-            team=Team.objects.get(competition=place.competition, memberships__user=user), file_name="file", uploaded_by=user,
-            size_bytes=1_900_000_000 if row["kind"] == "image" else 190_000, created_at=place.now,
-            last_used_at=place.now - timedelta(hours=number), **row,
-        )  # fmt: skip
+            team=Team.objects.get(competition=place.competition, memberships__user=user),
+            file_name="file",
+            uploaded_by=user,
+            size_bytes=1_900_000_000 if row["kind"] == "image" else 190_000,
+            created_at=place.now,
+            last_used_at=place.now - timedelta(hours=number),
+            **row,
+        )
 
 
 def verdicts(place: Place) -> None:
@@ -67,21 +75,27 @@ def verdicts(place: Place) -> None:
     place.join(fred, LONG_TEAM)
     failed: dict[str, Any] = {"outcome": "failed", "stages": [STAGE | {"name": "ingestion", "wall_s": 30.2}]}
     late = place.answer(
-        place.submit(fred, hours_ago=30, code="while True: pass", name=LONG_FILE), reason="time_limit",
-        detail="The program ran for 30.2 s; the limit is 30 s.", **failed,
-    )  # fmt: skip
+        place.submit(fred, hours_ago=30, code="while True: pass", name=LONG_FILE),
+        reason="time_limit",
+        detail="The program ran for 30.2 s; the limit is 30 s.",
+        **failed,
+    )
     lines = "\n".join(LOG_LINE.format(epoch, 1 / (epoch + 1), 1.1 / (epoch + 1)) for epoch in range(400))
     RunLog.objects.create(run=late.runs.get(), attempt=1, stream="ingestion", seq=0, text=lines)
     line = {
-        "at_s": list(range(1, 31)), "cpu_cores": [0.2 + 0.7 * (second % 5 > 1) for second in range(30)],
+        "at_s": list(range(1, 31)),
+        "cpu_cores": [0.2 + 0.7 * (second % 5 > 1) for second in range(30)],
         "memory_bytes": [2**20 * (200 + 30 * second) for second in range(30)],
-        "gpu_share": [0.1 * (second % 9) for second in range(30)], "gpu_memory_bytes": [2**30 * min(second, 12) for second in range(30)],
-    }  # fmt: skip
+        "gpu_share": [0.1 * (second % 9) for second in range(30)],
+        "gpu_memory_bytes": [2**30 * min(second, 12) for second in range(30)],
+    }
     RunUsage.objects.create(run=late.runs.get(), attempt=1, stage="ingestion", line=line)
     place.answer(
-        place.submit(fred, hours_ago=28), reason="output_invalid",
-        detail="The array 'y_pred' has NaN at row 17; every prediction must be a finite number.", **failed,
-    )  # fmt: skip
+        place.submit(fred, hours_ago=28),
+        reason="output_invalid",
+        detail="The array 'y_pred' has NaN at row 17; every prediction must be a finite number.",
+        **failed,
+    )
     place.answer(place.submit(fred, hours_ago=26), reason="scoring_error", detail="scores.json is missing.", **failed)
     submission_cancel(submission=place.submit(fred, hours_ago=20), actor="user:fred", now=place.now)
     place.score(place.submit(fred, hours_ago=18), 0.42)
@@ -95,9 +109,11 @@ def series(*places: Place) -> None:
     from competitions.catalog.models import Series
 
     series = Series.objects.create(
-        slug="graphs", title="Large graphs challenge", subtitle="Two tracks, one summer",
+        slug="graphs",
+        title="Large graphs challenge",
+        subtitle="Two tracks, one summer",
         description="Each track has its own data and leaderboard. **One person has one team in each.**",
-    )  # fmt: skip
+    )
     for place in places:
         place.competition.series = series
         place.competition.save()
@@ -121,9 +137,15 @@ def questions(place: Place) -> None:
     ]
     for index, (key, title, kind, choices, is_required) in enumerate(asked):
         RegistrationQuestion.objects.create(
-            competition=place.competition, key=key, title=title, kind=kind, choices=choices, index=index, is_required=is_required,
+            competition=place.competition,
+            key=key,
+            title=title,
+            kind=kind,
+            choices=choices,
+            index=index,
+            is_required=is_required,
             help_text="As on your publications." if key == "name" else "",
-        )  # fmt: skip
+        )
 
 
 def merges(place: Place) -> None:

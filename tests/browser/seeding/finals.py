@@ -25,9 +25,15 @@ def finals(place: Place) -> None:
         [("method", "Method", "text"), ("params", "Parameters", "number"), ("code", "Code", "url")]
     ):
         Question.objects.create(
-            competition=place.competition, key=key, title=title, kind=kind, index=index, is_public=True, is_on_board=True,
+            competition=place.competition,
+            key=key,
+            title=title,
+            kind=kind,
+            index=index,
+            is_public=True,
+            is_on_board=True,
             help_text="The whole model, embeddings too." if key == "params" else "",
-        )  # fmt: skip
+        )
     private = Leaderboard.objects.create(
         phase=place.phases["test-dev"],
         key="private",

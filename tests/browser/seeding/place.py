@@ -120,9 +120,12 @@ class Place:
         assert isinstance(run, Run), "nothing was handed out"
         assert run.submission_id == submission.pk, "another submission was first in the queue"
         reports.run_complete(
-            run_id=str(run.pk), attempt=run.attempt, lease_id=str(run.lease_id),
-            result=read_result(body, columns=[key for key, *_ in COLUMNS]), now=at + timedelta(seconds=40),
-        )  # fmt: skip
+            run_id=str(run.pk),
+            attempt=run.attempt,
+            lease_id=str(run.lease_id),
+            result=read_result(body, columns=[key for key, *_ in COLUMNS]),
+            now=at + timedelta(seconds=40),
+        )
         submission.refresh_from_db()
         return submission
 
@@ -132,9 +135,14 @@ class Place:
 
 
 STAGE = {
-    "name": "scoring", "wall_s": 1.4, "cpu_s": 0.9, "memory_peak_bytes": 61_000_000, "output_bytes": 120,
-    "image_digest": "sha256:" + "ab" * 32, "exit_code": 0,
-}  # fmt: skip
+    "name": "scoring",
+    "wall_s": 1.4,
+    "cpu_s": 0.9,
+    "memory_peak_bytes": 61_000_000,
+    "output_bytes": 120,
+    "image_digest": "sha256:" + "ab" * 32,
+    "exit_code": 0,
+}
 
 
 def prediction(split: str, error: float = 0.25) -> bytes:
@@ -178,11 +186,18 @@ def phase(place: Place, split: str, visibility: str, index: int, fields: dict[st
     from competitions.catalog.models import MIB, Column, Leaderboard, Phase
 
     defaults = {
-        "name": split, "accepts_code": True, "prediction_format": {"dataset": "lsc-pcqm4mv2", "split": split, "rows": ROWS},
-        "opens_at": place.now - timedelta(days=30), "closes_at": place.now + timedelta(days=30), "time_limit_s": 30,
-        "memory_bytes": 256 * MIB, "output_bytes": 16 * MIB, "output_files": 100, "pids": 64,
+        "name": split,
+        "accepts_code": True,
+        "prediction_format": {"dataset": "lsc-pcqm4mv2", "split": split, "rows": ROWS},
+        "opens_at": place.now - timedelta(days=30),
+        "closes_at": place.now + timedelta(days=30),
+        "time_limit_s": 30,
+        "memory_bytes": 256 * MIB,
+        "output_bytes": 16 * MIB,
+        "output_files": 100,
+        "pids": 64,
         "max_submissions_per_day": 20,
-    }  # fmt: skip
+    }
     phase = Phase.objects.create(
         competition=place.competition, slug=split, visibility=visibility, index=index, **(defaults | fields)
     )
@@ -231,13 +246,18 @@ def pages(place: Place) -> None:
         competition=place.competition, tab="data", title="Data", body="`smiles.csv` holds one SMILES for each molecule."
     )
     Page.objects.create(
-        competition=place.competition, tab="own", slug="frequent-questions", title="Frequent questions",
+        competition=place.competition,
+        tab="own",
+        slug="frequent-questions",
+        title="Frequent questions",
         body="May I use other data?\n\nYes, if everybody can get it[^1].\n\n[^1]: See the rules.",
-    )  # fmt: skip
+    )
     Announcement.objects.create(
-        competition=place.competition, title="Validation data corrected", published_at=place.now - timedelta(hours=5),
+        competition=place.competition,
+        title="Validation data corrected",
+        published_at=place.now - timedelta(hours=5),
         body="Download `data.zip` again; **scores do not change**.",
-    )  # fmt: skip
+    )
     data = resource(place.organizer, Resource.Kind.PUBLIC_DATA, zip_of({"train.csv": "smiles,gap\nC,9.1\n"}))
     kit = resource(place.organizer, Resource.Kind.STARTING_KIT, zip_of({"README.md": "Start here."}))
     for download, name in ((data, "data.zip"), (kit, "starting-kit.zip")):

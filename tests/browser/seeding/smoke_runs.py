@@ -12,13 +12,21 @@ from competitions.submissions.models import Submission
 from tests.browser.seeding import place as places
 
 PROGRAM = {
-    "name": "ingestion", "wall_s": 1.9, "cpu_s": 1.7, "memory_peak_bytes": 148_000_000, "output_bytes": 640,
-    "image_digest": "sha256:" + "cd" * 32, "exit_code": 0,
-}  # fmt: skip
+    "name": "ingestion",
+    "wall_s": 1.9,
+    "cpu_s": 1.7,
+    "memory_peak_bytes": 148_000_000,
+    "output_bytes": 640,
+    "image_digest": "sha256:" + "cd" * 32,
+    "exit_code": 0,
+}
 CRASHED = {
-    "outcome": "failed", "reason": "program_error", "code": "exit_code", "stages": [PROGRAM],
+    "outcome": "failed",
+    "reason": "program_error",
+    "code": "exit_code",
+    "stages": [PROGRAM],
     "detail": "The program ended with exit code 1.",
-}  # fmt: skip
+}
 SCORED = {"outcome": "finished", "scores": {"mae": 0.31, "rmse": 0.4, "hits": 0.6}, "stages": [PROGRAM]}
 
 

@@ -22,8 +22,15 @@ from workers.protocol.limits import MIB, Limits
 
 ENGINES: dict[str, Callable[[], Engine]] = {"docker": lambda: engine_for("")}
 LIMITS = Limits(
-    wall_s=60, memory_bytes=64 * MIB, cpus=1.0, pids=32, output_bytes=4 * MIB, output_files=20, tmp_bytes=4 * MIB, log_bytes=MIB,
-)  # fmt: skip
+    wall_s=60,
+    memory_bytes=64 * MIB,
+    cpus=1.0,
+    pids=32,
+    output_bytes=4 * MIB,
+    output_files=20,
+    tmp_bytes=4 * MIB,
+    log_bytes=MIB,
+)
 
 
 class _EmptyRegistry(BaseHTTPRequestHandler):
@@ -74,10 +81,17 @@ class Stage:
         output.mkdir()
         output.chmod(0o777)
         described = StageSpec(
-            name=f"podium-contract-{self.key}-{number}", image=self.image, argv=argv, mounts=(), output=output, limits=LIMITS,
-            labels={"podium.contract": self.key, "podium.number": str(number)}, group=f"{self.key}n{number}",
-            image_facts=self.engine.ensure_image(self.image, PullPolicy.NEVER), runner=Runner(offset=offset),
-        )  # fmt: skip
+            name=f"podium-contract-{self.key}-{number}",
+            image=self.image,
+            argv=argv,
+            mounts=(),
+            output=output,
+            limits=LIMITS,
+            labels={"podium.contract": self.key, "podium.number": str(number)},
+            group=f"{self.key}n{number}",
+            image_facts=self.engine.ensure_image(self.image, PullPolicy.NEVER),
+            runner=Runner(offset=offset),
+        )
         self.specs.append(replace(described, **changes))
         return self.specs[-1]
 

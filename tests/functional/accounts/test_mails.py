@@ -65,8 +65,12 @@ def test_a_mail_arrives_as_it_was_written() -> None:
     (sent,) = mail.outbox
     assert isinstance(sent, EmailMultiAlternatives)
     assert (sent.subject, sent.body, sent.from_email, sent.to, sent.cc) == (
-        "S", "text", "a@example.org", ["b@example.org"], ["c@example.org"],
-    )  # fmt: skip
+        "S",
+        "text",
+        "a@example.org",
+        ["b@example.org"],
+        ["c@example.org"],
+    )
     assert (sent.extra_headers, [tuple(alternative) for alternative in sent.alternatives]) == (
         {"X-Podium": "1"},
         [("<p>text</p>", "text/html")],

@@ -221,9 +221,10 @@ def test_an_account_elsewhere_with_a_known_address_opens_none_here(
     request.session = SessionStore()
     request._messages = FallbackStorage(request)  # type: ignore[attr-defined]  # as its middleware does
     login = SocialLogin(
-        user=User(email=email), account=SocialAccount(provider="openid_connect", uid="1"),
+        user=User(email=email),
+        account=SocialAccount(provider="openid_connect", uid="1"),
         email_addresses=[EmailAddress(email=email, verified=is_confirmed_there)],
-    )  # fmt: skip
+    )
     with pytest.raises(ImmediateHttpResponse) as led_back:
         ConnectedAccountAdapter().pre_social_login(request, login)
     assert led_back.value.response["Location"] == reverse("account_login")

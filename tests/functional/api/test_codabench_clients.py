@@ -104,16 +104,23 @@ def test_without_an_account_competitions_phases_and_tasks_are_listed(site: Scena
     anonymous = Script(person())
     (row,) = anonymous.get("/api/competitions/").json()
     assert (row["id"], row["title"], row["created_by"]) == (
-        site.competition.pk, site.competition.title, site.organizer.username,
-    )  # fmt: skip
+        site.competition.pk,
+        site.competition.title,
+        site.organizer.username,
+    )
     competition = anonymous.get(f"/api/competitions/{row['id']}").json()
     assert [phase["name"] for phase in competition["phases"]] == ["test-dev", "test-challenge"]
     assert competition["phases"][0]["tasks"] == [
         {
-            "id": task.pk, "key": str(task.key), "name": task.name, "description": "", "public_datasets": [], "solutions": [],
+            "id": task.pk,
+            "key": str(task.key),
+            "name": task.name,
+            "description": "",
+            "public_datasets": [],
+            "solutions": [],
         }
         for task in site.phase.tasks.all()
-    ]  # fmt: skip
+    ]
 
 
 def test_a_robot_enrols_submits_and_reads_its_score(site: Scenario, phase: Phase, robot: Script) -> None:
@@ -264,8 +271,10 @@ def test_a_service_account_enters_without_approval_where_that_is_allowed(
     assert robot.submit(phase, zip_of({"answer.txt": "1"}))["status"] == "Submitting"
     register(user=person(), competition=site.competition, rules_version=1, now=site.now)
     assert sorted(Registration.objects.filter(competition=site.competition).values_list("state", flat=True)) == [
-        "approved", "approved", "pending",
-    ]  # fmt: skip
+        "approved",
+        "approved",
+        "pending",
+    ]
 
 
 def test_scripts_that_say_no_size_or_a_wrong_one_are_served(site: Scenario, phase: Phase, robot: Script) -> None:
@@ -315,8 +324,9 @@ def test_a_verdict_is_told_in_the_status_details(site: Scenario, phase: Phase, r
 
 def test_the_kind_of_a_submission_follows_from_its_zip(site: Scenario, phase: Phase, robot: Script) -> None:
     kinds = {
-        Kind.PREDICTION: {"answer.txt": "1"}, Kind.CODE: {"metadata": "command: python3 main.py", "main.py": "x"},
-    }  # fmt: skip
+        Kind.PREDICTION: {"answer.txt": "1"},
+        Kind.CODE: {"metadata": "command: python3 main.py", "main.py": "x"},
+    }
     for kind, files in kinds.items():
         submission = robot.submit(phase, zip_of(files))
         run_background()
@@ -399,9 +409,20 @@ def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Scr
 def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, phase: Phase, robot: Script) -> None:
     submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
     fields = {
-        "id", "data", "phase", "status", "status_details", "filename", "description", "md5", "fact_sheet_answers", "organization", "queue",
-        "created_when", "scores",
-    }  # fmt: skip
+        "id",
+        "data",
+        "phase",
+        "status",
+        "status_details",
+        "filename",
+        "description",
+        "md5",
+        "fact_sheet_answers",
+        "organization",
+        "queue",
+        "created_when",
+        "scores",
+    }
     assert fields <= set(submission)
     assert submission["created_when"] == f"{Submission.objects.get(pk=submission['id']).created_at:%Y-%m-%d %H:%M}"
     row = robot.get(f"/api/submissions/{submission['id']}/").json()
@@ -411,13 +432,31 @@ def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, ph
         "task", "auto_run", "can_make_submissions_public", "is_soft_deleted",
     } == set(row)  # fmt: skip
     assert {
-        "id", "name", "description", "key", "created_by", "created_when", "is_public", "ingestion_only_during_scoring", "validated",
-        "input_data", "ingestion_program", "reference_data", "scoring_program", "shared_with",
-    } == set(row["task"])  # fmt: skip
+        "id",
+        "name",
+        "description",
+        "key",
+        "created_by",
+        "created_when",
+        "is_public",
+        "ingestion_only_during_scoring",
+        "validated",
+        "input_data",
+        "ingestion_program",
+        "reference_data",
+        "scoring_program",
+        "shared_with",
+    } == set(row["task"])
     details = robot.get(f"/api/submissions/{submission['id']}/get_details/").json()
     assert {
-        "logs", "data_file", "prediction_result", "detailed_result", "scoring_result", "leaderboards", "fact_sheet_answers",
-    } <= set(details)  # fmt: skip
+        "logs",
+        "data_file",
+        "prediction_result",
+        "detailed_result",
+        "scoring_result",
+        "leaderboards",
+        "fact_sheet_answers",
+    } <= set(details)
 
 
 def test_participants_learn_no_keys_of_data(site: Scenario, phase: Phase, robot: Script) -> None:
@@ -470,11 +509,13 @@ def test_files_of_every_task_are_fetched(site: Scenario, phase: Phase, robot: Sc
 @pytest.mark.parametrize(
     ("beside", "name", "expected"),
     [
-        (False, "submission.log", "prediction_stdout"), (False, "ingestion.log", "prediction_ingestion_stdout"),
-        (True, "ingestion.log", "scoring_ingestion_stdout"), (None, "ingestion.log", "prediction_stdout"),
+        (False, "submission.log", "prediction_stdout"),
+        (False, "ingestion.log", "prediction_ingestion_stdout"),
+        (True, "ingestion.log", "scoring_ingestion_stdout"),
+        (None, "ingestion.log", "prediction_stdout"),
         (False, "scoring.log", "scoring_stdout"),
     ],
-)  # fmt: skip
+)
 def test_logs_have_codabenchs_names(
     site: Scenario, phase: Phase, beside: bool | None, name: str, expected: str
 ) -> None:

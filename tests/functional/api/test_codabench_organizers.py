@@ -45,9 +45,16 @@ def own_task(site: Scenario) -> Task:
 def edited(site: Scenario, **changes: Any) -> dict[str, Any]:
     """What the editor sends."""
     phase = {
-        "index": 0, "name": "Only", "description": "", "start": "2030-05-01T12:00:00Z", "end": None, "tasks": [str(own_task(site).key)],
-        "max_submissions_per_day": 3, "max_submissions_per_person": 50, "execution_time_limit": 300,
-    }  # fmt: skip
+        "index": 0,
+        "name": "Only",
+        "description": "",
+        "start": "2030-05-01T12:00:00Z",
+        "end": None,
+        "tasks": [str(own_task(site).key)],
+        "max_submissions_per_day": 3,
+        "max_submissions_per_person": 50,
+        "execution_time_limit": 300,
+    }
     column = {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 3, "hidden": False}
     board = {
         "title": "Results",
@@ -57,10 +64,17 @@ def edited(site: Scenario, **changes: Any) -> dict[str, Any]:
         "columns": [column],
     }
     return {
-        "title": "Made by editor", "description": "One line", "terms": "Be fair.", "docker_image": "", "queue": site.queue.pk,
-        "registration_auto_approve": True, "image": {"file_name": "logo.png", "data": f"data:image/png;base64,{PNG}"},
-        "pages": [{"title": "Overview", "content": "# Hello", "index": 0}], "phases": [phase], "leaderboards": [board],
-    } | changes  # fmt: skip
+        "title": "Made by editor",
+        "description": "One line",
+        "terms": "Be fair.",
+        "docker_image": "",
+        "queue": site.queue.pk,
+        "registration_auto_approve": True,
+        "image": {"file_name": "logo.png", "data": f"data:image/png;base64,{PNG}"},
+        "pages": [{"title": "Overview", "content": "# Hello", "index": 0}],
+        "phases": [phase],
+        "leaderboards": [board],
+    } | changes
 
 
 def send(client: Client, method: str, path: str, body: object) -> Any:
@@ -89,9 +103,13 @@ def test_a_competition_is_made_of_what_the_editor_sends(site: Scenario) -> None:
 @pytest.mark.usefixtures("background_meanwhile")
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"phases": "none"}, "list of objects"), ({"queue": 999_999}, "no queue"), ({"leaderboards": []}, "leaderboards"),
-     ({"image": "data:image/png;base64,?"}, "base64")],
-)  # fmt: skip
+    [
+        ({"phases": "none"}, "list of objects"),
+        ({"queue": 999_999}, "no queue"),
+        ({"leaderboards": []}, "leaderboards"),
+        ({"image": "data:image/png;base64,?"}, "base64"),
+    ],
+)
 def test_what_is_wrong_with_a_competition_is_said_and_nothing_is_made(
     site: Scenario, changes: dict[str, Any], words: str
 ) -> None:
@@ -188,8 +206,9 @@ def test_an_organizer_approves_participants(site: Scenario) -> None:
 def test_phases_and_profile_are_read(site: Scenario) -> None:
     client = client_of(site, site.member())
     assert [phase["id"] for phase in client.get("/api/phases/", {"competition": site.competition.pk}).json()] == [
-        site.phase.pk, site.sealed.pk,
-    ]  # fmt: skip
+        site.phase.pk,
+        site.sealed.pk,
+    ]
     assert client.get(f"/api/phases/{site.phase.pk}/").json()["status"] == "Current"
     profile = client.get("/api/my_profile/").json()
     assert (profile["username"], profile["is_bot"]) == (site.member().username, False)
@@ -242,8 +261,11 @@ def test_filters_are_honoured_or_refused_and_never_ignored(site: Scenario) -> No
     assert numbers(phase__competition=site.competition.pk) == [waiting.pk, ended.pk]
     assert numbers(phase__competition=0) == []
     for query, words in (
-        ({"status": "Done"}, "Finished"), ({"owner": "me"}, "parameter"), ({"phase": "x"}, "number"), ({"colour": "red"}, "phase"),
-    ):  # fmt: skip
+        ({"status": "Done"}, "Finished"),
+        ({"owner": "me"}, "parameter"),
+        ({"phase": "x"}, "number"),
+        ({"colour": "red"}, "phase"),
+    ):
         answer = client.get("/api/submissions/", query)
         assert (answer.status_code, words in answer.json()["detail"]) == (400, True)
     assert client.get("/api/competitions/", {"mine": "true"}).json() == []

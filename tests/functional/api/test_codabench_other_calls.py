@@ -50,8 +50,13 @@ def test_boards_and_results_are_read_and_sealed_ones_are_not(site: Scenario) -> 
     (score,) = row["scores"]
     assert isinstance(score.pop("id"), int)
     assert score == {
-        "index": 0, "column_key": "mae", "score": "0.2500", "is_primary": True, "task": task.pk, "task_id": task.pk,
-    }  # fmt: skip
+        "index": 0,
+        "column_key": "mae",
+        "score": "0.2500",
+        "is_primary": True,
+        "task": task.pk,
+        "task_id": task.pk,
+    }
     (shown,) = board["tasks"]
     assert (shown["id"], shown["name"], shown["colWidth"]) == (task.pk, task.name, 1)
     assert shown["columns"] == board["columns"]
@@ -147,9 +152,12 @@ def task_zip(path: Path, document: dict[str, Any], **files: bytes) -> Path:
 def test_a_task_is_made_of_a_zip(site: Scenario, tmp_path: Path) -> None:
     labels = resource(site.organizer, Resource.Kind.REFERENCE_DATA, b"x")
     document = {
-        "name": "Alone", "description": "By itself", "scoring_program": {"zip": "program.zip"}, "is_public": True,
+        "name": "Alone",
+        "description": "By itself",
+        "scoring_program": {"zip": "program.zip"},
+        "is_public": True,
         "reference_data": {"key": str(labels.key), "zip": "ignored.zip"},
-    }  # fmt: skip
+    }
     content = task_zip(tmp_path / "task.zip", document, program=PROGRAM).read_bytes()
     answer = robot(site, site.organizer).post(
         "/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)}
@@ -343,10 +351,11 @@ def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: Scenario) ->
     submission, script = site.score(site.submit(), 0.5), robot(site, site.member())
     base = f"/api/submissions/{submission.pk}"
     refusals = [
-        (script.get(f"{base}/toggle_public/"), "fact sheet"), (script.post(f"{base}/run_submission/"), "re_run_submission"),
+        (script.get(f"{base}/toggle_public/"), "fact sheet"),
+        (script.post(f"{base}/run_submission/"), "re_run_submission"),
         (script.delete(f"{base}/soft_delete/"), "submission_leaderboard_connection"),
         (script.delete("/api/submissions/delete_many/"), "disqualify"),
-    ]  # fmt: skip
+    ]
     for answer, words in refusals:
         assert (answer.status_code, words in answer.json()["detail"]) == (409, True)
     assert Submission.objects.filter(pk=submission.pk).exists()

@@ -63,9 +63,14 @@ def test_settings_are_read_and_sent_back_as_they_are(site: Scenario, program: Pr
 def test_what_is_wrong_is_said_by_name_and_nothing_is_saved(site: Scenario, program: Program) -> None:
     foreign, before = scenario().phase.tasks.get(), Phase.objects.filter(pk=site.phase.pk).values().get()
     wrong: list[dict[str, Any]] = [
-        {"closs_at": None}, {"slug": "other"}, {"time_limit_s": 0}, {"tasks": [str(foreign.key)]}, {"docker_image": "no image!"},
-        {"smoke_task": str(site.phase.tasks.get().key)}, {"closes_at": "2000-01-01T00:00:00Z"},
-    ]  # fmt: skip
+        {"closs_at": None},
+        {"slug": "other"},
+        {"time_limit_s": 0},
+        {"tasks": [str(foreign.key)]},
+        {"docker_image": "no image!"},
+        {"smoke_task": str(site.phase.tasks.get().key)},
+        {"closes_at": "2000-01-01T00:00:00Z"},
+    ]
     for settings in wrong:
         answer = program.change(**settings)
         assert answer.status_code in (400, 422), (settings, answer.content)

@@ -22,21 +22,43 @@ from tests.scenario import NOON, Scenario
 pytestmark = pytest.mark.django_db
 SET: dict[type[Model], dict[str, Any]] = {
     Competition: {
-        "registration_policy": "approval", "competition_type": "benchmark", "logo": None, "docker_image": "podium/r:1",
+        "registration_policy": "approval",
+        "competition_type": "benchmark",
+        "logo": None,
+        "docker_image": "podium/r:1",
         "tag_line": ",graphs,in vitro,",
     },
     Page: {"tab": "own", "title": "How to begin", "slug": "how-to-begin", "format": "markdown", "index": 0},
     Phase: {
-        "as_on_codabench": False, "accepts_predictions": False, "accepts_code": False, "accepts_datasets": True, "visibility": "sealed",
-        "prediction_format": None, "index": 0, "slug": "only", "docker_image": "podium/r:2", "gpus": 1, "auto_migrate_to_this_phase": False,
+        "as_on_codabench": False,
+        "accepts_predictions": False,
+        "accepts_code": False,
+        "accepts_datasets": True,
+        "visibility": "sealed",
+        "prediction_format": None,
+        "index": 0,
+        "slug": "only",
+        "docker_image": "podium/r:2",
+        "gpus": 1,
+        "auto_migrate_to_this_phase": False,
         "smoke_scale": 2.5,
-        "quota_week": "sliding", "max_datasets": 50, "max_datasets_per_team": 3,  # of a board that grows, which is not sealed: below
+        "quota_week": "sliding",
+        "max_datasets": 50,
+        "max_datasets_per_team": 3,  # of a board that grows, which is not sealed: below
     },
     Leaderboard: {"key": "final", "rule": "selected", "visibility": "sealed", "index": 0},
-    Column: {"key": "mae", "kind": "score", "computation": "", "sources": [], "index": 0, "is_primary": True, "spread_key": "mae_std"},
+    Column: {
+        "key": "mae",
+        "kind": "score",
+        "computation": "",
+        "sources": [],
+        "index": 0,
+        "is_primary": True,
+        "spread_key": "mae_std",
+    },
     Question: {"key": "size", "kind": "number", "choices": [], "index": 0, "compared_with": "mae"},
     RegistrationQuestion: {"key": "name", "kind": "select", "choices": ["a", "b"], "index": 0},
-}  # fmt: skip
+}
 
 
 def another(field: Any, at: datetime) -> Any:
@@ -113,9 +135,13 @@ def vary(site: Scenario) -> None:
     competition.tasks.exclude(phases=phase).delete()
     plain = phase.tasks.get()
     Task.objects.create(
-        competition=competition, name="Rows permuted", scoring_program=plain.scoring_program, checks=plain,
-        check_kind="permuted", check_tolerance=0.25,
-    )  # fmt: skip
+        competition=competition,
+        name="Rows permuted",
+        scoring_program=plain.scoring_program,
+        checks=plain,
+        check_kind="permuted",
+        check_tolerance=0.25,
+    )
 
 
 def test_every_setting_of_every_row_travels(site: Scenario, tmp_path: Path) -> None:

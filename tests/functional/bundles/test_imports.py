@@ -100,9 +100,12 @@ def test_a_bundle_of_codalab_becomes_a_competition_with_a_report(site: Scenario,
     result = import_from(site, packed(write(tmp_path / "old", LEGACY), tmp_path / "old.zip"))
     competition = result.competition
     assert (competition.slug, competition.registration_policy) == ("small-and-old", "approval")
-    assert [(phase.name, phase.as_on_codabench, phase.auto_migrate_to_this_phase) for phase in competition.phases.all()] == [
-        ("Development", True, False), ("Final", True, True),
-    ]  # fmt: skip
+    assert [
+        (phase.name, phase.as_on_codabench, phase.auto_migrate_to_this_phase) for phase in competition.phases.all()
+    ] == [
+        ("Development", True, False),
+        ("Final", True, True),
+    ]
     assert result.report.created[0] == "competition 'Small and old' at /competitions/small-and-old/, a draft"
     assert {note.path for note in result.report.ignored} == {"enable_forum", "phases.1.color"}
     again = import_from(site, tmp_path / "old")

@@ -56,9 +56,13 @@ class Site:
     ) -> Any:
         """The push once it was compared, as the API shows it."""
         bundle = Upload.objects.create(
-            user=self.user, file_name="push.zip", size_bytes=0, began_at=NOON, expires_at=NOON,
+            user=self.user,
+            file_name="push.zip",
+            size_bytes=0,
+            began_at=NOON,
+            expires_at=NOON,
             file=store_bytes(zip_of(dict(folder))),
-        )  # fmt: skip
+        )
         body = {"bundle": str(bundle.key), "files": files or {}, "base": base, "force": force}
         sent = self.post("pushes/", body)
         assert sent.status_code == 202, sent.content
@@ -167,14 +171,19 @@ def test_what_a_push_changes_is_said_before_and_done_after_a_yes(site: Scenario,
 
     task = next(path for path in folder if path.endswith("test-dev/scoring_program.zip"))
     new = changed(folder, change) | {
-        "pages/news.md": b"# New", "pages/terms.md": b"Be fair.\nBe quick.\n",
+        "pages/news.md": b"# New",
+        "pages/terms.md": b"Be fair.\nBe quick.\n",
         task: zip_of({"metadata.yaml": "command: python new.py"}),
-    }  # fmt: skip
+    }
     compared = api.compare(new, base=version)
     assert paths(compared) == [
-        "pages.News", "phases.test-dev.boards.main.title", "phases.test-dev.max_submissions_per_day", "rules", "subtitle",
+        "pages.News",
+        "phases.test-dev.boards.main.title",
+        "phases.test-dev.max_submissions_per_day",
+        "rules",
+        "subtitle",
         "tasks.Task test-dev.scoring_program",
-    ]  # fmt: skip
+    ]
     assert [line for change in compared["changes"] for line in change["lines"]] == [
         "@@ -1 +1,2 @@",
         " Be fair.",
@@ -300,8 +309,13 @@ def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Sc
     assert api.compare(rest, base=version, files={path: labels.file_id})["changes"] == []
     stranger = Site(person(is_staff=True))
     bundle = Upload.objects.create(
-        user=stranger.user, file_name="x.zip", size_bytes=0, began_at=NOON, expires_at=NOON, file=store_bytes(zip_of(dict(rest)))
-    )  # fmt: skip
+        user=stranger.user,
+        file_name="x.zip",
+        size_bytes=0,
+        began_at=NOON,
+        expires_at=NOON,
+        file=store_bytes(zip_of(dict(rest))),
+    )
     sent = stranger.post("pushes/", {"bundle": str(bundle.key), "files": {path: labels.file_id}})
     assert (sent.status_code, sent.json()["missing"]) == (422, [labels.file_id])
     assert stranger.client.get(f"/api/v1/competitions/{site.competition.slug}/document/").status_code == 404

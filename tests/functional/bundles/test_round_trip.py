@@ -73,20 +73,43 @@ def assert_travels(site: Scenario, competition: Competition, folder: Path) -> No
 
 
 SHEET = {
-    "gpu": {"key": "gpu", "type": "select", "title": "Which GPU?", "selection": ["none", "A100"], "is_required": "true",
-            "is_on_leaderboard": "true"},
-    "notes": {"key": "notes", "type": "text", "title": "Notes", "selection": "", "is_required": "false", "is_on_leaderboard": "false"},
-}  # fmt: skip
+    "gpu": {
+        "key": "gpu",
+        "type": "select",
+        "title": "Which GPU?",
+        "selection": ["none", "A100"],
+        "is_required": "true",
+        "is_on_leaderboard": "true",
+    },
+    "notes": {
+        "key": "notes",
+        "type": "text",
+        "title": "Notes",
+        "selection": "",
+        "is_required": "false",
+        "is_on_leaderboard": "false",
+    },
+}
 MEAN = {"title": "Mean", "key": "mean", "index": 1, "computation": "avg", "computation_indexes": [0]}
 VARIANTS: list[tuple[str, Any]] = [
-    ("fact_sheet", SHEET), ("leaderboards.0.columns.1", MEAN), ("leaderboards.0.submission_rule", "Add_And_Delete_Multiple"),
-    ("phases.1.auto_migrate_to_this_phase", True), ("phases.0.hide_output", True), ("tasks.0.ingestion_only_during_scoring", True),
-    ("phases.0.accepts_only_result_submissions", True), ("phases.0.podium", {"accepts": ["dataset"], "allow_network": True}),
-    ("phases.0.max_submissions", 0), ("image", ...),
+    ("fact_sheet", SHEET),
+    ("leaderboards.0.columns.1", MEAN),
+    ("leaderboards.0.submission_rule", "Add_And_Delete_Multiple"),
+    ("phases.1.auto_migrate_to_this_phase", True),
+    ("phases.0.hide_output", True),
+    ("tasks.0.ingestion_only_during_scoring", True),
+    ("phases.0.accepts_only_result_submissions", True),
+    ("phases.0.podium", {"accepts": ["dataset"], "allow_network": True}),
+    ("phases.0.max_submissions", 0),
+    ("image", ...),
     ("phases.0.podium", {"visibility": "sealed", "rule": "Force_Last", "reveal": "2027-02-01 10:30:00"}),
-    ("enable_detailed_results", True), ("phases.0.starting_kit", "input_data"), ("phases.0.end", "2027-01-31 23:59:59+02:00"),
-    ("leaderboards.0.hidden", True), ("competition_type", "benchmark"), ("description", "One line."),
-]  # fmt: skip
+    ("enable_detailed_results", True),
+    ("phases.0.starting_kit", "input_data"),
+    ("phases.0.end", "2027-01-31 23:59:59+02:00"),
+    ("leaderboards.0.hidden", True),
+    ("competition_type", "benchmark"),
+    ("description", "One line."),
+]
 
 
 @pytest.mark.parametrize(("path", "value"), VARIANTS)
@@ -162,18 +185,30 @@ names = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=30
 ).filter(lambda text: bool(text.strip()))
 columns = st.lists(
-    st.fixed_dictionaries({
-        "title": names, "key": names, "sorting": st.sampled_from(["asc", "desc"]), "precision": st.integers(0, 10), "hidden": st.booleans(),
-    }),
-    min_size=1, max_size=4, unique_by=lambda column: column["key"],
-)  # fmt: skip
+    st.fixed_dictionaries(
+        {
+            "title": names,
+            "key": names,
+            "sorting": st.sampled_from(["asc", "desc"]),
+            "precision": st.integers(0, 10),
+            "hidden": st.booleans(),
+        }
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda column: column["key"],
+)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    title=names, columns=columns, limit=st.integers(0, 50), seconds=st.integers(1, 86400), number=st.integers(0, 10**6),
+    title=names,
+    columns=columns,
+    limit=st.integers(0, 50),
+    seconds=st.integers(1, 86400),
+    number=st.integers(0, 10**6),
     rule=st.sampled_from(["Add", "Force_Best", "Force_Last", "Force_Latest_Multiple"]),
-)  # fmt: skip
+)
 def test_whatever_is_in_it_a_competition_travels_unchanged(
     site: Scenario,
     tmp_path: Path,
@@ -188,8 +223,9 @@ def test_whatever_is_in_it_a_competition_travels_unchanged(
     data["title"] = title
     data["leaderboards"][0] |= {
         "columns": [column | {"index": index} for index, column in enumerate(columns)],
-        "submission_rule": rule, "primary_index": len(columns) - 1,
-    }  # fmt: skip
+        "submission_rule": rule,
+        "primary_index": len(columns) - 1,
+    }
     data["phases"][0] |= {"max_submissions_per_day": limit, "execution_time_limit": seconds}
     folder = tmp_path / f"{number}-{Competition.objects.count()}"
     assert_travels(site, imported(site, write(folder / "a", data)), folder / "b")
@@ -310,8 +346,9 @@ def test_a_program_imports_and_exports_by_the_api(site: Scenario, tmp_path: Path
     assert (refused["state"], refused["report"]["faults"][0]["path"]) == ("failed", "title")
     jobs = Client().get("/api/v1/bundles/", headers=headers).json()
     assert [(job["state"], job["url"], len(job["report"]["faults"])) for job in jobs] == [
-        ("failed", None, 1), ("finished", "/competitions/small/", 0),
-    ]  # fmt: skip
+        ("failed", None, 1),
+        ("finished", "/competitions/small/", 0),
+    ]
     assert Client().get("/api/v1/bundles/").status_code == 401
 
 
@@ -328,8 +365,12 @@ def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_len
         user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
     )
     answer = Client().generic(
-        "POST", "/api/v1/bundles/", b"".join(pieces), content_type=form.content_type, headers={"Authorization": f"Bearer {secret}"}
-    )  # fmt: skip
+        "POST",
+        "/api/v1/bundles/",
+        b"".join(pieces),
+        content_type=form.content_type,
+        headers={"Authorization": f"Bearer {secret}"},
+    )
     assert (answer.status_code, answer.json()["file_name"]) == (202, "bundle.zip")
     run_background()
     assert Competition.objects.get(slug="small").queue == site.queue
@@ -363,9 +404,14 @@ def test_an_import_that_broke_off_says_so_to_a_robot(site: Scenario) -> None:
         user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
     )
     job = BundleImport.objects.create(
-        owner=site.organizer, file=store_bytes(b"x"), file_name="b.zip", state=BundleImport.State.FAILED, created_at=site.now,
-        changed_at=site.now, report=Report().as_json(),
-    )  # fmt: skip
+        owner=site.organizer,
+        file=store_bytes(b"x"),
+        file_name="b.zip",
+        state=BundleImport.State.FAILED,
+        created_at=site.now,
+        changed_at=site.now,
+        report=Report().as_json(),
+    )
     status = (
         Client()
         .get(f"/api/competitions/{job.pk}/creation_status/", headers={"Authorization": f"Token {secret}"})

@@ -49,9 +49,12 @@ def change(folder: Path, *, task: dict[str, Any], phase: dict[str, Any]) -> None
             (folder / f"mini_{part}").mkdir()
             (folder / f"mini_{part}" / "rows.csv").write_text("id\n1\n")
         mini = {
-            "index": 7, "name": "Mini", "scoring_program": first["scoring_program"],
-            "input_data": "mini_input_data", "reference_data": "mini_reference_data",
-        }  # fmt: skip
+            "index": 7,
+            "name": "Mini",
+            "scoring_program": first["scoring_program"],
+            "input_data": "mini_input_data",
+            "reference_data": "mini_reference_data",
+        }
         document["tasks"].append(mini)
     mini |= task
     document["phases"][0].setdefault("podium", {}).update(phase)

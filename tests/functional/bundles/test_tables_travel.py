@@ -24,8 +24,11 @@ def test_columns_and_sample_travel(site: Scenario, tmp_path: Path) -> None:
     Resource.objects.filter(pk=sample.pk).update(file_name="sample.csv.gz")
     Phase.objects.filter(pk=site.phase.pk).update(prediction_format=FORMAT, sample_submission=sample)
     bundle_write(
-        competition=Competition.objects.get(pk=site.competition.pk), target=tmp_path / "bundle.zip", with_files=True, by=site.organizer
-    )  # fmt: skip
+        competition=Competition.objects.get(pk=site.competition.pk),
+        target=tmp_path / "bundle.zip",
+        with_files=True,
+        by=site.organizer,
+    )
     competition = bundle_import(
         source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON
     ).competition

@@ -180,9 +180,15 @@ def test_the_list_of_submissions_takes_the_same_queries_with_many_rows(
 
 @pytest.mark.parametrize(
     ("query", "count"),
-    [({}, 3), ({"status": "finished"}, 3), ({"standing": "disqualified"}, 1), ({"standing": "late"}, 0), ({"phase": "sealed"}, 1)],
+    [
+        ({}, 3),
+        ({"status": "finished"}, 3),
+        ({"standing": "disqualified"}, 1),
+        ({"standing": "late"}, 0),
+        ({"phase": "sealed"}, 1),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_submissions_are_narrowed_by_what_matters(site: Scenario, query: dict[str, str], count: int) -> None:
     site.score(site.submit(), 0.5)
     submission_disqualify(submission=site.score(site.submit(), 0.4), reason="Labels.", now=site.now)

@@ -67,11 +67,13 @@ def test_phases_one_after_the_other_do_not_overlap(site: Scenario) -> None:
 @pytest.mark.parametrize(
     ("images", "policy", "told"),
     [
-        (None, "never", ""), (["podium/runtime:1", "lab/model:2"], "never", ""), (["podium/runtime:1"], "never", "nothing is accepted"),
+        (None, "never", ""),
+        (["podium/runtime:1", "lab/model:2"], "never", ""),
+        (["podium/runtime:1"], "never", "nothing is accepted"),
         (["podium/runtime:1"], "missing", "They pull it"),
     ],
     ids=["not known", "it is there", "it is on no host", "it can be pulled"],
-)  # fmt: skip
+)
 def test_an_image_that_no_worker_has_is_told_before_a_run(
     site: Scenario, images: list[str] | None, policy: str, told: str
 ) -> None:

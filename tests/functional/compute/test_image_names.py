@@ -32,9 +32,15 @@ def test_a_form_refuses_options_for_an_image(site: Scenario, of: str) -> None:
     assert "repository '--privileged" in error.value.message_dict["docker_image"][0]
 
 
-@pytest.mark.parametrize(("patterns", "accepted"), [
-    ("podium/*\nghcr.io/lab/*:[12]", True), ("", True), ("-v", False), ("podium/*\n$(reboot)", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("patterns", "accepted"),
+    [
+        ("podium/*\nghcr.io/lab/*:[12]", True),
+        ("", True),
+        ("-v", False),
+        ("podium/*\n$(reboot)", False),
+    ],
+)
 def test_a_queue_allows_patterns_of_image_names_alone(site: Scenario, patterns: str, accepted: bool) -> None:
     site.queue.allowed_images = patterns
     if accepted:

@@ -43,9 +43,17 @@ def act(client: Client, model: str, action: str, pks: list[int], **more: str) ->
 
 
 def add_queue(client: Client, name: str) -> Queue:
-    form = {"name": name, "pull_policy": "never", "allowed_images": "mine/*", "max_in_flight_per_team": "2",
-            "max_image_bytes": "1000", "environment_time_limit_s": "60", "environment_bytes": "2000000",
-            "workers-TOTAL_FORMS": "0", "workers-INITIAL_FORMS": "0"}  # fmt: skip
+    form = {
+        "name": name,
+        "pull_policy": "never",
+        "allowed_images": "mine/*",
+        "max_in_flight_per_team": "2",
+        "max_image_bytes": "1000",
+        "environment_time_limit_s": "60",
+        "environment_bytes": "2000000",
+        "workers-TOTAL_FORMS": "0",
+        "workers-INITIAL_FORMS": "0",
+    }
     answer = client.post(reverse("admin:compute_queue_add"), form)
     assert answer.status_code == 302, answer.content.decode()[-3000:]
     return Queue.objects.get(name=name)

@@ -106,8 +106,10 @@ def test_a_team_with_many_files_waits_after_each_for_all_others(open_site: Scena
     )
     asked(export)
     first, second, person = (
-        f"team:{open_site.team.pk}", f"team:{other.pk}", f"person:{open_site.organizer.pk}",
-    )  # fmt: skip
+        f"team:{open_site.team.pk}",
+        f"team:{other.pk}",
+        f"person:{open_site.organizer.pk}",
+    )
     assert list(worked_on(LONG)) == [first, second, person, first, first, first]
     assert set(EnvironmentFile.objects.values_list("state", flat=True)) == {"ready"}
     assert BundleExport.objects.get().is_over
@@ -148,8 +150,10 @@ def test_refused_images_and_refused_submissions_count_together(open_site: Scenar
     images = [sent_image(open_site, wrong) for _ in range(3)]
     run_background()
     assert [EnvironmentFile.objects.get(pk=image.pk).code for image in images] == [
-        "wrong_digest", "wrong_digest", "too_many_refused_files",
-    ]  # fmt: skip
+        "wrong_digest",
+        "wrong_digest",
+        "too_many_refused_files",
+    ]
     for image in EnvironmentFile.objects.all():
         environment_file_remove(file=image, note="gone")
     assert refused().count() == 2, "those that are taken away still count"

@@ -124,9 +124,12 @@ def test_a_bundle_s_titles_are_the_words_of_a_yaml_block() -> None:
 
 def test_every_text_that_is_laid_out_has_a_bound() -> None:
     shown = {
-        "catalog.RulesVersion.text", "catalog.Page.body", "catalog.Announcement.body", "catalog.Series.description",
+        "catalog.RulesVersion.text",
+        "catalog.Page.body",
+        "catalog.Announcement.body",
+        "catalog.Series.description",
         "winners.Lane.instructions",
-    }  # fmt: skip
+    }
     assert shown <= {label for label, field in own_fields(models.TextField) if isinstance(field, LongTextField)}
     rows = {model._meta.label for model in apps.get_models() if issubclass(model, WrittenRow)}
     assert rows == {"catalog.RulesVersion", "catalog.Page", "catalog.Announcement"}

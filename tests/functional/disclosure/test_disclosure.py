@@ -56,8 +56,12 @@ def readers(site: Scenario) -> Callable[[], dict[str, Reader]]:
     right = person("with-right")
     CompetitionOrganizer.objects.create(competition=site.competition, user=right, can_see_sealed=True)
     users: list[User | AnonymousUser] = [
-        AnonymousUser(), site.member(), site.organizer, right, person("root", is_superuser=True)
-    ]  # fmt: skip
+        AnonymousUser(),
+        site.member(),
+        site.organizer,
+        right,
+        person("root", is_superuser=True),
+    ]
 
     def made() -> dict[str, Reader]:
         return {kind: reader_of(user, site.now) for kind, user in zip(KINDS, users, strict=True)}
@@ -249,8 +253,10 @@ def test_receipts_leave_out_what_may_not_be_had(site: Scenario, readers: Readers
     receipts = {kind: disclosed_receipt(reader, site.sealed, RECEIPT) for kind, reader in readers().items()}
     assert receipts["with the right"] == RECEIPT
     assert receipts["member"] == {
-        "inputs": {"submission": "sha256:1"}, "outputs": {}, "stages": [RECEIPT["stages"][0], {"name": "scoring"}],
-    }  # fmt: skip
+        "inputs": {"submission": "sha256:1"},
+        "outputs": {},
+        "stages": [RECEIPT["stages"][0], {"name": "scoring"}],
+    }
     assert receipts["organizer"] == receipts["administrator"]
     assert receipts["organizer"]["outputs"] == {"predictions.zip": "sha256:3"}
     assert receipts["organizer"]["inputs"] == RECEIPT["inputs"]

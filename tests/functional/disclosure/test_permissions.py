@@ -121,9 +121,10 @@ def admin_urls() -> list[str]:
     ]
     known = {name for name, _ in named_patterns()}
     return [
-        f"admin:{m._meta.app_label}_{m._meta.model_name}_change" for m in models
+        f"admin:{m._meta.app_label}_{m._meta.model_name}_change"
+        for m in models
         if f"admin:{m._meta.app_label}_{m._meta.model_name}_change" in known
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("name", admin_urls())

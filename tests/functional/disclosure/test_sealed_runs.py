@@ -33,8 +33,12 @@ def ended(site: Scenario, phase: Phase, *, kind: Kind = Kind.PREDICTION, **more:
     reports.run_heartbeat(**lease(run), state=State.SCORING, meters=dict(USED), now=site.now)
     stages = [SCORING] if kind == Kind.PREDICTION else [INGESTION, SCORING]
     body = {
-        "outcome": "finished", "scores": {"mae": 0.5}, "stages": stages, "notes": [NOTE], "timings": {"collect_s": 77.313},
-    }  # fmt: skip
+        "outcome": "finished",
+        "scores": {"mae": 0.5},
+        "stages": stages,
+        "notes": [NOTE],
+        "timings": {"collect_s": 77.313},
+    }
     reports.run_complete(**lease(run), result=read_result(body | more, columns=["mae"]), now=site.now)
     return submission
 

@@ -65,9 +65,13 @@ def added(
 ) -> EnvironmentFile:
     """A file of the team, as the background left it."""
     file = environment_file_add(
-        user=site.member(team), competition=site.competition, kind=kind, name=name, upload=uploaded(site, content, team=team),
+        user=site.member(team),
+        competition=site.competition,
+        kind=kind,
+        name=name,
+        upload=uploaded(site, content, team=team),
         now=site.now,
-    )  # fmt: skip
+    )
     run_background(at=site.now)
     file.refresh_from_db()
     return file
@@ -89,8 +93,9 @@ def test_no_request_stores_weights_and_each_upload_of_a_name_is_its_next_version
     assert (upload.received_bytes, upload.is_complete) == (7, False)
     first, second = added(open_site), added(open_site, content=b"better")
     assert [(file.reference, file.state, file.sha256) for file in (first, second)] == [
-        ("gap-model@1", "ready", sha256(b"weights")), ("gap-model@2", "ready", sha256(b"better")),
-    ]  # fmt: skip
+        ("gap-model@1", "ready", sha256(b"weights")),
+        ("gap-model@2", "ready", sha256(b"better")),
+    ]
 
 
 def test_the_same_upload_is_one_file_however_often_it_is_said(open_site: Scenario) -> None:
@@ -264,8 +269,12 @@ def test_room_number_and_size_are_bounded(open_site: Scenario, settings: Any) ->
     upload = uploaded(open_site, b"12345678")
     settings.ENVIRONMENT_FILE_MAX_BYTES = 7
     arguments: dict[str, Any] = {
-        "user": open_site.member(), "competition": open_site.competition, "name": "a", "upload": upload, "now": open_site.now,
-    }  # fmt: skip
+        "user": open_site.member(),
+        "competition": open_site.competition,
+        "name": "a",
+        "upload": upload,
+        "now": open_site.now,
+    }
     with pytest.raises(refusals.FileTooLarge):
         environment_file_add(kind=WEIGHTS, **arguments)
     with pytest.raises(refusals.NameInvalid):
@@ -319,9 +328,10 @@ def test_page_and_api_take_a_file_and_show_what_became_of_it(open_site: Scenario
         headers={"Upload-Offset": "0"},
     )
     response = client.post(
-        f"/api/v1/competitions/{open_site.competition.slug}/weights/", {"name": "gap-model", "upload": announced["key"]},
+        f"/api/v1/competitions/{open_site.competition.slug}/weights/",
+        {"name": "gap-model", "upload": announced["key"]},
         content_type="application/json",
-    )  # fmt: skip
+    )
     assert (response.status_code, response.json()["reference"], response.json()["state"]) == (
         201,
         "gap-model@2",

@@ -24,9 +24,19 @@ __all__ = ["lane"]  # a fixture
 def brought(site: Scenario, place: Place, kind: str, content: bytes) -> EnvironmentFile:
     """A file of the winners, which their submission named."""
     file = EnvironmentFile.objects.create(
-        team=place.team, kind=kind, name="gap-model", version=1, file=store_bytes(content), file_name="w.npz", size_bytes=len(content),
-        state="ready", uploaded_by=site.member(place.team), created_at=site.now, last_used_at=site.now, image_id="sha256:" + "d" * 64,
-    )  # fmt: skip
+        team=place.team,
+        kind=kind,
+        name="gap-model",
+        version=1,
+        file=store_bytes(content),
+        file_name="w.npz",
+        size_bytes=len(content),
+        state="ready",
+        uploaded_by=site.member(place.team),
+        created_at=site.now,
+        last_used_at=site.now,
+        image_id="sha256:" + "d" * 64,
+    )
     Submission.objects.filter(pk=place.submission_id).update(**{kind: file})
     return file
 

@@ -35,11 +35,16 @@ from tests.scenario import NOON, person
 pytestmark = pytest.mark.django_db
 TRACKS = (*examples.ogb_lsc.TRACKS, *examples.openbiolink2021.TRACKS, *examples.ogbn_arxiv.TRACKS)
 BUILDERS: dict[str, Callable[..., Path]] = {
-    "autograph": autograph, "autorl": autorl, "both grow": both_grow, "classroom": classroom, "cometh": cometh, "deconbench": deconbench,
+    "autograph": autograph,
+    "autorl": autorl,
+    "both grow": both_grow,
+    "classroom": classroom,
+    "cometh": cometh,
+    "deconbench": deconbench,
     "deliveries": deliveries,
     "molecules": partial(molecules, sizes=Sizes(train=20, valid=5, test_dev=10, test_challenge=10)),
     **{track.slug: lambda dest, now, track=track: build_track(dest, track, now=now) for track in TRACKS},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BUILDERS)

@@ -219,8 +219,10 @@ def test_a_row_without_the_value_sorts_last_and_has_no_rank(site: Scenario, boar
 
     cells_write(lacking, list(board.columns.all()))
     assert [(row.rank, row.entry.team.name) for row in reading.board_page(board, sort="f1").rows] == [
-        (1, "cc"), (2, "aa"), (None, "bb"),
-    ]  # fmt: skip
+        (1, "cc"),
+        (2, "aa"),
+        (None, "bb"),
+    ]
 
 
 @pytest.mark.parametrize("sort", ["nowhere", "hidden", "acc@0"])

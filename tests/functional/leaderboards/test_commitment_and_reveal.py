@@ -192,12 +192,18 @@ def salt(document: Document) -> None:
 @pytest.mark.parametrize(
     ("tamper", "message"),
     [
-        (score, "is not what was committed to"), (team, "is not what was committed to"), (dropped, "missing or were changed"),
-        (added, "is not what was committed to"), (twice, "is there twice"), (labels, "programs and data of task"),
-        (column, "columns and rule"), (rank, "1 of 4 rows differ"), (one_leaf, "The leaves give the digest"),
+        (score, "is not what was committed to"),
+        (team, "is not what was committed to"),
+        (dropped, "missing or were changed"),
+        (added, "is not what was committed to"),
+        (twice, "is there twice"),
+        (labels, "programs and data of task"),
+        (column, "columns and rule"),
+        (rank, "1 of 4 rows differ"),
+        (one_leaf, "The leaves give the digest"),
         (salt, "is not what was committed to"),
     ],
-)  # fmt: skip
+)
 def test_whoever_changes_one_thing_in_the_manifest_is_found_out(
     closed: Scenario, tamper: Callable[[Document], None], message: str
 ) -> None:

@@ -38,10 +38,14 @@ def standing(board: Leaderboard) -> list[float]:
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("Add", []), ("Add_And_Delete", []), ("Add_And_Delete_Multiple", []),
-        ("Force_Last", [0.2]), ("Force_Latest_Multiple", [0.1, 0.2, 0.3]), ("Force_Best", [0.1]),
+        ("Add", []),
+        ("Add_And_Delete", []),
+        ("Add_And_Delete_Multiple", []),
+        ("Force_Last", [0.2]),
+        ("Force_Latest_Multiple", [0.1, 0.2, 0.3]),
+        ("Force_Best", [0.1]),
     ],
-)  # fmt: skip
+)
 def test_each_rule_of_codabench_puts_by_itself_what_it_says(site: Scenario, name: str, values: list[float]) -> None:
     board = ruled(site, CODABENCH_RULES[name])
     scored(site, 0.3, 0.1, 0.2)
@@ -265,8 +269,10 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
     assert hidden.entries.count() == 1
     slug = site.competition.slug
     pages = [
-        reverse("web:submission", args=[sent.pk]), reverse("web:submissions", args=[slug]), reverse("api:submission", args=[sent.pk]),
-    ]  # fmt: skip
+        reverse("web:submission", args=[sent.pk]),
+        reverse("web:submissions", args=[slug]),
+        reverse("api:submission", args=[sent.pk]),
+    ]
     for page in pages:
         member, organizer = (client_of(who).get(page).content.decode() for who in (site.member(), site.organizer))
         assert "0.5" in member

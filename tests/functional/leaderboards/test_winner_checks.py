@@ -42,9 +42,15 @@ def check(site: Scenario, kind: Check, *, rows: str | None = None, **fields: Any
     plain = site.sealed.tasks.get()
     labels = zip_of({"labels.txt": "labels"} | ({} if rows is None else {"rows.csv": rows}))
     task = Task(
-        competition=site.competition, name=kind.label, checks=plain, check_kind=kind, scoring_program=plain.scoring_program,
-        reference_data=resource(site.organizer, Resource.Kind.REFERENCE_DATA, labels), input_data=plain.input_data, **fields,
-    )  # fmt: skip
+        competition=site.competition,
+        name=kind.label,
+        checks=plain,
+        check_kind=kind,
+        scoring_program=plain.scoring_program,
+        reference_data=resource(site.organizer, Resource.Kind.REFERENCE_DATA, labels),
+        input_data=plain.input_data,
+        **fields,
+    )
     task.full_clean()
     task.save()
     return task
@@ -99,14 +105,25 @@ def test_code_whose_predictions_follow_its_input_holds_every_check_and_is_confir
     [
         (lambda kind: PLAIN, 0.1, "rows permuted: the predictions stayed where they were while the rows moved"),
         (lambda kind: np.zeros(ROWS, np.float32), 0.1, "the code does not read its input"),
-        (lambda kind: np.zeros(ROWS, np.float32) if kind == Check.PERTURBED else honest(kind), 0.1,
-         "input perturbed: the predictions differ by 1.5 on average; 0 is allowed"),
-        (lambda kind: PLAIN[::-1] if kind == Check.PERMUTED else PLAIN, 0.1, "rows permuted: the predictions differ by"),
+        (
+            lambda kind: np.zeros(ROWS, np.float32) if kind == Check.PERTURBED else honest(kind),
+            0.1,
+            "input perturbed: the predictions differ by 1.5 on average; 0 is allowed",
+        ),
+        (
+            lambda kind: PLAIN[::-1] if kind == Check.PERMUTED else PLAIN,
+            0.1,
+            "rows permuted: the predictions differ by",
+        ),
         (honest, 0.9, "held-out part: the score is worse by 0.8; 0.05 is allowed"),
-        (lambda kind: PLAIN[1:] if kind == Check.PERMUTED else honest(kind), 0.1, "rows permuted: The predictions cannot be read"),
+        (
+            lambda kind: PLAIN[1:] if kind == Check.PERMUTED else honest(kind),
+            0.1,
+            "rows permuted: The predictions cannot be read",
+        ),
     ],
     ids=["copied", "constant", "looked up by text", "in a wrong order", "looked up by meaning", "too few rows"],
-)  # fmt: skip
+)
 def test_code_that_copies_or_looks_up_is_told_and_cannot_be_confirmed(
     site: Scenario, wide: Lane, predict: Made, held_out_score: float, fault: str
 ) -> None:

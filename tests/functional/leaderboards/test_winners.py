@@ -141,10 +141,12 @@ def test_each_step_is_dated_and_who_did_it_is_kept(site: Scenario, lane: Lane) -
 @pytest.mark.parametrize(
     ("fields", "match"),
     [
-        ({"repository_url": "ftp://x"}, "no address of a repository"), ({"repository_url": ""}, "no address of a repository"),
-        ({"commit": "main"}, "no commit"), ({"commit": ""}, "no commit"),
+        ({"repository_url": "ftp://x"}, "no address of a repository"),
+        ({"repository_url": ""}, "no address of a repository"),
+        ({"commit": "main"}, "no commit"),
+        ({"commit": ""}, "no commit"),
     ],
-)  # fmt: skip
+)
 def test_code_without_a_place_or_a_commit_is_refused(
     site: Scenario, lane: Lane, fields: dict[str, str], match: str
 ) -> None:
@@ -194,10 +196,22 @@ def test_the_run_is_in_the_phases_budget_costs_nothing_and_stands_on_no_board(si
 
 def test_the_same_predictions_are_confirmed_with_a_public_badge(site: Scenario, lane: Lane) -> None:
     place = verified(site, lane, predictions=prediction_bytes(value=1.0))
-    assert place.comparison.items() >= {
-        "wall_s": 3600.0, "limit_s": 600, "rows": 40, "equal_share": 1.0, "mae": 0.0, "largest": 0.0, "notes": [],
-        "score_difference": 0.0, "is_within": True, "faults": [], "checks": [],
-    }.items()  # fmt: skip
+    assert (
+        place.comparison.items()
+        >= {
+            "wall_s": 3600.0,
+            "limit_s": 600,
+            "rows": 40,
+            "equal_share": 1.0,
+            "mae": 0.0,
+            "largest": 0.0,
+            "notes": [],
+            "score_difference": 0.0,
+            "is_within": True,
+            "faults": [],
+            "checks": [],
+        }.items()
+    )
     services.place_confirm(key=place.key, actor="test", now=site.now)
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug]), {"phase": site.sealed.slug})
     assert "✓ verified, 1 h of 10 min" in page.content.decode()

@@ -74,9 +74,13 @@ class Guided:
         competition = self.draft.competition
         assert competition is not None, self.draft.build_faults
         worker = ComputeWorker.objects.create(
-            queue=competition.queue, name="w", instance="i", version="1",
-            registered_at=self.site.now, last_seen_at=self.site.now,
-        )  # fmt: skip
+            queue=competition.queue,
+            name="w",
+            instance="i",
+            version="1",
+            registered_at=self.site.now,
+            last_seen_at=self.site.now,
+        )
         run = dispatch.run_claim(worker=worker, free_gpus=0, now=self.site.now)
         assert run is not None, "no trial was handed out"
         body = {"outcome": "finished", "scores": scores}

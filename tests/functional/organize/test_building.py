@@ -123,8 +123,9 @@ def test_a_leaderboard_of_results_needs_no_labels(site: Scenario) -> None:
     columns = made(guided.build()).phases.get().leaderboard.columns.all()
     assert (guided.draft.trial, guided.draft.build_faults) == (None, [])
     assert [(column.key, column.spread_key, column.is_hidden) for column in columns] == [
-        ("rocauc", "rocauc_std", False), ("rocauc_std", "", True),
-    ]  # fmt: skip
+        ("rocauc", "rocauc_std", False),
+        ("rocauc_std", "", True),
+    ]
 
 
 def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
@@ -137,8 +138,9 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
     phases = made(guided.build()).phases.order_by("index")
     assert trial_of(guided) == ("Random baseline", "prediction", "queued")
     assert [(phase.slug, phase.visibility, (phase.prediction_format or {})["rows"]) for phase in phases] == [
-        ("test-dev", "public", 2), ("test-challenge", "sealed", 1),
-    ]  # fmt: skip
+        ("test-dev", "public", 2),
+        ("test-challenge", "sealed", 1),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_listed_says_so(guided: Guided) -> None:
         ("PK not a zip", "solution.zip", "It cannot be used"),
         ("id\n1\n", "solution.exe", "is not a file of the kind"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_no_table_is_refused_with_its_reason(
     guided: Guided, content: str, name: str, words: str
 ) -> None:
@@ -94,7 +94,7 @@ def test_a_file_that_is_no_table_is_refused_with_its_reason(
         ({"targets": ["id"]}, "“id” is the id"),
         ({"targets": []}, "This field is required"),
     ],
-)  # fmt: skip
+)
 def test_columns_that_cannot_be_scored_are_refused(
     guided: Guided, draft: CompetitionDraft, changed: dict[str, Any], words: str
 ) -> None:

@@ -165,15 +165,23 @@ TABLES: list[Any] = [
     {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 40},
     {"dataset": "lsc-pcqm4mv2", "split": "test-dev"},
     {"table": {"id_column": "id", "columns": [{"name": "price", "minimum": 0, "maximum": 1.5}], "rows": 7}},
-    {"table": {"id_column": "id", "columns": [{"name": "kind", "type": "text", "allowed": ["a, b", 'say "c"', "1"], "missing": True}]}},
     {
         "table": {
-            "id_column": "id", "columns": [{"name": "p"}, {"name": "q", "type": "integer", "allowed": [0, 1]}], "formats": ["csv"],
-            "probabilities": [["p", "q"]], "tolerance": 0.01,
+            "id_column": "id",
+            "columns": [{"name": "kind", "type": "text", "allowed": ["a, b", 'say "c"', "1"], "missing": True}],
+        }
+    },
+    {
+        "table": {
+            "id_column": "id",
+            "columns": [{"name": "p"}, {"name": "q", "type": "integer", "allowed": [0, 1]}],
+            "formats": ["csv"],
+            "probabilities": [["p", "q"]],
+            "tolerance": 0.01,
         }
     },
     {"table": {"id_column": "id", "columns": [{"name": f"c{number}"} for number in range(61)]}},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("stored", TABLES, ids=range(len(TABLES)))
@@ -188,11 +196,16 @@ def test_a_format_of_predictions_is_shown_and_sent_back_as_it_is(
 
 def test_a_table_is_described_without_json(site: Scenario, organizer: Client) -> None:
     described = {
-        "prediction_format_kind": "table", "prediction_format_id_column": "id", "prediction_format_rows": "",
-        "prediction_format_column_name": ["price", "", "kind"], "prediction_format_column_type": ["number", "number", "text"],
-        "prediction_format_column_minimum": ["0", "", ""], "prediction_format_column_maximum": ["", "", ""],
-        "prediction_format_column_allowed": ["", "", "red, green"], "prediction_format_column_missing": ["no", "no", "yes"],
-    }  # fmt: skip
+        "prediction_format_kind": "table",
+        "prediction_format_id_column": "id",
+        "prediction_format_rows": "",
+        "prediction_format_column_name": ["price", "", "kind"],
+        "prediction_format_column_type": ["number", "number", "text"],
+        "prediction_format_column_minimum": ["0", "", ""],
+        "prediction_format_column_maximum": ["", "", ""],
+        "prediction_format_column_allowed": ["", "", "red, green"],
+        "prediction_format_column_missing": ["no", "no", "yes"],
+    }
     asked = send(organizer, url_of(site.phase), **described)
     assert "checked against another file format from now on" in asked.content.decode()
     confirmation = asked.context["form"].confirmation

@@ -55,9 +55,14 @@ def test_a_failure_is_written_down_with_its_reason_receipt_and_meters(site: Scen
     arrived(run, "of-another-attempt.log", attempt=2)
     arrived(site.submit(team=site.join()).runs.get(), "of-another-run.log")
     result = Result(
-        target=State.FAILED, reason=Reason.PROGRAM_ERROR, code="exit_code", detail="It ended with status 3.",
-        stages=(StageRecord(name=StageName.SUBMISSION),), meters={"wall_s": 3.0}, receipt={"notes": ["slow disk"]},
-    )  # fmt: skip
+        target=State.FAILED,
+        reason=Reason.PROGRAM_ERROR,
+        code="exit_code",
+        detail="It ended with status 3.",
+        stages=(StageRecord(name=StageName.SUBMISSION),),
+        meters={"wall_s": 3.0},
+        receipt={"notes": ["slow disk"]},
+    )
     assert answer(site, run, result) == State.FAILED
     ended = Run.objects.get(pk=run.pk)
     assert (ended.state, ended.reason, ended.code) == (State.FAILED, Reason.PROGRAM_ERROR, "exit_code")

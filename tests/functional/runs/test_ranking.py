@@ -42,19 +42,24 @@ def line(team: int, runs: int = 1, *, priority: int = 0, since_s: int = 0, serve
         pytest.param([line(A, 3), line(B, since_s=1)], {}, None, [A, B, A, A], id="teams take turns"),
         pytest.param([line(A), line(B, priority=1, since_s=9)], {}, None, [B, A], id="a higher priority goes before"),
         pytest.param([line(A, 2), line(B, 2, since_s=1)], {A: 1}, None, [B, A, B, A], id="fewest in flight"),
-        pytest.param([line(A, 3), line(B, since_s=1)], {B: 2}, None, [A, A, B, A], id="each run that is handed out counts"),
+        pytest.param(
+            [line(A, 3), line(B, since_s=1)], {B: 2}, None, [A, A, B, A], id="each run that is handed out counts"
+        ),
         pytest.param([line(A, served_s=5), line(B, served_s=1)], {}, None, [B, A], id="served longest ago"),
         pytest.param([line(A, served_s=-9), line(B, since_s=9)], {}, None, [B, A], id="never served is served first"),
         pytest.param([line(A, since_s=5), line(B, since_s=1)], {}, None, [B, A], id="waited longest"),
         pytest.param([line(A, 3), line(B, since_s=1)], {}, 1, [A, B, A, A], id="what is over the cap comes last"),
         pytest.param([line(A), line(B, priority=-5)], {A: 2}, 2, [B, A], id="a team at its cap lets others go before"),
         pytest.param(
-            [line(A, 2, priority=FILLING_PRIORITY), line(B, priority=FILLING_PRIORITY, since_s=1)], {}, None, [A, A, B],
+            [line(A, 2, priority=FILLING_PRIORITY), line(B, priority=FILLING_PRIORITY, since_s=1)],
+            {},
+            None,
+            [A, A, B],
             id="runs that fill a board are nobody's turn",
         ),
         pytest.param([], {A: 1}, None, [], id="nothing waits"),
     ],
-)  # fmt: skip
+)
 def test_who_is_next(waiting: list[WaitingTeam], in_flight: dict[int, int], cap: int | None, teams: list[int]) -> None:
     assert [team for team, _ in islice(hand_outs(waiting, in_flight, cap=cap), 10)] == teams
 
@@ -66,7 +71,7 @@ def test_who_is_next(waiting: list[WaitingTeam], in_flight: dict[int, int], cap:
     ),
     st.dictionaries(st.integers(1, 5), st.integers(1, 3)),
     st.none() | st.integers(1, 3),
-)  # fmt: skip
+)
 def test_every_run_is_handed_out_once(waiting: list[WaitingTeam], in_flight: dict[int, int], cap: int | None) -> None:
     handed = Counter(islice(hand_outs(waiting, in_flight, cap=cap), 1000))
     assert handed == Counter({(each.team, each.priority): each.runs for each in waiting})
@@ -164,9 +169,11 @@ def test_the_database_names_the_first_teams_in_the_order_of_the_ranking(
     monkeypatch.setattr(ranking, "CANDIDATES", 2)
     late, served, urgent = (site.join(name).pk for name in ("late", "served", "urgent"))
     rows = [  # team, priority, waiting since, served
-        (site.team.pk, 0, NOON + timedelta(hours=1), NEVER), (late, 0, NOON, NEVER), (served, 0, NOON - timedelta(hours=1), NOON),
+        (site.team.pk, 0, NOON + timedelta(hours=1), NEVER),
+        (late, 0, NOON, NEVER),
+        (served, 0, NOON - timedelta(hours=1), NOON),
         (urgent, 1, NOON + timedelta(hours=2), NOON),
-    ]  # fmt: skip
+    ]
     for team, priority, since, last in rows:
         site.submit(team=next(candidate for candidate in site.teams if candidate.pk == team))
         Run.objects.filter(team=team).update(priority=priority)

@@ -101,11 +101,14 @@ def test_errors_after_a_mail_are_told_of_the_next_day(site: Scenario) -> None:
 @pytest.mark.parametrize(
     ("patterns", "content", "is_refused"),
     [
-        ("*.csv", LATIN, True), ("*.csv", "Zürich,1\n".encode(), False), ("", LATIN, False), ("*.txt", LATIN, False),
+        ("*.csv", LATIN, True),
+        ("*.csv", "Zürich,1\n".encode(), False),
+        ("", LATIN, False),
+        ("*.txt", LATIN, False),
         ("*.CSV *.txt", LATIN, True),
     ],
     ids=["not text", "text", "nothing is asked", "another name", "one of several"],
-)  # fmt: skip
+)
 def test_predictions_that_are_text_by_their_name_must_be_text(
     site: Scenario, patterns: str, content: bytes, is_refused: bool, on_codabench: bool
 ) -> None:

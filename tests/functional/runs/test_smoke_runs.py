@@ -51,9 +51,13 @@ def code(site: Scenario, **fields: Any) -> Submission:
 
 def smoke_alone(site: Scenario, phase: Phase, kind: Kind = Kind.CODE) -> Submission:
     submission = submission_create(
-        user=site.member(), phase=phase, upload=site.upload(zip_of(CODE), "code.zip"), kind=kind, now=site.now,
+        user=site.member(),
+        phase=phase,
+        upload=site.upload(zip_of(CODE), "code.zip"),
+        kind=kind,
+        now=site.now,
         is_smoke=True,
-    )  # fmt: skip
+    )
     run_background(at=site.now)
     return Submission.objects.get(pk=submission.pk)
 
@@ -289,8 +293,9 @@ def test_the_team_reads_the_whole_log_of_a_smoke_run_while_scores_are_sealed(sit
         )
         reports.run_complete(**lease(run), result=read_result(PASSED, columns=["mae"]), now=site.now)
     assert {what: text for what, text in seen(site.member(), submission).items() if text} == {
-        "smoke ingestion": "of the mini split", "smoke scoring": "of the mini split",
-    }  # fmt: skip
+        "smoke ingestion": "of the mini split",
+        "smoke scoring": "of the mini split",
+    }
 
 
 def test_a_sealed_phase_says_in_full_why_a_smoke_run_failed(site: Scenario, sealed: Phase) -> None:

@@ -23,8 +23,14 @@ def moved(run: Run, source: State, target: State, site: Scenario, **changes: obj
     attempt = changes.pop("attempt", run.attempt)
     assert isinstance(attempt, int)
     return run_move(
-        run_id=run.pk, attempt=attempt, source=source, target=target, actor="test", now=site.now, **changes  # type: ignore[arg-type]
-    )  # fmt: skip
+        run_id=run.pk,
+        attempt=attempt,
+        source=source,
+        target=target,
+        actor="test",
+        now=site.now,
+        **changes,  # type: ignore[arg-type]
+    )
 
 
 def waiting(site: Scenario) -> Run:
@@ -187,8 +193,9 @@ def test_boards_hear_once_that_a_submission_ended_and_whether_it_is_charged(site
         submission_settled.disconnect(listen, sender=Submission)
     again = f"Submission #{scored.submission_id} was run again."
     assert heard == [
-        (cancelled.submission_id, State.CANCELLED, False, "", site.now), (scored.submission_id, State.FINISHED, True, again, site.now),
-    ]  # fmt: skip
+        (cancelled.submission_id, State.CANCELLED, False, "", site.now),
+        (scored.submission_id, State.FINISHED, True, again, site.now),
+    ]
     charged = dict(Submission.objects.values_list("pk", "is_charged"))
     assert charged == {cancelled.submission_id: False, scored.submission_id: True}
 

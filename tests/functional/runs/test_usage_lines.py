@@ -18,9 +18,13 @@ from tests.permissions import client_of
 from tests.scenario import Scenario
 
 LINE: dict[str, Any] = {
-    "name": "ingestion", "at_s": [1, 2, 3], "cpu_cores": [0.5, 1.0, 0.75], "memory_bytes": [2**20, 3 * 2**20, 2**21],
-    "gpu_share": [None, None, None], "gpu_memory_bytes": [None, None, None],
-}  # fmt: skip
+    "name": "ingestion",
+    "at_s": [1, 2, 3],
+    "cpu_cores": [0.5, 1.0, 0.75],
+    "memory_bytes": [2**20, 3 * 2**20, 2**21],
+    "gpu_share": [None, None, None],
+    "gpu_memory_bytes": [None, None, None],
+}
 
 
 def call(run: Run, name: str, **body: Any) -> Any:

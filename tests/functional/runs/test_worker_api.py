@@ -208,9 +208,16 @@ def test_the_list_of_submissions_refuses_what_it_cannot_look_for(worker: Worker,
 
 @pytest.mark.parametrize(
     "cursor",
-    ["W1tbW1tb", "WzEsICIyMDMwLTAxLTAxIiwgMWU5OTld", "WzFlOTk5LCAiMjAzMC0wMS0wMSIsIDFd", "WzEsICIwMDAxLTAxLTAxVDAwOjAwOjAwKzE0OjAwIiwgMV0",
-     "WzEsICIyMDMwLTAxLTAxIiwgMV0%0A", "%F0%9F%98%80", "A" * 5000],
-)  # fmt: skip
+    [
+        "W1tbW1tb",
+        "WzEsICIyMDMwLTAxLTAxIiwgMWU5OTld",
+        "WzFlOTk5LCAiMjAzMC0wMS0wMSIsIDFd",
+        "WzEsICIwMDAxLTAxLTAxVDAwOjAwOjAwKzE0OjAwIiwgMV0",
+        "WzEsICIyMDMwLTAxLTAxIiwgMV0%0A",
+        "%F0%9F%98%80",
+        "A" * 5000,
+    ],
+)
 def test_a_boards_cursor_from_elsewhere_is_refused_on_page_and_api(worker: Worker, cursor: str) -> None:
     site = worker.site
     urls = [

@@ -175,10 +175,13 @@ def test_who_sees_sealed_scores_is_put_on_record(site: Scenario) -> None:
         ({"max_submissions_per_week": ["2"]}, ["from unlimited to 2 a week", "1 team used 2 or more this week"]),
         ({"max_submissions": ["99"]}, ["from 100 to 99 in total"]),
         ({"upload_grace_minutes": ["5"]}, ["from 15 to 5 minutes"]),
-        ({"prediction_format_kind": ["official"], "prediction_format_official": ["lsc-pcqm4mv2 test-dev"]}, ["another file format"]),
+        (
+            {"prediction_format_kind": ["official"], "prediction_format_official": ["lsc-pcqm4mv2 test-dev"]},
+            ["another file format"],
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)  # fmt: skip
+)
 def test_every_smaller_promise_to_teams_is_said_before_it_is_saved(
     site: Scenario, changed: dict[str, list[str]], sentences: list[str]
 ) -> None:

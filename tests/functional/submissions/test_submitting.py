@@ -196,11 +196,14 @@ def test_every_refusal_has_a_code_a_status_and_a_sentence(site: Scenario) -> Non
 @pytest.mark.parametrize(
     ("images", "is_refused"),
     [
-        ([["podium/runtime:1"]], True), ([["lab/model:2"]], False), ([["podium/runtime:1"], ["lab/model:2"]], False),
-        ([None], False), ([], False),
+        ([["podium/runtime:1"]], True),
+        ([["lab/model:2"]], False),
+        ([["podium/runtime:1"], ["lab/model:2"]], False),
+        ([None], False),
+        ([], False),
     ],
     ids=["on no host", "there", "on one of two hosts", "not known", "no worker"],
-)  # fmt: skip
+)
 def test_an_image_that_no_worker_has_is_told_at_the_upload(
     site: Scenario, images: list[list[str] | None], is_refused: bool
 ) -> None:

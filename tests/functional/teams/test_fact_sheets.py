@@ -86,8 +86,12 @@ def test_choices_that_are_truths_or_numbers_are_answered_as_such(site: Scenario)
 def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> None:
     submission = sent(asked)
     assert submission.fact_sheet == {
-        "method": "GIN", "params": 61_000_000, "external": "none", "code": "https://example.org/code", "honest": True,
-    }  # fmt: skip
+        "method": "GIN",
+        "params": 61_000_000,
+        "external": "none",
+        "code": "https://example.org/code",
+        "honest": True,
+    }
     (revision,) = submission.fact_sheet_revisions.all()
     assert (revision.answers, revision.changed_by) == (submission.fact_sheet, asked.member())
 
@@ -259,10 +263,13 @@ def test_an_edited_answer_and_a_changed_question_show_on_the_board(asked: Scenar
 @pytest.mark.parametrize(
     "fields",
     [
-        {"kind": "select", "choices": ["one"]}, {"kind": "select", "choices": "text"}, {"kind": "text", "compared_with": "mae"},
-        {"key": "a/b"}, {"is_on_board": True},
+        {"kind": "select", "choices": ["one"]},
+        {"kind": "select", "choices": "text"},
+        {"kind": "text", "compared_with": "mae"},
+        {"key": "a/b"},
+        {"is_on_board": True},
     ],
-)  # fmt: skip
+)
 def test_a_question_that_cannot_work_is_refused(site: Scenario, fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         ask(site, **({"key": "k"} | fields))
@@ -294,9 +301,11 @@ def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(si
 
 @pytest.mark.parametrize(
     ("reported", "shown"),
-    [(0.08530, "reported 0.0853, found here 0.0853, difference +0.0000"),
-     (0.08539, "reported 0.0854, found here 0.0853, difference +0.0001")],
-)  # fmt: skip
+    [
+        (0.08530, "reported 0.0853, found here 0.0853, difference +0.0000"),
+        (0.08539, "reported 0.0854, found here 0.0853, difference +0.0001"),
+    ],
+)
 @pytest.mark.parametrize("score", [0.08526, 0.0853, 0.08534])
 def test_the_difference_tells_no_digits_that_the_score_is_shown_without(
     site: Scenario, score: float, reported: float, shown: str

@@ -95,8 +95,9 @@ def test_a_link_that_is_over_lets_nobody_in(site: Scenario, now: datetime, endin
         other = site.join("Other")
         merge_accept(
             proposal=merge_propose(team=other, by=other.captain, other_name=site.team.name, now=now),
-            by=site.team.captain, now=now,
-        )  # fmt: skip
+            by=site.team.captain,
+            now=now,
+        )
     before = Membership.objects.count()
     with time_machine.travel(later, tick=False):
         for answer in (client_of(guest).get(url_of(link)), client_of(guest).post(url_of(link))):

@@ -269,7 +269,8 @@ def test_choices_of_both_teams_stay_as_far_as_the_limit_allows(site: Scenario, o
         pick_add(board=board, submission=submission, by=other.captain, now=site.now + timedelta(minutes=minute))
     merged(site, other)
     assert set(board.picks.values_list("submission", "team")) == {
-        (ours[0].pk, site.team.pk), (theirs[0].pk, site.team.pk),
-    }  # fmt: skip
+        (ours[0].pk, site.team.pk),
+        (theirs[0].pk, site.team.pk),
+    }
     (entry,) = board.entries.all()
     assert entry.score.submission == theirs[0]

@@ -78,9 +78,12 @@ def test_an_answer_to_no_question_is_named(asking: Scenario) -> None:
         refusals.RegistrationInvalid, match="shoe_size: nobody asks this; the keys are name, field, honour"
     ):
         register(
-            user=person(), competition=asking.competition, rules_version=1, now=asking.now,
+            user=person(),
+            competition=asking.competition,
+            rules_version=1,
+            now=asking.now,
             answers={**ANSWERS, "shoe_size": "43"},
-        )  # fmt: skip
+        )
 
 
 def test_answers_need_not_be_said_again_when_the_rules_change(asking: Scenario) -> None:
@@ -114,8 +117,10 @@ def test_a_robot_reads_the_questions_and_answers_them(asking: Scenario) -> None:
     client = client_of(person())
     told = client.get(reverse("api:competition", args=[asking.competition.slug])).json()["registration_questions"]
     assert [(question["key"], question["kind"], question["is_required"]) for question in told] == [
-        ("name", "text", True), ("field", "select", True), ("honour", "checkbox", True),
-    ]  # fmt: skip
+        ("name", "text", True),
+        ("field", "select", True),
+        ("honour", "checkbox", True),
+    ]
     url = reverse("api:registration", args=[asking.competition.slug])
     refused = client.post(url, {"rules_version": 1}, content_type="application/json")
     assert refused.status_code == 422
@@ -135,9 +140,12 @@ def test_a_question_that_cannot_be_answered_is_refused(site: Scenario, kind: str
 
 def test_organizers_download_answers_that_no_spreadsheet_takes_for_a_formula(asking: Scenario) -> None:
     register(
-        user=person(), competition=asking.competition, rules_version=1, now=asking.now,
+        user=person(),
+        competition=asking.competition,
+        rules_version=1,
+        now=asking.now,
         answers={**ANSWERS, "name": "=1+1"},
-    )  # fmt: skip
+    )
     text = registrations_csv(Registration.objects.filter(answers__name="=1+1")).content.decode()
     (row,) = csv.DictReader(text.splitlines())
     assert row["name"] == "'=1+1"

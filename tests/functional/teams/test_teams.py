@@ -183,9 +183,17 @@ def test_the_last_member_stays_in_a_team_of_which_something_is_on_record(site: S
         site.submit()
     elif what == "an image":
         EnvironmentFile.objects.create(
-            team=site.team, kind=EnvironmentFile.Kind.IMAGE, name="mine", version=1, file_name="mine.tar", size_bytes=1,
-            uploaded_by=captain, created_at=site.now, last_used_at=site.now, state=EnvironmentFile.State.REMOVED,
-        )  # fmt: skip
+            team=site.team,
+            kind=EnvironmentFile.Kind.IMAGE,
+            name="mine",
+            version=1,
+            file_name="mine.tar",
+            size_bytes=1,
+            uploaded_by=captain,
+            created_at=site.now,
+            last_used_at=site.now,
+            state=EnvironmentFile.State.REMOVED,
+        )
     else:
         Team.objects.filter(pk=site.join("Absorbed").pk).update(merged_into=site.team)
     with pytest.raises(refusals.TeamStays):

@@ -18,10 +18,16 @@ def test_name_colours_sign_foot_and_legal_pages_are_the_operators(settings: Any,
     logo, privacy = tmp_path / "sign.svg", tmp_path / "privacy.md"
     logo.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     privacy.write_text("We keep **little**. <script>alert(1)</script>")
-    settings.BRAND = brand_checked(Brand(
-        name="Open Chemistry", footer="A house of chemists", accent="#0b6b3a", accent_dark="#7fd19d", logo=logo,
-        legal={"imprint": "https://chem.example.org/imprint", "privacy": str(privacy)},
-    ))  # fmt: skip
+    settings.BRAND = brand_checked(
+        Brand(
+            name="Open Chemistry",
+            footer="A house of chemists",
+            accent="#0b6b3a",
+            accent_dark="#7fd19d",
+            logo=logo,
+            legal={"imprint": "https://chem.example.org/imprint", "privacy": str(privacy)},
+        )
+    )
     client = Client()
     page = client.get("/").content.decode()
     for part in (

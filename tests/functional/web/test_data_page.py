@@ -29,11 +29,16 @@ def test_a_table_shows_its_first_rows_and_how_many_columns_are_left_out(site: Sc
 @pytest.mark.parametrize(
     ("content", "name", "is_shown"),
     [
-        (b"id\tx\n1\t2\n", "a.tsv", True), (b"\xef\xbb\xbfid,x\n1,2\n", "a.csv", True), (b"id,x\n", "a.csv", False), (b"", "a.csv", False),
-        (b"one\n2\n", "a.csv", False), (b"id,x\n1,2\n", "a.csv.gz", False), (b"id," + b"x" * HEAD_BYTES, "a.csv", False),
+        (b"id\tx\n1\t2\n", "a.tsv", True),
+        (b"\xef\xbb\xbfid,x\n1,2\n", "a.csv", True),
+        (b"id,x\n", "a.csv", False),
+        (b"", "a.csv", False),
+        (b"one\n2\n", "a.csv", False),
+        (b"id,x\n1,2\n", "a.csv.gz", False),
+        (b"id," + b"x" * HEAD_BYTES, "a.csv", False),
         (b"\x00\x01\x02,\n\x00,1", "a.csv", True),
     ],
-)  # fmt: skip
+)
 def test_only_what_begins_as_a_table_is_shown(site: Scenario, content: bytes, name: str, is_shown: bool) -> None:
     assert (table_head(csv_of(site, content, name)) is not None) == is_shown
 

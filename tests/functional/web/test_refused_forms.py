@@ -78,9 +78,15 @@ def test_an_upload_that_is_refused_keeps_description_and_answers(site: Scenario)
     Phase.objects.filter(pk=site.phase.pk).update(accepts_code=True)
     page = f"{reverse('web:submissions', args=[site.competition.slug])}?phase={site.phase.slug}"
     shown = send(
-        client_of(site.member()), page, reverse("web:submit", args=[site.competition.slug]), phase=site.phase.slug, kind="code",
-        description="Seed 17", **{"answer.method": "GIN"}, file=SimpleUploadedFile("x.zip", b"no zip"),
-    )  # fmt: skip
+        client_of(site.member()),
+        page,
+        reverse("web:submit", args=[site.competition.slug]),
+        phase=site.phase.slug,
+        kind="code",
+        description="Seed 17",
+        **{"answer.method": "GIN"},
+        file=SimpleUploadedFile("x.zip", b"no zip"),
+    )
     assert 'role="alert"' in shown
     assert (value_of(shown, "description"), value_of(shown, "answer.method")) == ("Seed 17", "GIN")
     assert re.search(r'value="code" checked', shown)
@@ -165,13 +171,17 @@ def test_htmx_gets_a_refusal_as_a_toast_and_no_page(site: Scenario) -> None:
         ("submissions/", {"action": "explode", "chosen": ["1"]}, "What to do: Select a valid choice"),
         ("teams/", {"chosen": ["1"]}, "What to do: This field is required"),
         ("registrations/", {"action": "deny", "chosen": ["one", "²"], "reason": "x"}, "No registration was chosen"),
-        ("teams/", {"action": "disqualify", "chosen": ["1"], "reason": "x" * 501}, "Reason: Ensure this value has at most 500"),
+        (
+            "teams/",
+            {"action": "disqualify", "chosen": ["1"], "reason": "x" * 501},
+            "Reason: Ensure this value has at most 500",
+        ),
         ("settings/", {"section": "nowhere"}, "Section: Select a valid choice"),
         ("settings/organizers/", {"action": "promote", "organizer": "root"}, "Action: Select a valid choice"),
         ("settings/visibility/", {"action": "sell"}, "Action: Select a valid choice"),
         ("images/delete/", {}, "The image"),
     ],
-)  # fmt: skip
+)
 def test_what_the_workspace_does_not_offer_is_refused_by_its_field(
     site: Scenario, path: str, values: dict[str, Any], explanation: str
 ) -> None:

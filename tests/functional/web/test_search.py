@@ -38,10 +38,16 @@ def titles(site: Scenario, query: str) -> list[str]:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("q=glac", {"Glaciers"}), ("q=count+BICY", {"Bicycles"}), ("q=laboratory", {"Molecules"}), ("q=nothing", set()),
-        ("show=running", {"Molecules", "Bicycles"}), ("show=coming", {"Rivers"}), ("show=past", {"Glaciers"}), ("show=own", set()),
+        ("q=glac", {"Glaciers"}),
+        ("q=count+BICY", {"Bicycles"}),
+        ("q=laboratory", {"Molecules"}),
+        ("q=nothing", set()),
+        ("show=running", {"Molecules", "Bicycles"}),
+        ("show=coming", {"Rivers"}),
+        ("show=past", {"Glaciers"}),
+        ("show=own", set()),
     ],
-)  # fmt: skip
+)
 def test_the_list_is_narrowed(three: Scenario, query: str, expected: set[str]) -> None:
     assert set(titles(three, query)) == expected
 

@@ -36,8 +36,11 @@ PAST, HALF, ENDLESS, COMING = (
 def test_a_timeline_tells_how_much_of_each_phase_is_over() -> None:
     steps = timeline([PAST, HALF, ENDLESS, COMING], NOW)
     assert [(step.state, step.percent, step.word) for step in steps] == [
-        ("past", 100, "closed"), ("now", 50, "closes"), ("now", 100, "open, no end date"), ("coming", 0, "opens"),
-    ]  # fmt: skip
+        ("past", 100, "closed"),
+        ("now", 50, "closes"),
+        ("now", 100, "open, no end date"),
+        ("coming", 0, "opens"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +80,11 @@ def test_own_competitions_come_first_then_what_runs_then_what_comes_then_the_pas
     another(site, "endless", -3, None)
     own = site.competition.slug
     assert listed(site, AnonymousUser()) == [
-        ("Running", "endless"), ("Running", own), ("Coming", "soon"), ("Past", "over"),
-    ]  # fmt: skip
+        ("Running", "endless"),
+        ("Running", own),
+        ("Coming", "soon"),
+        ("Past", "over"),
+    ]
     assert listed(site, site.member())[0] == ("Your competitions", own)
 
 
@@ -86,9 +92,12 @@ def test_a_card_counts_teams_without_baselines_and_merged_ones(site: Scenario) -
     site.join("Second team")
     for name, absorbed in [("Baseline", None), ("Absorbed", site.team)]:
         Team.objects.create(
-            competition=site.competition, name=name, captain=site.member(), is_baseline=absorbed is None,
+            competition=site.competition,
+            name=name,
+            captain=site.member(),
+            is_baseline=absorbed is None,
             merged_into=absorbed,
-        )  # fmt: skip
+        )
     (card,) = cards_of(listed_for(AnonymousUser(), site.now), site.now)
     assert card.team_count == 2
     assert "2 teams" in Client().get("/").content.decode()

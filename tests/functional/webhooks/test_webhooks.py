@@ -78,8 +78,9 @@ def test_a_message_is_signed_and_says_no_score(site: Scenario) -> None:
     assert headers["host"] == target.url.split("/")[2]
     payload = json.loads(body)
     assert (payload["data"]["competition"], payload["data"]["url"].endswith(f"/submissions/{submission.pk}/")) == (
-        site.competition.slug, True,
-    )  # fmt: skip
+        site.competition.slug,
+        True,
+    )
     assert b"0.123" not in body
 
 

@@ -24,9 +24,15 @@ def test_a_demo_is_scored_as_expected(name: str, tmp_path: Path) -> None:
     ours = ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")
     environment = {key: value for key, value in os.environ.items() if key not in ours and not key.startswith("PODIUM_")}
     done = subprocess.run(
-        command, cwd=REPOSITORY, env=environment | {"PODIUM_DATA_DIR": str(tmp_path / "data")}, check=False,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        command,
+        cwd=REPOSITORY,
+        env=environment | {"PODIUM_DATA_DIR": str(tmp_path / "data")},
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "Leaderboard" in done.stdout
     assert ("They are scored" in done.stdout) == (name == DEFAULT), "its simulated teams"

@@ -55,9 +55,10 @@ def environment(site: SmallSite, tmp_path: Path) -> Iterator[dict[str, str]]:
     }
     with background_running():
         yield variables | {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
             "PODIUM_CONFIG": str(tmp_path / "sites.json"),
-        }  # fmt: skip
+        }
 
 
 @pytest.mark.timeout(900)
@@ -72,9 +73,16 @@ def test_every_command_of_the_page_works(
     printed: dict[str, str] = {}
     for line in commands():
         done = subprocess.run(
-            _typed(line, site.url), shell=True, cwd=folder, env=environment, check=False, capture_output=True, text=True,
-            timeout=PATIENCE_S, input=f"{token}\n",
-        )  # fmt: skip
+            _typed(line, site.url),
+            shell=True,
+            cwd=folder,
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            input=f"{token}\n",
+        )
         assert done.returncode == 0, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         printed[line] = done.stdout + done.stderr
     at_home = next(text for line, text in printed.items() if line.startswith("podium run"))
@@ -87,8 +95,10 @@ def test_every_command_of_the_page_works(
     assert "Late Night Models" in board
     submissions = Submission.objects.order_by("pk")
     assert list(submissions.values_list("kind", "is_smoke", "status")) == [
-        ("code", True, "finished"), ("code", False, "finished"), ("prediction", False, "finished"),
-    ]  # fmt: skip
+        ("code", True, "finished"),
+        ("code", False, "finished"),
+        ("prediction", False, "finished"),
+    ]
     smoke, whole, _ = submissions
     assert list(Run.objects.filter(submission=smoke).values_list("is_smoke", flat=True)) == [True]
     assert sorted(Run.objects.filter(submission=whole).values_list("is_smoke", flat=True)) == [False, True]

@@ -54,11 +54,13 @@ def scored(
     first = bench.stage(
         "ingestion",
         [
-            bench.mount("/app/program", content(competition / "ingestion_program")), bench.mount("/app/ingested_program", code),
-            bench.mount("/app/input_data", content(competition / "input_data_test-dev")), *mounts,
+            bench.mount("/app/program", content(competition / "ingestion_program")),
+            bench.mount("/app/ingested_program", code),
+            bench.mount("/app/input_data", content(competition / "input_data_test-dev")),
+            *mounts,
         ],
         **BUDGET,
-    )  # fmt: skip
+    )
     labels = bench.mount("/app/input/ref", content(competition / "reference_data_test-dev"), secret=True)
     scorer = bench.mount("/app/program", content(competition / "scoring_program"))
     last = bench.stage("scoring", [scorer, labels, {"target": "/app/input/res", "stage_output": "ingestion"}], **BUDGET)

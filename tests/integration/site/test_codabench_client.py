@@ -36,9 +36,11 @@ def site() -> Scenario:
     site = scenario(now=timezone.now())
     Phase.objects.filter(pk=site.sealed.pk).update(closes_at=site.now - timedelta(days=1))
     Phase.objects.filter(pk=site.phase.pk).update(
-        as_on_codabench=True, accepts_code=True, prediction_format=None,
+        as_on_codabench=True,
+        accepts_code=True,
+        prediction_format=None,
         starting_kit=resource(site.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here."})),
-    )  # fmt: skip
+    )
     Competition.objects.filter(pk=site.competition.pk).update(make_programs_available=True)
     Page.objects.create(
         competition=site.competition, title="Overview", body="# What it is about", format=Format.MARKDOWN

@@ -109,11 +109,14 @@ def test_filling_counting_withdrawing_and_scoring_at_once_leave_the_board_whole(
     late = site.join("Dan")
     submit_code(site, late)
     acts: list[Any] = [
-        lambda: work(site, {}), lambda: work(site, {}), lambda: boards_fill(now=timezone.now()), lambda: boards_fill(now=timezone.now()),
+        lambda: work(site, {}),
+        lambda: work(site, {}),
+        lambda: boards_fill(now=timezone.now()),
+        lambda: boards_fill(now=timezone.now()),
         lambda: datasets_begin_to_count(now=timezone.now()),
         lambda: datasets.dataset_withdraw(submission=dataset_rows[0].submission, by=site.member(), now=site.now),
         lambda: submission_disqualify(submission=dataset_rows[1].submission, reason="no", now=timezone.now()),
-    ]  # fmt: skip
+    ]
 
     def act(number: int) -> None:
         acts[number]()

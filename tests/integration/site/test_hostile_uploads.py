@@ -81,10 +81,15 @@ def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served
         key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
     }
     environment |= {
-        "DJANGO_SETTINGS_MODULE": "config.settings", "PODIUM_DATA_DIR": str(tmp_path), "PODIUM_SECRET_KEY": "x" * 40,
-        "PODIUM_ALLOWED_HOSTS": "127.0.0.1", "PODIUM_BROKER_URL": f"{redis_url.rsplit('/', 1)[0]}/3", "PODIUM_API_RATE_ANON": "100000/min",
-        "DATABASE_URL": urlsplit(postgres_url)._replace(path=f"/{database}").geturl(), "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
-    }  # fmt: skip
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "PODIUM_DATA_DIR": str(tmp_path),
+        "PODIUM_SECRET_KEY": "x" * 40,
+        "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
+        "PODIUM_BROKER_URL": f"{redis_url.rsplit('/', 1)[0]}/3",
+        "PODIUM_API_RATE_ANON": "100000/min",
+        "DATABASE_URL": urlsplit(postgres_url)._replace(path=f"/{database}").geturl(),
+        "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
+    }
 
     def manage(*words: str) -> str:
         argv = [sys.executable, "manage.py", *words]

@@ -75,8 +75,10 @@ def test_two_gigabytes_go_to_disk_while_the_web_process_stays_small(served: tupl
     try:
         chunk = bytes(8 << 20)
         sent = headers | {
-            "Content-Type": "application/offset+octet-stream", "Upload-Offset": "0", "Content-Length": str(SIZE_BYTES)
-        }  # fmt: skip
+            "Content-Type": "application/offset+octet-stream",
+            "Upload-Offset": "0",
+            "Content-Length": str(SIZE_BYTES),
+        }
         parts = (chunk for _ in range(SIZE_BYTES // len(chunk)))
         connection.request("PATCH", f"/api/v1/uploads/{upload['key']}/", parts, sent)
         answer = connection.getresponse()

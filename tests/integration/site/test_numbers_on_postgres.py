@@ -11,6 +11,11 @@ from tests.functional.test_numbers import (
 )
 
 __all__ = [
-    "clients", "permissions", "site", "test_addresses_with_huge_numbers_lead_to_nothing",
-    "test_huge_numbers_in_queries_are_refused_or_lead_to_nothing", "test_the_worker_api_refuses_huge_numbers", "wakeups",
-]  # fmt: skip
+    "clients",
+    "permissions",
+    "site",
+    "test_addresses_with_huge_numbers_lead_to_nothing",
+    "test_huge_numbers_in_queries_are_refused_or_lead_to_nothing",
+    "test_the_worker_api_refuses_huge_numbers",
+    "wakeups",
+]

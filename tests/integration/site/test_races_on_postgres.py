@@ -435,9 +435,16 @@ def test_of_two_pushes_that_are_applied_while_a_score_arrives_one_counts(site: S
     for reward in ("A cup", "A medal"):
         text = document.yaml.replace("precision: 4", "precision: 3") + f"reward: {reward}\n"
         bundle = store_bytes(zip_of(folder | {"competition.yaml": text}))
-        pushes.append(push_begin(
-            owner=site.organizer, bundle=bundle, digests={}, base=document.version, is_forced=False, now=timezone.now()
-        ))  # fmt: skip
+        pushes.append(
+            push_begin(
+                owner=site.organizer,
+                bundle=bundle,
+                digests={},
+                base=document.version,
+                is_forced=False,
+                now=timezone.now(),
+            )
+        )
     run_background()
     for push in pushes:
         push_agree(push=push, now=timezone.now())

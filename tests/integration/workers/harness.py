@@ -26,9 +26,15 @@ MIB = 1 << 20
 BASE = "debian:bookworm-slim"
 TEAM_IMAGE = "podium/brought-by-a-team:1"
 LIMITS = {
-    "wall_s": 60, "memory_bytes": 128 * MIB, "cpus": 1.0, "pids": 64, "output_bytes": 16 * MIB, "output_files": 100,
-    "tmp_bytes": 16 * MIB, "log_bytes": 256 << 10,
-}  # fmt: skip
+    "wall_s": 60,
+    "memory_bytes": 128 * MIB,
+    "cpus": 1.0,
+    "pids": 64,
+    "output_bytes": 16 * MIB,
+    "output_files": 100,
+    "tmp_bytes": 16 * MIB,
+    "log_bytes": 256 << 10,
+}
 SCORER = """
 import json, pathlib
 value = float(pathlib.Path("/app/input/res/answer.txt").read_text())
@@ -46,10 +52,16 @@ def make_worker(data_dir: Path, image: str) -> Worker:
     quota = loop_mounts_work(data_dir)
     assert engine.find_image(image) is not None
     return Worker(
-        name=f"test-{uuid.uuid4().hex[:8]}", data_dir=data_dir, engine=engine, facts=facts, client=LocalFiles(),
-        cache=StagingCache(data_dir / "cache", max_bytes=1 << 30), gpus=NoGpus(),
-        host=host_record(facts, [], quota=quota), quota=quota,
-    )  # fmt: skip
+        name=f"test-{uuid.uuid4().hex[:8]}",
+        data_dir=data_dir,
+        engine=engine,
+        facts=facts,
+        client=LocalFiles(),
+        cache=StagingCache(data_dir / "cache", max_bytes=1 << 30),
+        gpus=NoGpus(),
+        host=host_record(facts, [], quota=quota),
+        quota=quota,
+    )
 
 
 def zipped(files: dict[str, str | bytes]) -> bytes:
@@ -123,16 +135,30 @@ class Bench:
     def stage(self, name: str, mounts: list[dict[str, Any]], **limits: float) -> dict[str, Any]:
         """A stage of the protocol."""
         return {
-            "name": name, "image": self._image, "pull": "never", "mounts": mounts, "command_from": "/app/program",
-            "command": None, "limits": LIMITS | limits, "network": False,
-        }  # fmt: skip
+            "name": name,
+            "image": self._image,
+            "pull": "never",
+            "mounts": mounts,
+            "command_from": "/app/program",
+            "command": None,
+            "limits": LIMITS | limits,
+            "network": False,
+        }
 
     def job(self, stages: list[dict[str, Any]], columns: tuple[str, ...] = ("score",)) -> dict[str, Any]:
         """A job of the protocol."""
         return {
-            "run_id": str(uuid.uuid4()), "attempt": 1, "lease_id": str(uuid.uuid4()), "token": "t", "lease_s": 90,
-            "heartbeat_s": 15, "gpus": 0, "stages": stages, "columns": list(columns), "text_files": ["answer.*"],
-        }  # fmt: skip
+            "run_id": str(uuid.uuid4()),
+            "attempt": 1,
+            "lease_id": str(uuid.uuid4()),
+            "token": "t",
+            "lease_s": 90,
+            "heartbeat_s": 15,
+            "gpus": 0,
+            "stages": stages,
+            "columns": list(columns),
+            "text_files": ["answer.*"],
+        }
 
     def code_job(self, source: str, **limits: float) -> dict[str, Any]:
         """A code submission: the program, then a scorer that reads /app/output/answer.txt."""

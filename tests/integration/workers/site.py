@@ -55,9 +55,17 @@ class SmallSite:
             input_data=self.resource(Resource.Kind.INPUT_DATA, {"x.txt": "input"}),
         )
         self.phase = Phase.objects.create(
-            competition=self.competition, slug="p", name="Phase", opens_at=now - timedelta(days=1), accepts_code=True,
-            memory_bytes=128 * MIB, output_bytes=16 * MIB, output_files=100, time_limit_s=30, pids=64,
-        )  # fmt: skip
+            competition=self.competition,
+            slug="p",
+            name="Phase",
+            opens_at=now - timedelta(days=1),
+            accepts_code=True,
+            memory_bytes=128 * MIB,
+            output_bytes=16 * MIB,
+            output_files=100,
+            time_limit_s=30,
+            pids=64,
+        )
         self.phase.tasks.add(self.task)
         board = Leaderboard.objects.create(phase=self.phase)
         Column.objects.create(leaderboard=board, key="score", title="Score", is_primary=True)
@@ -84,9 +92,16 @@ class SmallSite:
         runs = []
         for _ in range(count):
             submission = Submission.objects.create(
-                phase=self.phase, team=self.team, submitted_by=self.user, kind=kind, file=stored,
-                file_name=f"{kind}.zip", received_at=now, created_at=now, checked_at=now,
-            )  # fmt: skip
+                phase=self.phase,
+                team=self.team,
+                submitted_by=self.user,
+                kind=kind,
+                file=stored,
+                file_name=f"{kind}.zip",
+                received_at=now,
+                created_at=now,
+                checked_at=now,
+            )
             with transaction.atomic():
                 runs += runs_add(submission=submission, tasks=[self.task], priority=0, now=now)
         return runs

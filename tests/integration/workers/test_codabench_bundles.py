@@ -110,9 +110,15 @@ def send(site: SmallSite, organizer: User, tmp_path: Path) -> Callable[..., None
 
 
 WAYS = {
-    "iris": "command", "several_tasks": "script", "codalab_1_5": "command", "codalab_1_8": "manage", "no_version": "script",
-    "own_command": "manage", "ingestion_during_scoring": "command", "data_sets": "script",
-}  # fmt: skip
+    "iris": "command",
+    "several_tasks": "script",
+    "codalab_1_5": "command",
+    "codalab_1_8": "manage",
+    "no_version": "script",
+    "own_command": "manage",
+    "ingestion_during_scoring": "command",
+    "data_sets": "script",
+}
 
 
 def texts(scores: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -29,9 +29,10 @@ def program(bench: Bench, target: str, source: str, command: str = "python3 $pro
 
 def scoring(bench: Bench, res: dict[str, Any], source: str = SCORER, **flags: Any) -> dict[str, Any]:
     mounts = [
-        program(bench, "/app/program", source), bench.mount("/app/input/ref", {"labels.txt": SECRET}, secret=True),
+        program(bench, "/app/program", source),
+        bench.mount("/app/input/ref", {"labels.txt": SECRET}, secret=True),
         {"target": "/app/input/res", **res},
-    ]  # fmt: skip
+    ]
     return bench.stage("scoring", mounts) | {"writable": True, "shared": True} | flags
 
 

@@ -75,9 +75,13 @@ class Contest:
     def ranked(self) -> Run:
         """The run of the starting kit's code on the sealed phase, on raw SMILES."""
         submission = submission_create(
-            user=self.site.user, phase=self.phase, upload=self.upload(self.code), kind=Kind.CODE, now=datetime.now(UTC),
+            user=self.site.user,
+            phase=self.phase,
+            upload=self.upload(self.code),
+            kind=Kind.CODE,
+            now=datetime.now(UTC),
             fact_sheet={question.key: ANSWERS[question.kind] for question in MOLECULES.fact_sheet},
-        )  # fmt: skip
+        )
         run_background()
         (smoke,) = ended(list(submission.runs.all()))
         assert (smoke.is_smoke, smoke.state, smoke.detail) == (True, RunState.FINISHED, "")

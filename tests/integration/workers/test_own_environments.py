@@ -214,10 +214,14 @@ def with_packages(bench: Bench, lock: str, mirror: str, **more: Any) -> dict[str
     first = code_stage(bench, PROGRAM)
     first["mounts"].append(
         {
-            "target": "/app/environment", "requirements": bench.file(lock.encode(), "requirements.txt"), "mirror": f"{mirror}/simple/",
-            "wall_s": 120.0, "max_bytes": 32 << 20,
-        } | more
-    )  # fmt: skip
+            "target": "/app/environment",
+            "requirements": bench.file(lock.encode(), "requirements.txt"),
+            "mirror": f"{mirror}/simple/",
+            "wall_s": 120.0,
+            "max_bytes": 32 << 20,
+        }
+        | more
+    )
     return job_of(bench, first)
 
 
@@ -292,8 +296,17 @@ NEEDY_NAME, NEEDY = wheel_of("small", "2.0", requires="absent")
         ({NEEDY_NAME: NEEDY}, NEEDY, {}, "install_failed"),
         ({SMALL_NAME: b"no zip"}, b"no zip", {}, "install_failed"),
     ],
-    ids=["no package", "no version", "source alone", "other platform", "bad hash", "huge wheel", "list not whole", "no wheel at all"],
-)  # fmt: skip
+    ids=[
+        "no package",
+        "no version",
+        "source alone",
+        "other platform",
+        "bad hash",
+        "huge wheel",
+        "list not whole",
+        "no wheel at all",
+    ],
+)
 def test_what_the_mirror_lacks_or_the_list_gets_wrong_is_the_teams_failure(
     bench: Bench, files: dict[str, bytes], content: bytes, more: dict[str, Any], code: str
 ) -> None:

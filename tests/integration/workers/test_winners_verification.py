@@ -131,10 +131,15 @@ class WinnersSite:
         reference.write(folder / kind, DATASET, {SPLIT: {"y_true": labels}})
         plain, kinds = self.site.task, Resource.Kind
         Task.objects.create(
-            competition=plain.competition, name=kind.label, checks=plain, check_kind=kind, check_tolerance=tolerance,
-            scoring_program=plain.scoring_program, input_data=self.site.resource(kinds.INPUT_DATA, {"x.txt": "\n".join(lines)}),
+            competition=plain.competition,
+            name=kind.label,
+            checks=plain,
+            check_kind=kind,
+            check_tolerance=tolerance,
+            scoring_program=plain.scoring_program,
+            input_data=self.site.resource(kinds.INPUT_DATA, {"x.txt": "\n".join(lines)}),
             reference_data=self.site.resource(kinds.REFERENCE_DATA, files_of(folder / kind) | extra),
-        )  # fmt: skip
+        )
 
     @property
     def phase(self) -> Phase:

@@ -81,8 +81,10 @@ def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallS
     run = ended(site.submit("print('hello from the program')\n" + ANSWER))[0]
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
     assert set(RunOutput.objects.filter(run=run).values_list("name", flat=True)) == {
-        "predictions.zip", "scoring.zip", "ingestion.log",
-    }  # fmt: skip
+        "predictions.zip",
+        "scoring.zip",
+        "ingestion.log",
+    }
     assert "hello from the program" in "".join(RunLog.objects.filter(run=run).values_list("text", flat=True))
     assert run.meters["wall_s"] >= 0
     assert run.meters["memory_peak_bytes"] > 1_000_000

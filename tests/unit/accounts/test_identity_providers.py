@@ -23,8 +23,11 @@ def test_each_provider_that_is_set_is_offered_and_its_sign_in_page_may_be_reache
     (oidc,) = providers["openid_connect"]["APPS"]
     assert (oidc["name"], oidc["settings"]) == ("id.example.org", {"server_url": "https://id.example.org/realms/lab"})
     assert sign_in_origins(every) == [
-        "https://github.com", "https://orcid.org", "https://id.example.org", "https://login.example.org",
-    ]  # fmt: skip
+        "https://github.com",
+        "https://orcid.org",
+        "https://id.example.org",
+        "https://login.example.org",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -227,12 +227,20 @@ NO_BUNDLES: list[tuple[dict[str, str | bytes], str]] = [
     ({"competition.yaml": "- a\n- b\n"}, "the file holds a list"),
     ({"competition.yaml": "title: a\ntitle: b\n"}, "line 2, title: the key 'title' is given twice (first on line 1)"),
     ({"competition.yaml": "title: !!python/object:os.system x\n"}, "This is not valid YAML"),
-    ({"competition.yaml": "a: &a [x, x]\nb: &b [*a, *a]\n" + "".join(
-        f"c{n}: &c{n} [*{'b' if n == 0 else f'c{n - 1}'}, *{'b' if n == 0 else f'c{n - 1}'}]\n" for n in range(40))}, "too many"),
+    (
+        {
+            "competition.yaml": "a: &a [x, x]\nb: &b [*a, *a]\n"
+            + "".join(
+                f"c{n}: &c{n} [*{'b' if n == 0 else f'c{n - 1}'}, *{'b' if n == 0 else f'c{n - 1}'}]\n"
+                for n in range(40)
+            )
+        },
+        "too many",
+    ),
     ({"competition.yaml": "[" * 5000}, "This is not valid YAML"),
     ({"competition.yaml": "a: &a\n  b: *a\n"}, "aliases"),
     ({"competition.yaml": "just words"}, "the file holds a text"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("files", "words"), NO_BUNDLES)
@@ -373,8 +381,9 @@ def test_a_template_makes_a_bundle_that_can_be_imported(
     assert main(["bundle", "new", str(tmp_path / "mine"), "--template", template]) == 0
     report = check_bundle(tmp_path / "mine")
     assert (report.faults, [note.message for note in report.warnings]) == (
-        [], ["there is no `image`; the competition gets no logo"],
-    )  # fmt: skip
+        [],
+        ["there is no `image`; the competition gets no logo"],
+    )
     assert yaml.safe_load((tmp_path / "mine" / "competition.yaml").read_text())["phases"][0]["start"].year < 2100
     assert main(["bundle", "new", str(tmp_path / "mine")]) == 1, "nothing is overwritten"
 

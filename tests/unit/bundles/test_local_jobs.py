@@ -65,11 +65,21 @@ def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp
     ("extra", "own", "files", "message"),
     [
         ("accepts: [code]", Own(weights=Path(__file__)), {"model.py": ""}, "lets no team bring weights. Add `weights`"),
-        ("accepts: [code]", Own(reference=REFERENCE), {"model.py": ""}, "lets no team bring an image of its own. Add `image`"),
-        ("accepts: [prediction], environment: [weights]", Own(weights=Path(__file__)), {"a": ""}, "`code` to what it accepts"),
+        (
+            "accepts: [code]",
+            Own(reference=REFERENCE),
+            {"model.py": ""},
+            "lets no team bring an image of its own. Add `image`",
+        ),
+        (
+            "accepts: [prediction], environment: [weights]",
+            Own(weights=Path(__file__)),
+            {"a": ""},
+            "`code` to what it accepts",
+        ),
         ("accepts: [code], environment: [requirements]", NOTHING, {"requirements.txt": "small\n"}, "requirements.txt"),
     ],
-)  # fmt: skip
+)
 def test_what_the_site_would_refuse_is_refused_with_what_to_do(
     tmp_path: Path, extra: str, own: Own, files: dict[str, str], message: str
 ) -> None:

@@ -28,8 +28,9 @@ def test_a_bundle_of_version_2_is_read_with_codabenchs_defaults(tmp_path: Path) 
     first, last = spec.phases
     assert (report.shape, report.warnings, report.ignored) == ("2", [], [])
     assert (first.start, first.end) == (
-        datetime(2027, 1, 1, 10, 30, tzinfo=UTC), datetime(2027, 2, 1, 10, 30, tzinfo=UTC),
-    )  # fmt: skip
+        datetime(2027, 1, 1, 10, 30, tzinfo=UTC),
+        datetime(2027, 2, 1, 10, 30, tzinfo=UTC),
+    )
     assert (first.max_submissions_per_day, first.max_submissions, first.execution_time_limit) == (5, 100, 600)
     assert last.end is None
     assert (spec.leaderboards[0].submission_rule, spec.leaderboards[0].columns[0].precision) == ("Add", 2)
@@ -47,8 +48,10 @@ def test_a_bundle_of_codalab_1_5_is_mapped(tmp_path: Path) -> None:
     board = spec.leaderboards[0]
     assert (board.title, board.key, board.submission_rule) == ("Results", "Results", "Force_Best")
     assert [(column.key, column.sorting, column.precision) for column in board.columns] == [
-        ("score one", "desc", 4), ("loss", "asc", 3), ("average", "asc", 2),
-    ]  # fmt: skip
+        ("score one", "desc", 4),
+        ("loss", "asc", 3),
+        ("average", "asc", 2),
+    ]
     assert (board.columns[2].computation, board.columns[2].computation_indexes) == ("avg_rank", [0, 1])
     assert spec.registration_auto_approve is False
     assert {note.path for note in report.ignored} == {"enable_forum", "phases.1.color"}
@@ -212,11 +215,15 @@ def test_a_phase_of_the_old_shape_that_would_end_before_it_starts_is_closed_with
         ("2019-12-12 13:30:00", "2019-12-12T13:30:00+00:00"),
         ("2019-12-12 13:30:00+02:00", "2019-12-12T11:30:00+00:00"),
         ("2019-12-12T13:30:00.123456Z", "2019-12-12T13:30:00.123456+00:00"),
-        ("8-7-2019", "2019-08-07T00:00:00+00:00"), ("31-12-2026", "2026-12-31T00:00:00+00:00"),
-        ("12-31-2026", "2026-12-31T00:00:00+00:00"), ("1-1-2026", "2026-01-01T00:00:00+00:00"), ("2012-10-1", "2012-10-01T00:00:00+00:00"),
-        ("2026-05-01 10:00 UTC", "2026-05-01T10:00:00+00:00"), ("May 1, 2026", "2026-05-01T00:00:00+00:00"),
+        ("8-7-2019", "2019-08-07T00:00:00+00:00"),
+        ("31-12-2026", "2026-12-31T00:00:00+00:00"),
+        ("12-31-2026", "2026-12-31T00:00:00+00:00"),
+        ("1-1-2026", "2026-01-01T00:00:00+00:00"),
+        ("2012-10-1", "2012-10-01T00:00:00+00:00"),
+        ("2026-05-01 10:00 UTC", "2026-05-01T10:00:00+00:00"),
+        ("May 1, 2026", "2026-05-01T00:00:00+00:00"),
     ],
-)  # fmt: skip
+)
 def test_dates_keep_their_time_and_offset(text: str, instant: str) -> None:
     assert read_instant(text).isoformat() == instant
 

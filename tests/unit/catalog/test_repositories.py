@@ -12,9 +12,11 @@ HASH = "0123abcd" * 5
 @pytest.mark.parametrize(
     "address",
     [
-        "https://github.com/snap-stanford/ogb", "https://gitlab.example.org/group/sub/project.git", "https://codeberg.org/a/b/",
+        "https://github.com/snap-stanford/ogb",
+        "https://gitlab.example.org/group/sub/project.git",
+        "https://codeberg.org/a/b/",
     ],
-)  # fmt: skip
+)
 def test_a_public_repository_is_taken(address: str) -> None:
     assert repository_address(f" {address} ") == address
 

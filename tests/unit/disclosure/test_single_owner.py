@@ -13,8 +13,15 @@ ROOT = Path(__file__).resolve().parents[3]
 DISCLOSURE = "competitions/disclosure/"
 # States and rights that a decision would be made from, and who reads them for another reason: to define, configure or change them.
 STATES = {
-    "can_see_sealed", "has_sealed_keys", "holds_sealed_scores", "is_sealed", "is_set_sealed", "keys_on_record", "sealed_keys", "was_sealed",
-}  # fmt: skip
+    "can_see_sealed",
+    "has_sealed_keys",
+    "holds_sealed_scores",
+    "is_sealed",
+    "is_set_sealed",
+    "keys_on_record",
+    "sealed_keys",
+    "was_sealed",
+}
 MAY_READ_STATES = {
     "competitions/catalog/models/board.py": "defines them",
     "competitions/catalog/models/competition.py": "defines the right",
@@ -37,9 +44,13 @@ MAY_READ_STATES = {
 }
 # An organizer's settings on outputs, likewise.
 SETTINGS = {
-    "hide_output", "hide_prediction_output", "hide_score_output", "show_output_while_sealed",
-    "show_detailed_results_in_leaderboard", "show_detailed_results_in_submission_panel",
-}  # fmt: skip
+    "hide_output",
+    "hide_prediction_output",
+    "hide_score_output",
+    "show_output_while_sealed",
+    "show_detailed_results_in_leaderboard",
+    "show_detailed_results_in_submission_panel",
+}
 MAY_READ_SETTINGS = {
     "competitions/catalog/models/": "defines them",
     "competitions/organize/workspace/settings.py": "configures them",
@@ -49,8 +60,13 @@ MAY_READ_SETTINGS = {
     "competitions/codabench_api/organizers/editing.py": "configures them",
 }
 TEMPLATES_THAT_SAY_SEALED = {
-    "_phase_card.html", "_phase_tabs.html", "board.html", "boards.html", "leaderboard.html", "phases.html",
-}  # fmt: skip
+    "_phase_card.html",
+    "_phase_tabs.html",
+    "board.html",
+    "boards.html",
+    "leaderboard.html",
+    "phases.html",
+}
 
 
 def modules() -> Iterator[Path]:

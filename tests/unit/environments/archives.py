@@ -36,9 +36,11 @@ LAYER = tar_of({"opt/model.py": b"print('hello')\n"})
 def config_of(layers: Sequence[bytes], **changes: Any) -> bytes:
     """An image's configuration; `changes` replace its keys."""
     config = {
-        "os": "linux", "architecture": "amd64", "config": {"User": "root"},
+        "os": "linux",
+        "architecture": "amd64",
+        "config": {"User": "root"},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{sha256(layer)}" for layer in layers]},
-    }  # fmt: skip
+    }
     return json.dumps(config | changes).encode()
 
 
@@ -76,6 +78,7 @@ def oci_files(layers: Sequence[bytes] = (LAYER,), *, packed: bool = True, size: 
         ]
     }
     return {
-        "oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": json.dumps(index).encode(),
+        "oci-layout": b'{"imageLayoutVersion": "1.0.0"}',
+        "index.json": json.dumps(index).encode(),
         **{f"blobs/sha256/{sha256(blob)}": blob for blob in (config_bytes, manifest, *blobs)},
-    }  # fmt: skip
+    }

@@ -67,10 +67,14 @@ def test_everything_else_is_refused_with_its_line(line: str, words: str) -> None
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"# nothing\n", "names no package"), (b"\xff\xfe", "UTF-8"), (b"#" * (2 << 20), "at most"),
-     ("".join(f"p{n}==1 {HASH}\n" for n in range(1001)).encode(), "1001 packages")],
+    [
+        (b"# nothing\n", "names no package"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"#" * (2 << 20), "at most"),
+        ("".join(f"p{n}==1 {HASH}\n" for n in range(1001)).encode(), "1001 packages"),
+    ],
     ids=["empty", "not text", "huge", "too many"],
-)  # fmt: skip
+)
 def test_a_file_as_a_whole_is_refused(content: bytes, words: str) -> None:
     with pytest.raises(LockInvalid, match=words):
         read_lock(content)
@@ -115,8 +119,9 @@ def test_a_list_is_utf8_whatever_encoding_it_names(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [" ", "\\\n", "\t#", " --", "# \n", '"', "(", "a;", f"a==1 {HASH}\\\n", "a==1 ; os_name == 'x' or "],
-)  # fmt: skip
+    "unit",
+    [" ", "\\\n", "\t#", " --", "# \n", '"', "(", "a;", f"a==1 {HASH}\\\n", "a==1 ; os_name == 'x' or "],
+)
 def test_a_list_of_the_largest_size_is_read_or_refused_at_once(unit: str) -> None:
     content = (f"a==1{unit * (1 << 20)}")[: 1 << 20].encode()
     began = time.process_time()

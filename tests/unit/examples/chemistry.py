@@ -6,8 +6,16 @@ import re
 
 from examples.pcqm4mv2_small.molecule import AROMATIC, Molecule
 
-ALLOWED_BONDS = {("C", 0): {4}, ("N", 0): {3}, ("N", 1): {4}, ("O", 0): {2}, ("O", -1): {1}, ("S", 0): {2, 4, 6},
-                 ("F", 0): {1}, ("Cl", 0): {1}}  # fmt: skip
+ALLOWED_BONDS = {
+    ("C", 0): {4},
+    ("N", 0): {3},
+    ("N", 1): {4},
+    ("O", 0): {2},
+    ("O", -1): {1},
+    ("S", 0): {2, 4, 6},
+    ("F", 0): {1},
+    ("Cl", 0): {1},
+}
 
 
 def faults(molecule: Molecule) -> list[str]:

@@ -18,9 +18,13 @@ from examples.delivery_times.bundle import build_bundle as deliveries
 
 NOW = datetime(2030, 5, 1, tzinfo=UTC)
 BUILDS = {
-    "autograph": autograph, "autorl": autorl, "both grow": both_grow, "cometh": cometh, "deconbench": deconbench,
+    "autograph": autograph,
+    "autorl": autorl,
+    "both grow": both_grow,
+    "cometh": cometh,
+    "deconbench": deconbench,
     "deliveries": deliveries,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BUILDS)

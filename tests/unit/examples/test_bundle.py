@@ -66,8 +66,10 @@ def test_test_splits_show_their_molecules_and_never_their_targets(bundle: Path) 
     published = [
         path for path in bundle.rglob("*") if path.is_file() and not path.parent.name.startswith("reference_data")
     ]
-    texts = {path: gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(errors="replace")
-             for path in published}  # fmt: skip
+    texts = {
+        path: gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(errors="replace")
+        for path in published
+    }
     for split, gaps in hidden.items():
         assert len(gaps) == ROWS[split]
         leaks = [path for path, text in texts.items() for gap in gaps if f"{gap:.6f}" in text]

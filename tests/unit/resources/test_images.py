@@ -31,12 +31,19 @@ def test_type_and_size_are_read_from_the_headers(content: bytes, facts: ImageFac
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"no image", b"<!doctype html>", b"BM" + b"\0" * 60,
+        b"",
+        b"no image",
+        b"<!doctype html>",
+        b"BM" + b"\0" * 60,
         b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
-        b"\x89PNG\r\n\x1a\n", png_of()[:20], b"\xff\xd8\xff", b"GIF89a\1\0\1\0\0\0\0", b"RIFF\0\0\0\0WEBPXXXX" + b"\0" * 20,
+        b"\x89PNG\r\n\x1a\n",
+        png_of()[:20],
+        b"\xff\xd8\xff",
+        b"GIF89a\1\0\1\0\0\0\0",
+        b"RIFF\0\0\0\0WEBPXXXX" + b"\0" * 20,
         png_of(announced=(0, 5)),
     ],
-)  # fmt: skip
+)
 def test_anything_else_is_no_image(content: bytes) -> None:
     assert image_facts(content) is None
 
@@ -78,10 +85,20 @@ def test_what_a_page_cannot_show_is_refused_in_words(tmp_path: Path, content: by
 @pytest.mark.parametrize(
     ("source", "name"),
     [
-        ("plot.png", "plot.png"), ("./a%20b.png", "a b.png"), ("../plots/loss.png", "plots/loss.png"), ("/plot.png", "plot.png"),
-        ("plot.png?v=1#top", "plot.png"), ("größe.png", "größe.png"), ("https://else.where/x.png", None), ("//else.where/x.png", None),
-        ("data:image/png;base64,AAAA", None), ("javascript:alert(1)", None), ("a/../../x.png", None), ("", None), ("http://[", None),
+        ("plot.png", "plot.png"),
+        ("./a%20b.png", "a b.png"),
+        ("../plots/loss.png", "plots/loss.png"),
+        ("/plot.png", "plot.png"),
+        ("plot.png?v=1#top", "plot.png"),
+        ("größe.png", "größe.png"),
+        ("https://else.where/x.png", None),
+        ("//else.where/x.png", None),
+        ("data:image/png;base64,AAAA", None),
+        ("javascript:alert(1)", None),
+        ("a/../../x.png", None),
+        ("", None),
+        ("http://[", None),
     ],
-)  # fmt: skip
+)
 def test_the_address_of_an_image_in_a_text_is_its_name_or_leads_elsewhere(source: str, name: str | None) -> None:
     assert image_name(source) == name

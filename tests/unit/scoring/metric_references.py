@@ -38,12 +38,16 @@ def rows_for(metric: Metric, *, seed: int, weighted: bool = False, perfect: bool
 def _truth(metric: Metric, rng: Random) -> NDArray[Any]:
     special_truths: dict[str, Callable[[Random], Any]] = {
         "ranking and retrieval": _relevance if metric.needs_group else partial(_words, 0, 6),
-        "segmentation": _masks, "detection": lambda rng: _boxes(rng, with_confidence=False), "text": _sentences,
+        "segmentation": _masks,
+        "detection": lambda rng: _boxes(rng, with_confidence=False),
+        "text": _sentences,
         "survival": lambda rng: np.column_stack([rng.integers(1, 15, COUNT), rng.integers(0, 2, COUNT)]).astype(float),
         "spatial": lambda rng: np.column_stack([rng.uniform(-90, 90, COUNT), rng.uniform(-180, 180, COUNT)]),
-        "time series": lambda rng: np.round(rng.gamma(2, 3, (COUNT, 2) if len(metric.target.roles) == 2 else COUNT) + 0.5, 1),
+        "time series": lambda rng: np.round(
+            rng.gamma(2, 3, (COUNT, 2) if len(metric.target.roles) == 2 else COUNT) + 0.5, 1
+        ),
         "counts": lambda rng: rng.poisson(3, COUNT) + (1.0 if metric.name == "gamma_deviance" else 0.0),
-    }  # fmt: skip
+    }
     if metric.group in special_truths:
         return np.asarray(special_truths[metric.group](rng))
     if metric.target.kind == "binary":
@@ -65,9 +69,11 @@ def _prediction(metric: Metric, truth: NDArray[Any], rng: Random) -> NDArray[Any
         return np.asarray(values / values.sum(axis=1, keepdims=True) if layout == "per class" else values)
     if kind == "text":
         texts: dict[str, Callable[[], Any]] = {
-            "segmentation": lambda: _masks(rng), "detection": lambda: _boxes(rng, with_confidence=True),
-            "text": lambda: _sentences(rng), "clustering": lambda: _array([str(value) for value in rng.integers(0, 6, COUNT)]),
-        }  # fmt: skip
+            "segmentation": lambda: _masks(rng),
+            "detection": lambda: _boxes(rng, with_confidence=True),
+            "text": lambda: _sentences(rng),
+            "clustering": lambda: _array([str(value) for value in rng.integers(0, 6, COUNT)]),
+        }
         write: Callable[[], Any] = texts.get(metric.group, lambda: _words(0, 12, rng))
         return np.asarray(write())
     if kind in ("binary", "class"):
@@ -86,8 +92,9 @@ def _numbers(metric: Metric, truth: NDArray[Any], rng: Random) -> NDArray[Any]:
         "per member": lambda: np.round(near[:, np.newaxis] + rng.normal(0, 1, (COUNT, 10)), 1),
     }
     roles: dict[tuple[str, ...], Callable[[], Any]] = {
-        ("lower", "upper"): lambda: np.column_stack([near - 1, near + 2]), ("mean", "sd"): lambda: np.column_stack([near, near + 0.5]),
-    }  # fmt: skip
+        ("lower", "upper"): lambda: np.column_stack([near - 1, near + 2]),
+        ("mean", "sd"): lambda: np.column_stack([near, near + 0.5]),
+    }
     return np.asarray(roles.get(metric.prediction.roles, layouts.get(metric.prediction.layout, lambda: near))())
 
 
@@ -177,8 +184,12 @@ def _pooled_pixels(rows: Rows) -> float:
 def _coco(rows: Rows, place: int) -> float:
     """pycocotools' own evaluation, on the documents that it reads."""
     names = {"cat": 1, "dog": 2}
-    true: dict[str, Any] = {"info": {}, "images": [{"id": index} for index in range(len(rows.truth))], "annotations": [],
-                            "categories": [{"id": value, "name": name} for name, value in names.items()]}  # fmt: skip
+    true: dict[str, Any] = {
+        "info": {},
+        "images": [{"id": index} for index in range(len(rows.truth))],
+        "annotations": [],
+        "categories": [{"id": value, "name": name} for name, value in names.items()],
+    }
     detections = []
     for image, (truth, prediction) in enumerate(zip(rows.truth, rows.prediction, strict=True)):
         for name, *box in _cells(truth, 5):
@@ -406,91 +417,126 @@ def _kolmogorov(rows: Rows) -> float:
 LABELS: Final = np.arange(CLASSES)
 
 REFERENCES: Final[dict[str, Reference]] = {
-    "roc_auc": _sk("roc_auc_score"), "gini": lambda rows: 2 * _sk("roc_auc_score")(rows) - 1,
-    "partial_roc_auc": _sk("roc_auc_score"), "average_precision": _sk("average_precision_score"),
-    "log_loss": _sk("log_loss"), "brier_score": _sk("brier_score_loss"), "ks_statistic": _kolmogorov,
-    "f_beta": _sk("fbeta_score"), "precision": _sk("precision_score"), "recall": _sk("recall_score"),
-    "specificity": _sk("recall_score", pos_label=0), "accuracy": _sk("accuracy_score"),
-    "balanced_accuracy": _sk("balanced_accuracy_score"), "macro_f1": _sk("f1_score", average="macro"),
+    "roc_auc": _sk("roc_auc_score"),
+    "gini": lambda rows: 2 * _sk("roc_auc_score")(rows) - 1,
+    "partial_roc_auc": _sk("roc_auc_score"),
+    "average_precision": _sk("average_precision_score"),
+    "log_loss": _sk("log_loss"),
+    "brier_score": _sk("brier_score_loss"),
+    "ks_statistic": _kolmogorov,
+    "f_beta": _sk("fbeta_score"),
+    "precision": _sk("precision_score"),
+    "recall": _sk("recall_score"),
+    "specificity": _sk("recall_score", pos_label=0),
+    "accuracy": _sk("accuracy_score"),
+    "balanced_accuracy": _sk("balanced_accuracy_score"),
+    "macro_f1": _sk("f1_score", average="macro"),
     "weighted_f1": _sk("f1_score", average="weighted"),
     "macro_precision": _sk("precision_score", average="macro", zero_division=0.0),
-    "cohen_kappa": lambda rows, weights: (
-        float(sk.cohen_kappa_score(rows.truth, rows.prediction, weights=None if weights == "none" else weights,
-        sample_weight=rows.weight))
+    "cohen_kappa": lambda rows, weights: float(
+        sk.cohen_kappa_score(
+            rows.truth, rows.prediction, weights=None if weights == "none" else weights, sample_weight=rows.weight
+        )
     ),
-    "quadratic_weighted_kappa": lambda rows: (
-        float(sk.cohen_kappa_score(rows.truth, rows.prediction, weights="quadratic", sample_weight=rows.weight))
+    "quadratic_weighted_kappa": lambda rows: float(
+        sk.cohen_kappa_score(rows.truth, rows.prediction, weights="quadratic", sample_weight=rows.weight)
     ),
-    "matthews_correlation": _sk("matthews_corrcoef"), "class_log_loss": _sk("log_loss", labels=LABELS),
+    "matthews_correlation": _sk("matthews_corrcoef"),
+    "class_log_loss": _sk("log_loss", labels=LABELS),
     "class_brier_score": _sk("brier_score_loss", labels=LABELS, scale_by_half=False),
     "macro_roc_auc": _one_versus_rest,
-    "top_k_accuracy": lambda rows, k: (
-        float(sk.top_k_accuracy_score(rows.truth, rows.prediction, k=k, labels=LABELS, sample_weight=rows.weight))
+    "top_k_accuracy": lambda rows, k: float(
+        sk.top_k_accuracy_score(rows.truth, rows.prediction, k=k, labels=LABELS, sample_weight=rows.weight)
     ),
     "mean_roc_auc": _sk("roc_auc_score", average="macro"),
     "mean_average_precision": _sk("average_precision_score", average="macro"),
-    "mean_log_loss": _per_column(sk.log_loss), "hamming_loss": _sk("hamming_loss"),
-    "subset_accuracy": _sk("accuracy_score"), "sample_f1": _sk("f1_score", average="samples", zero_division=0.0),
+    "mean_log_loss": _per_column(sk.log_loss),
+    "hamming_loss": _sk("hamming_loss"),
+    "subset_accuracy": _sk("accuracy_score"),
+    "sample_f1": _sk("f1_score", average="samples", zero_division=0.0),
     "jaccard": _sk("jaccard_score", average="samples", zero_division=0.0),
-    "label_macro_f1": _sk("f1_score", average="macro"), "label_micro_f1": _sk("f1_score", average="micro"),
-    "ranking_average_precision": _sk("label_ranking_average_precision_score"), "rmse": _sk("root_mean_squared_error"),
-    "mae": _sk("mean_absolute_error"), "mse": _sk("mean_squared_error"), "rmsle": _sk("root_mean_squared_log_error"),
+    "label_macro_f1": _sk("f1_score", average="macro"),
+    "label_micro_f1": _sk("f1_score", average="micro"),
+    "ranking_average_precision": _sk("label_ranking_average_precision_score"),
+    "rmse": _sk("root_mean_squared_error"),
+    "mae": _sk("mean_absolute_error"),
+    "mse": _sk("mean_squared_error"),
+    "rmsle": _sk("root_mean_squared_log_error"),
     "median_absolute_error": _sk("median_absolute_error"),
     "max_error": lambda rows: float(sk.max_error(rows.truth, rows.prediction)),
     "mape": _sk("mean_absolute_percentage_error"),
     "rmspe": lambda rows: float(np.sqrt(np.average((rows.prediction / rows.truth - 1) ** 2, weights=rows.weight))),
     "smape": _mean(lambda y, p: 2 * abs(y - p) / (abs(y) + abs(p))),
-    "wape": lambda rows: (
-        float(np.average(abs(rows.truth - rows.prediction), weights=rows.weight) / np.average(abs(rows.truth),
-        weights=rows.weight))
+    "wape": lambda rows: float(
+        np.average(abs(rows.truth - rows.prediction), weights=rows.weight)
+        / np.average(abs(rows.truth), weights=rows.weight)
     ),
     "huber_loss": _mean(lambda y, p, delta: special.huber(delta, y - p)),
-    "log_cosh_loss": _mean(lambda y, p: np.log(np.cosh(y - p))), "r_squared": _sk("r2_score"),
+    "log_cosh_loss": _mean(lambda y, p: np.log(np.cosh(y - p))),
+    "r_squared": _sk("r2_score"),
     "explained_variance": _sk("explained_variance_score"),
-    "pearson": lambda rows: (
-        float(np.corrcoef(np.repeat([rows.truth, rows.prediction],
-        1 if rows.weight is None else rows.weight.astype(int), axis=1))[0, 1])
+    "pearson": lambda rows: float(
+        np.corrcoef(
+            np.repeat([rows.truth, rows.prediction], 1 if rows.weight is None else rows.weight.astype(int), axis=1)
+        )[0, 1]
     ),
     "spearman": lambda rows: float(stats.spearmanr(rows.truth, rows.prediction).statistic),
     "kendall": lambda rows: float(stats.kendalltau(rows.truth, rows.prediction).statistic),
-    "concordance_correlation": _lin, "mcrmse": _sk("root_mean_squared_error"),
-    "mean_column_mae": _sk("mean_absolute_error"), "poisson_deviance": _sk("mean_poisson_deviance"),
-    "gamma_deviance": _sk("mean_gamma_deviance"), "tweedie_deviance": _sk("mean_tweedie_deviance"),
+    "concordance_correlation": _lin,
+    "mcrmse": _sk("root_mean_squared_error"),
+    "mean_column_mae": _sk("mean_absolute_error"),
+    "poisson_deviance": _sk("mean_poisson_deviance"),
+    "gamma_deviance": _sk("mean_gamma_deviance"),
+    "tweedie_deviance": _sk("mean_tweedie_deviance"),
     "haversine_km": _mean(_haversine),
-    "pinball_loss": lambda rows, level: (
-        float(sk.mean_pinball_loss(rows.truth, rows.prediction, alpha=level, sample_weight=rows.weight))
+    "pinball_loss": lambda rows, level: float(
+        sk.mean_pinball_loss(rows.truth, rows.prediction, alpha=level, sample_weight=rows.weight)
     ),
-    "mean_pinball_loss": lambda rows, levels: (
-        float(np.mean([sk.mean_pinball_loss(rows.truth, column, alpha=level, sample_weight=rows.weight) for level,
-        column in zip(levels, rows.prediction.T, strict=True)]))
+    "mean_pinball_loss": lambda rows, levels: float(
+        np.mean(
+            [
+                sk.mean_pinball_loss(rows.truth, column, alpha=level, sample_weight=rows.weight)
+                for level, column in zip(levels, rows.prediction.T, strict=True)
+            ]
+        )
     ),
     "d2_pinball": lambda rows, level: float(sk.d2_pinball_score(rows.truth, rows.prediction, alpha=level)),
     "interval_score": (
-        _mean(lambda y, p, alpha: [_winkler(value, low, high, alpha) for value, (low, high) in zip(y, p,
-        strict=True)])
+        _mean(lambda y, p, alpha: [_winkler(value, low, high, alpha) for value, (low, high) in zip(y, p, strict=True)])
     ),
     "coverage_gap": _coverage,
     "crps_ensemble": _mean(lambda y, p, members: [_crps(*row) for row in zip(y, p, strict=True)]),
     "crps_normal": _mean(lambda y, p: [_crps_of_normal(*row) for row in np.column_stack([y, p])]),
-    "normal_log_loss": _mean(lambda y, p: -stats.norm.logpdf(y, p[:, 0], p[:, 1])), "map_at_k": _over_lists(_list_ap),
+    "normal_log_loss": _mean(lambda y, p: -stats.norm.logpdf(y, p[:, 0], p[:, 1])),
+    "map_at_k": _over_lists(_list_ap),
     "ndcg_at_k": _over_lists(_list_ndcg),
     "mrr_at_k": (
-        _over_lists(lambda top, true, _, k: max([1 / (top.index(item) + 1) for item in true if item in top],
-        default=0.0))
+        _over_lists(
+            lambda top, true, _, k: max([1 / (top.index(item) + 1) for item in true if item in top], default=0.0)
+        )
     ),
     "recall_at_k": _over_lists(lambda top, true, _, k: len(true & set(top)) / len(true)),
     "precision_at_k": _over_lists(lambda top, true, _, k: len(true & set(top)) / k),
     "hit_rate_at_k": _over_lists(lambda top, true, _, k: float(bool(true & set(top)))),
-    "group_ndcg": _by_group(_group_ndcg), "group_map": _by_group(_group_ap), "group_mrr": _by_group(_group_rr),
-    "mase": lambda rows: (
-        float(np.average(abs(rows.truth[:, 0] - rows.prediction) / rows.truth[:, 1], weights=rows.weight))
+    "group_ndcg": _by_group(_group_ndcg),
+    "group_map": _by_group(_group_ap),
+    "group_mrr": _by_group(_group_rr),
+    "mase": lambda rows: float(
+        np.average(abs(rows.truth[:, 0] - rows.prediction) / rows.truth[:, 1], weights=rows.weight)
     ),
-    "rmsse": _rmsse, "dice": lambda rows: _mean_of_pixels(rows, sk.f1_score),
-    "mask_iou": lambda rows: _mean_of_pixels(rows, sk.jaccard_score), "pooled_dice": _pooled_pixels,
-    "coco_map": lambda rows: _coco(rows, 0), "coco_ap50": lambda rows: _coco(rows, 1),
-    "exact_match": _pairwise(lambda t, p: float(_answers(t) == _answers(p))), "token_f1": _pairwise(_squad_f1),
-    "rouge_l": _pairwise(_rouge), "bleu": _sacrebleu("bleu"), "chrf": _sacrebleu("chrf"),
-    "word_error_rate": _rate(str.split), "character_error_rate": _rate(list),
+    "rmsse": _rmsse,
+    "dice": lambda rows: _mean_of_pixels(rows, sk.f1_score),
+    "mask_iou": lambda rows: _mean_of_pixels(rows, sk.jaccard_score),
+    "pooled_dice": _pooled_pixels,
+    "coco_map": lambda rows: _coco(rows, 0),
+    "coco_ap50": lambda rows: _coco(rows, 1),
+    "exact_match": _pairwise(lambda t, p: float(_answers(t) == _answers(p))),
+    "token_f1": _pairwise(_squad_f1),
+    "rouge_l": _pairwise(_rouge),
+    "bleu": _sacrebleu("bleu"),
+    "chrf": _sacrebleu("chrf"),
+    "word_error_rate": _rate(str.split),
+    "character_error_rate": _rate(list),
     "concordance_index": lambda rows: float(concordance_index(rows.truth[:, 0], rows.prediction, rows.truth[:, 1])),
     "risk_concordance": lambda rows: float(concordance_index(rows.truth[:, 0], -rows.prediction, rows.truth[:, 1])),
     "adjusted_rand": lambda rows: float(sk.adjusted_rand_score(rows.truth, rows.prediction)),
@@ -499,7 +545,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fowlkes_mallows": lambda rows: float(sk.fowlkes_mallows_score(rows.truth, rows.prediction)),
     "homogeneity": lambda rows: float(sk.homogeneity_score(rows.truth, rows.prediction)),
     "completeness": lambda rows: float(sk.completeness_score(rows.truth, rows.prediction)),
-}  # fmt: skip
+}
 """The field's own implementation of each metric, or its formula written a second time."""
 
 EVERY = pytest.mark.parametrize("metric", METRICS.values(), ids=list(METRICS))

@@ -153,8 +153,10 @@ def test_checking_a_file_of_true_size_loads_neither_scikit_learn_nor_threads(tmp
 def test_the_module_is_runnable(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scoring", "check", "obl2021", tmp_path / "pred_OBL2021.npz"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("no_file: ")
 
@@ -164,8 +166,10 @@ def test_a_table_is_checked_against_the_sample_submission(tmp_path: Path, capsys
     sample.write_text("id,price\n1,0.0\n2,0.0\n")
     table.write_text("id,price\n2,1.5\n1,2.5\n")
     assert run(capsys, "check", "table", table, "--sample", sample) == (
-        0, "predictions.csv is valid: 2 rows of id, price\n", "",
-    )  # fmt: skip
+        0,
+        "predictions.csv is valid: 2 rows of id, price\n",
+        "",
+    )
     table.write_text("id,price\n2,1.5\n")
     code, _, err = run(capsys, "check", "table", table, "--sample", sample)
     assert (code, err.partition(":")[0]) == (2, "missing_ids")

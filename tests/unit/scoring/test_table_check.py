@@ -44,21 +44,33 @@ def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
     [
         ("id,p,q,kind\n", "missing_column the header: 'n' is missing; the file has 'id', 'p', 'q', 'kind'."),
         ("id,p,q,kind,n,z\n", "extra_column the header: 'z' is not asked for; give id, p, q, kind, n alone."),
-        (HEADER + "3,x,0.5,a,1\n1,1,0,b,0\n2,y,0.9,a,1\n", "wrong_type 'p': 'x' is no number in line 2 (id '3'), line 4 (id '2');"),
+        (
+            HEADER + "3,x,0.5,a,1\n1,1,0,b,0\n2,y,0.9,a,1\n",
+            "wrong_type 'p': 'x' is no number in line 2 (id '3'), line 4 (id '2');",
+        ),
         (HEADER + "3,1,0,a,1.5\n1,1,0,b,0\n2,1,0,a,1\n", "wrong_type 'n': '1.5' is no whole number in line 2"),
         (HEADER + "3,,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is empty in line 2 (id 3)"),
         (HEADER + "3,NaN,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "nan 'p': it is NaN in line 2"),
         (HEADER + "3,inf,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "infinite 'p': it is infinite in line 2"),
-        (HEADER + "3,1.5,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n", "out_of_range 'p': it is 1.5 in line 2 (id 3); the largest allowed is 1."),
+        (
+            HEADER + "3,1.5,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n",
+            "out_of_range 'p': it is 1.5 in line 2 (id 3); the largest allowed is 1.",
+        ),
         (HEADER + "3,.5,.5,a,1\n1,1,0,z,0\n2,.5,.5,,1\n", "nan 'kind': it is empty in line 4"),
-        (HEADER + "3,.5,.5,a,1\n1,1,0,z,0\n2,.5,.5,a,1\n", "unknown_class 'kind': it is 'z' in line 3 (id 1); the allowed values are"),
-        (HEADER + "3,.5,.5,a,1\n1,1,0,a,0\n2,.5,0.9,a,1\n", "not_a_distribution p to q: the probabilities sum to 1.4 in line 4"),
+        (
+            HEADER + "3,.5,.5,a,1\n1,1,0,z,0\n2,.5,.5,a,1\n",
+            "unknown_class 'kind': it is 'z' in line 3 (id 1); the allowed values are",
+        ),
+        (
+            HEADER + "3,.5,.5,a,1\n1,1,0,a,0\n2,.5,0.9,a,1\n",
+            "not_a_distribution p to q: the probabilities sum to 1.4 in line 4",
+        ),
         (HEADER + "3,1,0,a,1\n1,1,0,a,0\n", "missing_ids 'id': 1 id is missing: 2; give a row for each of the 3 ids"),
         (HEADER + RIGHT + "7,1,0,a,1\nx,1,0,a,1\n", "unknown_ids 'id': 2 ids are not asked for: '7', 'x'; leave out"),
         (HEADER + RIGHT + "1,1,0,a,1\n", "duplicate_ids 'id': 1 is there again in line 5"),
         (HEADER + ",1,0,a,1\n1,1,0,a,0\n\n2,1,0,a,1\n", "nan 'id': it is empty in line 2, line 4"),
     ],
-)  # fmt: skip
+)
 def test_a_refusal_names_what_and_where(tmp_path: Path, text: str, message: str) -> None:
     assert checked(tmp_path, text).startswith(message)
 
@@ -69,7 +81,10 @@ def test_a_refusal_names_what_and_where(tmp_path: Path, text: str, message: str)
         ("id;p;q;kind;n\n3;0,5;0,5;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", ""),
         ("id;p;q;kind;n\n3;0,5;.5;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", ""),
         ("id\tp\tq\tkind\tn\n3\t0,5\t0,5\ta\t1\n1\t1\t0\tb\t0\n2\t0,1\t0,9\ta\t1\n", ""),
-        (HEADER + "3,0.5,0.5,a,1\n1,1,0,b,0\n2,0,1,0,9,a,1\n", "unknown_format line 4: it has 7 cells, but the header has 5 names;"),
+        (
+            HEADER + "3,0.5,0.5,a,1\n1,1,0,b,0\n2,0,1,0,9,a,1\n",
+            "unknown_format line 4: it has 7 cells, but the header has 5 names;",
+        ),
         ("id;p;q;kind;n\n3;0,5;x;a;1\n1;1;0;b;0\n2;0,1;0,9;a;1\n", "wrong_type 'q': 'x' is no number in line 2"),
         ("id;p;q;kind;n\n3;0,5;0,5;a;1\nx;1;0;b;0\n2;0,1;0,9;a;1\n", "missing_ids 'id': 1 id is missing"),
         (
@@ -81,7 +96,7 @@ def test_a_refusal_names_what_and_where(tmp_path: Path, text: str, message: str)
             "wrong_type 'p': '1,500' is no number in line 2 (id 3); give a number in every row, with a decimal point and nothing between",
         ),
     ],
-)  # fmt: skip
+)
 def test_decimal_commas_of_predictions_are_read_or_named(tmp_path: Path, text: str, message: str) -> None:
     refusal = checked(tmp_path, text)
     assert refusal.startswith(message) if message else refusal == ""

@@ -22,10 +22,12 @@ from scoring.tables.table_reference import ChosenMetric, reference_for, write
 
 SOLUTION = pl.DataFrame(
     {
-        "id": ["a", "b", "c", "d", "e"], "price": [1.0, 2.0, 3.0, 4.0, 1e9], "weight": [1.0, 1.0, 1.0, 3.0, 1.0],
+        "id": ["a", "b", "c", "d", "e"],
+        "price": [1.0, 2.0, 3.0, 4.0, 1e9],
+        "weight": [1.0, 1.0, 1.0, 3.0, 1.0],
         "Usage": ["Public", "Private", "Public", "Private", "Ignored"],
     }
-)  # fmt: skip
+)
 PREDICTIONS = "id,price\ne,0\nd,4\nc,3\nb,4\na,2\n"
 OWN = """
 import pandas as pd

@@ -29,10 +29,12 @@ from scoring.tables.splitting import read_usage, with_usage
 
 TABLE = pl.DataFrame(
     {
-        "id": range(60), "price": [index / 7 for index in range(60)], "kind": ["a", "b", "b"] * 20,
+        "id": range(60),
+        "price": [index / 7 for index in range(60)],
+        "kind": ["a", "b", "b"] * 20,
         "Usage": ["Public", "Private"] * 30,
     }
-)  # fmt: skip
+)
 FORMATS = ["csv", "tsv", "parquet", "jsonl", "npz"]
 
 
@@ -79,11 +81,18 @@ def test_a_table_is_read_in_every_format(tmp_path: Path, ending: str, pack: Call
         b'\xef\xbb\xbf"id";"name"\r\n"7";"a"\r\n"8";"b"\r\n',
     ],
     ids=[
-        "as spreadsheets write it", "semicolons", "quotes and blank lines at the end", "no last line end", "tabs",
-        "CR line ends", "commas at the ends of lines", "semicolons at the ends of lines", "blank lines at the start",
+        "as spreadsheets write it",
+        "semicolons",
+        "quotes and blank lines at the end",
+        "no last line end",
+        "tabs",
+        "CR line ends",
+        "commas at the ends of lines",
+        "semicolons at the ends of lines",
+        "blank lines at the start",
         "byte order mark before quotes",
     ],
-)  # fmt: skip
+)
 def test_text_as_programs_write_it_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.csv").write_bytes(content)
     assert read_table(tmp_path / "x.csv").rows() == [(7, "a"), (8, "b")]
@@ -124,9 +133,16 @@ def test_names_are_read_as_they_are_quoted(
         ('id,y\n1,"1,5"\n', ["1,5"]),
     ],
     ids=[
-        "semicolons", "tabs", "far below", "points", "texts", "perhaps thousands", "surely no thousands", "commas between cells",
+        "semicolons",
+        "tabs",
+        "far below",
+        "points",
+        "texts",
+        "perhaps thousands",
+        "surely no thousands",
+        "commas between cells",
     ],
-)  # fmt: skip
+)
 def test_decimal_commas_are_read_where_nothing_else_is_meant(tmp_path: Path, content: str, values: list[Any]) -> None:
     (tmp_path / "x.csv").write_text(content)
     assert read_table(tmp_path / "x.csv")["y"].to_list() == values
@@ -449,11 +465,15 @@ def test_a_baseline_is_learnt_from_the_training_data() -> None:
 @pytest.mark.parametrize(
     "ids",
     [
-        range(60), range(60, 0, -1), range(-30, 90, 2), range(10**17, 10**17 + 60), [7**place % 10**12 for place in range(60)],
+        range(60),
+        range(60, 0, -1),
+        range(-30, 90, 2),
+        range(10**17, 10**17 + 60),
+        [7**place % 10**12 for place in range(60)],
         [f"id {place * 7 % 60}" for place in range(60)],
     ],
     ids=["in order", "backwards", "gaps and below zero", "large", "sparse", "text"],
-)  # fmt: skip
+)
 def test_rows_are_matched_by_id_in_any_order(ids: Any) -> None:
     table = pl.DataFrame(
         {

@@ -24,8 +24,9 @@ def test_the_best_of_the_board_and_the_own_scores_are_two_series() -> None:
     drawn = score_chart([(at(0), 0.9, "Cats"), (at(4), 0.5, "Dogs")], [(at(2), 0.7, "")], MAE, until=at(8))
     assert drawn is not None
     assert [(series.title, series.form, len(series.points)) for series in drawn.series] == [
-        ("Best of the leaderboard", "steps", 2), ("Your team", "points", 1),
-    ]  # fmt: skip
+        ("Best of the leaderboard", "steps", 2),
+        ("Your team", "points", 1),
+    ]
     assert drawn.summary == "The best score went from 0.90 to 0.50, by Dogs. Your team's best of 1 is 0.70."
     assert (drawn.x.ends, drawn.y.title) == ((at(0).timestamp(), at(8).timestamp()), "MAE (eV)")
 

@@ -44,11 +44,17 @@ def test_every_call_of_the_examples_has_a_url() -> None:
 
 
 SECTIONS: dict[str, type[schema.Spec]] = {
-    "Competition": schema.CompetitionSpec, "Page": schema.PageSpec, "Task": schema.TaskSpec, "Phase": schema.PhaseSpec,
-    "Leaderboard": schema.LeaderboardSpec, "Column": schema.ColumnSpec, "Question of the fact sheet": schema.QuestionSpec,
-    "podium of the competition": schema.CompetitionExtra, "podium of a phase": schema.PhaseExtra,
+    "Competition": schema.CompetitionSpec,
+    "Page": schema.PageSpec,
+    "Task": schema.TaskSpec,
+    "Phase": schema.PhaseSpec,
+    "Leaderboard": schema.LeaderboardSpec,
+    "Column": schema.ColumnSpec,
+    "Question of the fact sheet": schema.QuestionSpec,
+    "podium of the competition": schema.CompetitionExtra,
+    "podium of a phase": schema.PhaseExtra,
     "podium of a task": schema.TaskExtra,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("title", SECTIONS)

@@ -26,10 +26,19 @@ def test_durations(seconds: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("bytes_", "text"),
     [
-        (None, "—"), (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (100 * 1024, "100 KiB"),
-        (1024**2, "1.0 MiB"), (64 * 1024**3, "64.0 GiB"), (5 * 1024**4, "5.0 TiB"), (5000 * 1024**4, "5000 TiB"),
+        (None, "—"),
+        (0, "0 B"),
+        (1, "1 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (100 * 1024, "100 KiB"),
+        (1024**2, "1.0 MiB"),
+        (64 * 1024**3, "64.0 GiB"),
+        (5 * 1024**4, "5.0 TiB"),
+        (5000 * 1024**4, "5000 TiB"),
     ],
-)  # fmt: skip
+)
 def test_sizes(bytes_: float | None, text: str) -> None:
     assert podium.size(bytes_) == text
 

@@ -19,8 +19,9 @@ def test_the_parts_are_as_long_as_the_states_lasted_and_fill_the_bar() -> None:
     history = [event(State.QUEUED, 10), event(State.INGESTING, 30)]
     stages = stages_of(Run(state=State.FINISHED), history, now=START)
     assert [(stage.state, stage.seconds, stage.x, stage.width) for stage in stages] == [
-        (State.QUEUED, 10, 0.0, 25.0), (State.INGESTING, 30, 25.0, 75.0),
-    ]  # fmt: skip
+        (State.QUEUED, 10, 0.0, 25.0),
+        (State.INGESTING, 30, 25.0, 75.0),
+    ]
 
 
 def test_a_run_that_goes_on_has_spent_the_time_since_in_its_state() -> None:

@@ -202,9 +202,17 @@ class Restarts:
         """A process's worker."""
         cache = StagingCache(self.folder / "cache", max_bytes=self.cache_bytes)
         return Worker(
-            name="w", data_dir=self.folder, engine=cast("Any", self.engine), facts=FACTS, client=cast("Any", self.site),
-            cache=cache, gpus=NoGpus(), host=Host(), quota=False, slots=self.slots,
-        )  # fmt: skip
+            name="w",
+            data_dir=self.folder,
+            engine=cast("Any", self.engine),
+            facts=FACTS,
+            client=cast("Any", self.site),
+            cache=cache,
+            gpus=NoGpus(),
+            host=Host(),
+            quota=False,
+            slots=self.slots,
+        )
 
     def service(self, *gpus: str) -> Service:
         """The process that comes next."""
@@ -232,13 +240,22 @@ class Restarts:
         program = {"target": "/app/program", "file": self._file(run_id.encode()), "unpack": True}
         stage = {"image": IMAGE, "pull": pull, "command": ["python3"], "limits": {"wall_s": WALL_S}}
         result = {"target": "/app/input/res", "stage_output": "ingestion"}
-        return parse_job({
-            "run_id": run_id, "attempt": 1, "lease_id": run_id, "token": "t", "lease_s": 90, "heartbeat_s": 15, "gpus": 0,
-            "columns": ["mae"], "stages": [
-                {**stage, "name": "ingestion", "mounts": [program], "tolerant": tolerant},
-                {**stage, "name": "scoring", "mounts": [program, result]},
-            ],
-        })  # fmt: skip
+        return parse_job(
+            {
+                "run_id": run_id,
+                "attempt": 1,
+                "lease_id": run_id,
+                "token": "t",
+                "lease_s": 90,
+                "heartbeat_s": 15,
+                "gpus": 0,
+                "columns": ["mae"],
+                "stages": [
+                    {**stage, "name": "ingestion", "mounts": [program], "tolerant": tolerant},
+                    {**stage, "name": "scoring", "mounts": [program, result]},
+                ],
+            }
+        )
 
     def _file(self, content: bytes) -> dict[str, Any]:
         buffer = io.BytesIO()

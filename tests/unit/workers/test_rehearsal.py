@@ -29,17 +29,34 @@ def mount(target: str, url: str, sha256: str, **fields: Any) -> dict[str, Any]:
 
 
 OFFER = {
-    "needs_command": True, "time_limit_s": 60.0, "scale": 10, "image_digest": THERE,
+    "needs_command": True,
+    "time_limit_s": 60.0,
+    "scale": 10,
+    "image_digest": THERE,
     "calibrations": [{"loads": 1, "cpu": {"interpreter_s": 1.0, "digest_s": 4.0}}],
     "job": {
-        "run_id": "r", "attempt": 1, "lease_id": "l", "token": "none", "lease_s": 90, "heartbeat_s": 15, "columns": ["mae"],
+        "run_id": "r",
+        "attempt": 1,
+        "lease_id": "l",
+        "token": "none",
+        "lease_s": 90,
+        "heartbeat_s": 15,
+        "columns": ["mae"],
         "stages": [
             {
-                "name": "ingestion", "step": 1, "image": "podium/runtime:1", "pull": "missing", "limits": {"wall_s": 30.0, "cpus": 1.0},
+                "name": "ingestion",
+                "step": 1,
+                "image": "podium/runtime:1",
+                "pull": "missing",
+                "limits": {"wall_s": 30.0, "cpus": 1.0},
                 "mounts": [mount("/app/program", "submission:", "0" * 64)],
             },
             {
-                "name": "scoring", "step": 2, "image": "podium/runtime:1", "pull": "missing", "limits": {"wall_s": 30.0},
+                "name": "scoring",
+                "step": 2,
+                "image": "podium/runtime:1",
+                "pull": "missing",
+                "limits": {"wall_s": 30.0},
                 "mounts": [
                     mount("/app/program", "/files/program", SHA["program"]),
                     mount("/app/input/ref", "/files/labels", SHA["labels"], secret=True),
@@ -48,7 +65,7 @@ OFFER = {
             },
         ],
     },
-}  # fmt: skip
+}
 
 
 def ended(**fields: Any) -> LocalRun:
@@ -82,10 +99,13 @@ def with_environment() -> dict[str, Any]:
     first["mounts"] += [
         {"target": "/app/weights", "file": file | {"url": "weights:"}},
         {
-            "target": "/app/environment", "requirements": file | {"url": "requirements:", "name": "requirements.txt"},
-            "mirror": "https://mirror.example.org/simple/", "wall_s": 60.0, "max_bytes": 1024,
+            "target": "/app/environment",
+            "requirements": file | {"url": "requirements:", "name": "requirements.txt"},
+            "mirror": "https://mirror.example.org/simple/",
+            "wall_s": 60.0,
+            "max_bytes": 1024,
         },
-    ]  # fmt: skip
+    ]
     own = {"archive": file | {"url": "image:", "name": "image.tar"}, "image_id": HERE}
     first |= {"image": HERE, "own_image": own, "is_image_of_team": True}
     return offer

@@ -177,9 +177,14 @@ def read_answer(output: Path) -> Interpreter:
 
 def _install(order: Order, site: Site, inputs: Path, target: Path, *, wall_s: float) -> None:
     limits = Limits(
-        wall_s=wall_s, memory_bytes=INSTALL_MEMORY, cpus=2.0, output_bytes=order.max_bytes, output_files=MAX_ENTRIES,
-        tmp_bytes=64 * MIB, log_bytes=MIB,
-    )  # fmt: skip
+        wall_s=wall_s,
+        memory_bytes=INSTALL_MEMORY,
+        cpus=2.0,
+        output_bytes=order.max_bytes,
+        output_files=MAX_ENTRIES,
+        tmp_bytes=64 * MIB,
+        log_bytes=MIB,
+    )
     argv = (
         "python3", "-m", "pip", "install", "--isolated", "--disable-pip-version-check", "--no-input", "--no-cache-dir", "--no-index",
         "--find-links", f"{INPUTS}/wheels", "--only-binary", ":all:", "--require-hashes", "--target", "/app/output/packages",
@@ -237,9 +242,14 @@ class _Container:
         self._name = f"environment-{name}"
         self._limits = granted(limits)
         self._volume = OutputVolume(
-            site.folder, self._name, size_bytes=self._limits.output_bytes, files=self._limits.output_files, quota=site.quota,
-            owner=site.runner.host_uid, make_room=site.make_room,
-        )  # fmt: skip
+            site.folder,
+            self._name,
+            size_bytes=self._limits.output_bytes,
+            files=self._limits.output_files,
+            quota=site.quota,
+            owner=site.runner.host_uid,
+            make_room=site.make_room,
+        )
         self._run: StageRun | None = None
 
     def __enter__(self) -> Self:
@@ -259,11 +269,20 @@ class _Container:
         """Run a command to its end; returns how it ended, and the end of what it printed."""
         site = self._site
         spec = StageSpec(
-            name=f"{site.name}-{self._name}", image=self._order.image, argv=argv, mounts=(Mount(inputs, INPUTS),),
-            output=self._volume.path, limits=self._limits, labels={**site.labels, "podium.stage": self._name},
-            group=f"{site.group}{self._name}", cpuset=site.cores, runtime=site.runtime, image_facts=self._order.image_facts,
-            runner=site.runner, env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
-        )  # fmt: skip
+            name=f"{site.name}-{self._name}",
+            image=self._order.image,
+            argv=argv,
+            mounts=(Mount(inputs, INPUTS),),
+            output=self._volume.path,
+            limits=self._limits,
+            labels={**site.labels, "podium.stage": self._name},
+            group=f"{site.group}{self._name}",
+            cpuset=site.cores,
+            runtime=site.runtime,
+            image_facts=self._order.image_facts,
+            runner=site.runner,
+            env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
+        )
         self._run = StageRun(self._name, site.engine, spec, self._volume, unwanted=site.stop)
         evidence = self._executed(self._run)
         if evidence.killed_by == "cancelled":

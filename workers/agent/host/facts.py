@@ -20,12 +20,22 @@ MIN_OPEN_FILES = 1024
 def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtime: str = "") -> Host:
     """What the site is told of this host."""
     return Host(
-        hostname=socket.gethostname(), os=engine.operating_system, kernel=engine.kernel, engine=engine.version,
-        cpu_model=cpu_model(), cores=host_cores(), memory_bytes=host_memory_bytes(), cgroup=engine.cgroup_version,
-        output_quota="loop" if quota else "none", seccomp="custom", user_namespaces=engine.user_namespaces,
-        runtimes=engine.runtimes, runtime=runtime or "default", gpu_toolkit=toolkit_version() if gpus else "",
+        hostname=socket.gethostname(),
+        os=engine.operating_system,
+        kernel=engine.kernel,
+        engine=engine.version,
+        cpu_model=cpu_model(),
+        cores=host_cores(),
+        memory_bytes=host_memory_bytes(),
+        cgroup=engine.cgroup_version,
+        output_quota="loop" if quota else "none",
+        seccomp="custom",
+        user_namespaces=engine.user_namespaces,
+        runtimes=engine.runtimes,
+        runtime=runtime or "default",
+        gpu_toolkit=toolkit_version() if gpus else "",
         gpus=tuple(gpu.described() for gpu in gpus),
-    )  # fmt: skip
+    )
 
 
 def open_files(slots: int, pids: int, file_max: Path = Path("/proc/sys/fs/file-max")) -> int:

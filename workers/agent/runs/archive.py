@@ -33,9 +33,12 @@ def _damaged(words: str) -> ArchiveRefused:
 
 @reading(_damaged)
 def unpack(
-    source: Path, target: Path, *, max_bytes: int = MAX_UNPACKED_BYTES,
+    source: Path,
+    target: Path,
+    *,
+    max_bytes: int = MAX_UNPACKED_BYTES,
     make_room: Callable[[int], None] = lambda needed_bytes: None,
-) -> None:  # fmt: skip
+) -> None:
     """Unpack `source` into the new folder `target`: files 0644 (0755 when executable), folders 0755.
 
     `make_room` is called before the first file is written, with the bytes that all will take on the disk.

@@ -192,9 +192,18 @@ class Stager:
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
         _, sent_bytes = self._folder.log_position(stage.name)
         return StageRun(
-            stage.name, worker.engine, spec, volume, meter, log_sent_bytes=sent_bytes, inputs=inputs, shared=shared,
-            prefill=sources[stage.prefill] if stage.prefill else None, owns_volume=beside is None, idle=not argv,
-        )  # fmt: skip
+            stage.name,
+            worker.engine,
+            spec,
+            volume,
+            meter,
+            log_sent_bytes=sent_bytes,
+            inputs=inputs,
+            shared=shared,
+            prefill=sources[stage.prefill] if stage.prefill else None,
+            owns_volume=beside is None,
+            idle=not argv,
+        )
 
     def _environment(self, stage: Stage) -> dict[str, str]:
         """What programs of a team find in their environment; the scoring program is told nothing of it."""
@@ -215,9 +224,14 @@ class Stager:
 
     def _volume(self, name: str, limits: Limits) -> OutputVolume:
         return OutputVolume(
-            self._folder.path, name, size_bytes=limits.output_bytes, files=limits.output_files, quota=self._worker.quota,
-            owner=self._runner.host_uid, make_room=self._worker.cache.make_room,
-        )  # fmt: skip
+            self._folder.path,
+            name,
+            size_bytes=limits.output_bytes,
+            files=limits.output_files,
+            quota=self._worker.quota,
+            owner=self._runner.host_uid,
+            make_room=self._worker.cache.make_room,
+        )
 
     @property
     def _runner(self) -> Runner:
@@ -265,10 +279,15 @@ class Stager:
             key, folder = cache.acquire(mount.requirements, unpacked=False, secret=False, fetch=self._fetch)
             self.staged.cache_keys.append(key)
             order = Order(
-                requirements=(folder / mount.requirements.name).read_bytes(), image=stage.image,
-                image_facts=self.staged.images[stage.image], mirror=mount.mirror, wall_s=mount.wall_s, max_bytes=mount.max_bytes,
-                any_host=self._worker.mirror_any_host, is_image_of_team=stage.is_image_of_team,
-            )  # fmt: skip
+                requirements=(folder / mount.requirements.name).read_bytes(),
+                image=stage.image,
+                image_facts=self.staged.images[stage.image],
+                mirror=mount.mirror,
+                wall_s=mount.wall_s,
+                max_bytes=mount.max_bytes,
+                any_host=self._worker.mirror_any_host,
+                is_image_of_team=stage.is_image_of_team,
+            )
 
             def make(target: Path) -> None:
                 count = build_environment(order, self._build_site(stage), target)
@@ -285,10 +304,18 @@ class Stager:
     def _build_site(self, stage: Stage) -> BuildSite:
         worker, lease = self._worker, self._folder.lease
         return BuildSite(
-            engine=worker.engine, folder=self._folder.path, name=f"podium-{worker.key}-{lease}", group=f"{worker.key}{lease}",
-            labels=self._labels(stage.name), runner=self._runner, runtime=worker.runtime, quota=worker.quota,
-            cores=",".join(map(str, self._folder.cores)), stop=self._stop, make_room=worker.cache.make_room,
-        )  # fmt: skip
+            engine=worker.engine,
+            folder=self._folder.path,
+            name=f"podium-{worker.key}-{lease}",
+            group=f"{worker.key}{lease}",
+            labels=self._labels(stage.name),
+            runner=self._runner,
+            runtime=worker.runtime,
+            quota=worker.quota,
+            cores=",".join(map(str, self._folder.cores)),
+            stop=self._stop,
+            make_room=worker.cache.make_room,
+        )
 
     def _fetch(self, file: FileRef, target: Path) -> None:
         try:

@@ -52,10 +52,13 @@ class Claimer:
         if slot.gpu_fault is not None:
             slot.check_gpu()
         asked = Claim(
-            worker_id=self.worker_id, free_slots=0 if slot.is_stuck() else 1, free_gpus=slot.free_gpus(), claim_id=slot.claim_id,
+            worker_id=self.worker_id,
+            free_slots=0 if slot.is_stuck() else 1,
+            free_gpus=slot.free_gpus(),
+            claim_id=slot.claim_id,
             slot_faults=tuple(self._worker.slot_faults.values()),
             images=self._worker.images,
-        )  # fmt: skip
+        )
         try:
             body = self._worker.client.claim(asked)
             slot.next_claim()
@@ -83,9 +86,13 @@ class Claimer:
         except MessageInvalid:
             return  # nothing in it says which run it is
         answer = Complete(
-            lease_id=lease.lease_id, attempt=lease.attempt, outcome=Outcome.FAILED, reason=Reason.INFRASTRUCTURE,
-            code="job_invalid", detail=detail,
-        )  # fmt: skip
+            lease_id=lease.lease_id,
+            attempt=lease.attempt,
+            outcome=Outcome.FAILED,
+            reason=Reason.INFRASTRUCTURE,
+            code="job_invalid",
+            detail=detail,
+        )
         self._worker.client.complete(lease.run_id, lease.token, answer, patience_s=ANSWER_PATIENCE_S)
 
     def _why_not(self) -> str | None:

@@ -137,15 +137,27 @@ class SiteClient:
             with path.open("rb") as stream:
                 # An empty file needs a body too: requests would send none and no length for an empty stream.
                 data: IO[bytes] | bytes = stream if path.stat().st_size else b""
-                self._call("PUT", f"runs/{run_id}/outputs/{name}", token, data=data, headers=headers,
-                           timeout=(CONNECT_TIMEOUT_S, TRANSFER_TIMEOUT_S))  # fmt: skip
+                self._call(
+                    "PUT",
+                    f"runs/{run_id}/outputs/{name}",
+                    token,
+                    data=data,
+                    headers=headers,
+                    timeout=(CONNECT_TIMEOUT_S, TRANSFER_TIMEOUT_S),
+                )
 
         self._insist(patience_s, put)
 
     def download(
-        self, url: str, target: Path, *, sha256: str, size_bytes: int, patience_s: float,
+        self,
+        url: str,
+        target: Path,
+        *,
+        sha256: str,
+        size_bytes: int,
+        patience_s: float,
         stop: Callable[[], bool] = never,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Fetch one input file into `target`.
 
         Raises

@@ -125,9 +125,14 @@ class Heartbeat(threading.Thread):
         execution = self._execution
         self._unsent += self._fresh_pieces(MAX_PIECES - len(self._unsent))
         return calls.Heartbeat(
-            lease_id=execution.job.lease_id, attempt=execution.job.attempt, state=state, logs=tuple(self._unsent),
-            meters=execution.meters(), progress=execution.progress(), usage=self._usage(),
-        )  # fmt: skip
+            lease_id=execution.job.lease_id,
+            attempt=execution.job.attempt,
+            state=state,
+            logs=tuple(self._unsent),
+            meters=execution.meters(),
+            progress=execution.progress(),
+            usage=self._usage(),
+        )
 
     def _usage(self) -> tuple[StageUsage, ...]:
         """The lines whole, now and then: a beat that carries log text may come every second."""

@@ -322,11 +322,14 @@ class DockerEngine:
             facts = self.api.inspect_container(container)
         state = facts["State"]
         return ContainerState(
-            id=facts["Id"], status=state["Status"], exit_code=int(state["ExitCode"]),
+            id=facts["Id"],
+            status=state["Status"],
+            exit_code=int(state["ExitCode"]),
             oom_killed=bool(state["OOMKilled"]),
-            started_at=parse_time(state["StartedAt"]), finished_at=parse_time(state["FinishedAt"]),
+            started_at=parse_time(state["StartedAt"]),
+            finished_at=parse_time(state["FinishedAt"]),
             labels=facts["Config"].get("Labels") or {},
-        )  # fmt: skip
+        )
 
     def remove(self, container: str) -> None:
         """Remove it with its anonymous volumes, killing what still runs; no error when it is gone already."""

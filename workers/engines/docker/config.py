@@ -56,8 +56,17 @@ def base_environment(spec: StageSpec) -> dict[str, str]:
     threads = str(max(1, int(spec.limits.cpus)))
     gpu = {} if spec.gpu_uuid else {"NVIDIA_VISIBLE_DEVICES": "void"}  # a CUDA image asks for all GPUs by default
     # Its user has a number and no name in the image: what asks for a name finds it here.
-    return {"HOME": "/tmp", "TMPDIR": "/tmp", "USER": "runner", "LOGNAME": "runner", "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": threads,
-            "http_proxy": "", "https_proxy": "", **gpu}  # fmt: skip
+    return {
+        "HOME": "/tmp",
+        "TMPDIR": "/tmp",
+        "USER": "runner",
+        "LOGNAME": "runner",
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": threads,
+        "http_proxy": "",
+        "https_proxy": "",
+        **gpu,
+    }
 
 
 def _withheld(spec: StageSpec, environment: Mapping[str, str]) -> list[str]:
@@ -129,13 +138,23 @@ def _ulimits(spec: StageSpec) -> list[dict[str, Any]]:
 
 def _bind(mount: Mount) -> dict[str, Any]:
     # Bind mounts of the engine cannot be nosuid; no-new-privileges takes such bits their effect, and copies on this host have none.
-    return {"Type": "bind", "Source": str(mount.source), "Target": mount.target, "ReadOnly": not mount.writable,
-            "BindOptions": {"Propagation": "rprivate"}}  # fmt: skip
+    return {
+        "Type": "bind",
+        "Source": str(mount.source),
+        "Target": mount.target,
+        "ReadOnly": not mount.writable,
+        "BindOptions": {"Propagation": "rprivate"},
+    }
 
 
 def _output(path: Path) -> dict[str, Any]:
-    return {"Type": "bind", "Source": str(path), "Target": OUTPUT_TARGET, "ReadOnly": False,
-            "BindOptions": {"Propagation": "rprivate"}}  # fmt: skip
+    return {
+        "Type": "bind",
+        "Source": str(path),
+        "Target": OUTPUT_TARGET,
+        "ReadOnly": False,
+        "BindOptions": {"Propagation": "rprivate"},
+    }
 
 
 def _log_config(limits: Limits) -> dict[str, Any]:

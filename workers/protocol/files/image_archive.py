@@ -252,10 +252,12 @@ def _image(layout: str, config: bytes, layers: list[Layer]) -> ImageArchive:
             "volumes", f"The image declares volumes ({ascii(volumes)[:200]}). Build it without VOLUME."
         )
     return ImageArchive(
-        layout=layout, image_id=_sha256(config), config=config,
+        layout=layout,
+        image_id=_sha256(config),
+        config=config,
         platform=f"{str(_field(configuration, 'os') or '')[:20]}/{str(_field(configuration, 'architecture') or '')[:20]}",
         layers=tuple(replace(layer, diff_id=diff_id) for layer, diff_id in zip(layers, diff_ids, strict=True)),
-    )  # fmt: skip
+    )
 
 
 def _too_many_layers(count: int) -> ImageArchiveInvalid:

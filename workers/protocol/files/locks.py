@@ -125,10 +125,12 @@ def _read_line(number: int, line: str, markers: set[str]) -> Locked:
     if len(hashes) > MAX_HASHES:
         raise LockInvalid(f"{where}: {requirement.name} has {len(hashes)} hashes; at most {MAX_HASHES} are read.")
     return Locked(
-        name=canonicalize_name(requirement.name), version=_version(where, requirement),
-        hashes=frozenset(match[1] for match in hashes if match is not None), line=number,
+        name=canonicalize_name(requirement.name),
+        version=_version(where, requirement),
+        hashes=frozenset(match[1] for match in hashes if match is not None),
+        line=number,
         pythons=_pythons(where, requirement, markers),
-    )  # fmt: skip
+    )
 
 
 def _parts(line: str) -> tuple[str, list[str]]:

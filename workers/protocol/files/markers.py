@@ -105,7 +105,10 @@ def _holds(marker: Marker, python: Python, text: str) -> bool:
 
 def _values(python: Python, patch: int) -> dict[str, str]:
     return {
-        **FIXED, "platform_machine": python.machine, "implementation_name": python.implementation,
+        **FIXED,
+        "platform_machine": python.machine,
+        "implementation_name": python.implementation,
         "platform_python_implementation": IMPLEMENTATIONS[python.implementation],
-        "python_version": f"3.{python.minor}", "python_full_version": f"3.{python.minor}.{patch}",
-    }  # fmt: skip
+        "python_version": f"3.{python.minor}",
+        "python_full_version": f"3.{python.minor}.{patch}",
+    }

@@ -37,9 +37,12 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user {owner!r}. Give the name that the organizer signs in with.")
         try:
             imported = bundle_import(
-                source=bundle, owner=user, queue=queue_named(queue, user) if queue else None, now=timezone.now(),
+                source=bundle,
+                owner=user,
+                queue=queue_named(queue, user) if queue else None,
+                now=timezone.now(),
                 progress=lambda step: self.stderr.write(step, ending="\n") if options["verbosity"] else None,
-            )  # fmt: skip
+            )
         except InvalidBundle as error:
             if json:
                 self.stdout.write(_json(error.report.as_json()))

@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 
 class GrowthSection(Section):
     dataset_check = models.ForeignKey(
-        Task, on_delete=models.PROTECT, null=True, blank=True, related_name="+", verbose_name="check of datasets",
+        Task,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name="check of datasets",
         help_text="The board grows in both directions: a dataset that this task scores joins it as a column, and every algorithm that "
         "counts is run on it, with the programs of the phase's first task. Empty: it does not.",
-    )  # fmt: skip
+    )
     max_datasets = models.PositiveSmallIntegerField(
-        "datasets in all", default=50, validators=[MinValueValidator(1), MaxValueValidator(200)],
+        "datasets in all",
+        default=50,
+        validators=[MinValueValidator(1), MaxValueValidator(200)],
         help_text="How many submitted datasets a growing board takes.",
-    )  # fmt: skip
+    )
     max_datasets_per_team = models.PositiveSmallIntegerField(
         "datasets of a team",
         default=3,

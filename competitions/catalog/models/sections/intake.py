@@ -65,9 +65,15 @@ class IntakeSection(Section):
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "What is submitted": (
-            "accepts_predictions", "accepts_code", "accepts_datasets", "as_on_codabench", "prediction_format", "text_files", "tasks",
+            "accepts_predictions",
+            "accepts_code",
+            "accepts_datasets",
+            "as_on_codabench",
+            "prediction_format",
+            "text_files",
+            "tasks",
         )
-    }  # fmt: skip
+    }
     api: ClassVar[tuple[str, ...]] = (
         "accepts_predictions",
         "accepts_code",

@@ -11,10 +11,11 @@ from competitions.catalog.models.sections.section import Section
 class OutputsSection(Section):
     hide_output = models.BooleanField(default=False, help_text="Logs are for organizers alone.")
     show_output_while_sealed = models.BooleanField(
-        "show output while scores are sealed", default=False,
+        "show output while scores are sealed",
+        default=False,
         help_text="Teams read the logs and predictions of their own programs although scores are sealed. A program can print the hidden "
         "input there.",
-    )  # fmt: skip
+    )
     hide_prediction_output = models.BooleanField(default=False, help_text="Predictions are for organizers alone.")
     hide_score_output = models.BooleanField(default=False, help_text="Detailed results are for organizers alone.")
     allow_network = models.BooleanField(
@@ -28,10 +29,14 @@ class OutputsSection(Section):
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Outputs and network": (
-            "hide_output", "show_output_while_sealed", "hide_prediction_output", "hide_score_output", "allow_network",
+            "hide_output",
+            "show_output_while_sealed",
+            "hide_prediction_output",
+            "hide_score_output",
+            "allow_network",
             "auto_migrate_to_this_phase",
         )
-    }  # fmt: skip
+    }
     bundle: ClassVar[Mapping[str, str]] = {
         "hide_output": "hide_output",
         "show_output_while_sealed": "podium.show_output_while_sealed",

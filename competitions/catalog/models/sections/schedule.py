@@ -25,14 +25,17 @@ class ScheduleSection(Section):
     opens_at = models.DateTimeField()
     closes_at = models.DateTimeField(null=True, blank=True, help_text="Empty: open for ever.")
     upload_grace_minutes = models.PositiveSmallIntegerField(
-        "grace for uploads (minutes)", default=15, validators=[MaxValueValidator(1440)],
+        "grace for uploads (minutes)",
+        default=15,
+        validators=[MaxValueValidator(1440)],
         help_text="An upload that began before the end counts if it is complete and submitted within these minutes after the end, and "
         "before any reveal.",
-    )  # fmt: skip
+    )
     accepts_late = models.BooleanField(
-        "accepts late submissions", default=False,
+        "accepts late submissions",
+        default=False,
         help_text="After the end, submissions still run and are scored; they are marked as late and never ranked.",
-    )  # fmt: skip
+    )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Dates (UTC)": ("opens_at", "closes_at", "upload_grace_minutes", "accepts_late")

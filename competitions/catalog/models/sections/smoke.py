@@ -13,16 +13,24 @@ from competitions.catalog.models.task import Task
 
 class SmokeSection(Section):
     smoke_task = models.ForeignKey(
-        Task, on_delete=models.PROTECT, null=True, blank=True, related_name="smoke_phases", verbose_name="smoke run on",
+        Task,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="smoke_phases",
+        verbose_name="smoke run on",
         help_text="A public mini split: every code submission runs on it first, for at most five minutes, uncharged and with its whole "
         "log; only what passes goes on to the hidden data. Teams may download all of it. Empty: there is no smoke run.",
-    )  # fmt: skip
+    )
 
     smoke_scale = models.FloatField(
-        "size beside the smoke run", null=True, blank=True, validators=[MinValueValidator(1)],
+        "size beside the smoke run",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
         help_text="How many times the mini split the hidden data are, such as 150. With it, teams are told after a smoke run what the "
         "whole may take. Empty: they are not.",
-    )  # fmt: skip
+    )
 
     competition: "models.ForeignKey[Competition, Competition]"  # the phase's own
     as_on_codabench: bool

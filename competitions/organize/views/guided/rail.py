@@ -37,9 +37,15 @@ class Rail:
 def rail_of(draft: CompetitionDraft, current: str) -> Rail:
     """Every step, then the trial and the review."""
     items = [
-        RailItem(step.slug, step.title, reverse("organize:step", args=[draft.key, step.slug]), is_done(draft, step), step.slug == current)
+        RailItem(
+            step.slug,
+            step.title,
+            reverse("organize:step", args=[draft.key, step.slug]),
+            is_done(draft, step),
+            step.slug == current,
+        )
         for step in path_of(draft)
-    ]  # fmt: skip
+    ]
     is_built = draft.is_up_to_date and first_open(draft) is None
     was_tried = is_built and (draft.trial is None or draft.trial.status == State.FINISHED)
     for slug, title, done in (("trial", "Trial", was_tried), ("review", "Publish", draft.is_published)):

@@ -24,9 +24,12 @@ class BeginForm(forms.Form):
 
 class RequestForm(forms.Form):
     purpose = forms.CharField(
-        label="What do you want to host?", min_length=10, max_length=1000, widget=forms.Textarea(attrs={"rows": 4}),
+        label="What do you want to host?",
+        min_length=10,
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 4}),
         help_text="A course, a challenge of your group, a benchmark: a sentence or two is enough.",
-    )  # fmt: skip
+    )
 
 
 @require_safe

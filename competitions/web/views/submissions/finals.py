@@ -69,9 +69,12 @@ def finals(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
 def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, team: Team) -> dict[str, Any]:
     before = request.GET.get("before", "")
     submissions = page_of(
-        team=team.pk, statuses=SELECTABLE, before=int(before) if is_number(before) else LAST,
-        phases=visited.phases_with_boards, only=phase,
-    )  # fmt: skip
+        team=team.pk,
+        statuses=SELECTABLE,
+        before=int(before) if is_number(before) else LAST,
+        phases=visited.phases_with_boards,
+        only=phase,
+    )
     page = submissions[:PAGE_SIZE]
     rows = rows_of(page, reader=visited.reader, now=visited.now)
     return {

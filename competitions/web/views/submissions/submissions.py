@@ -58,9 +58,16 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     show = request.GET.get("show", "")
     show = show if show in FILTERS else "all"
     before = request.GET.get("before", "")
-    submissions = [] if team_id is None else page_of(
-        team=team_id, statuses=FILTERS[show], before=int(before) if is_number(before) else LAST, phases=visited.phases_with_boards
-    )  # fmt: skip
+    submissions = (
+        []
+        if team_id is None
+        else page_of(
+            team=team_id,
+            statuses=FILTERS[show],
+            before=int(before) if is_number(before) else LAST,
+            phases=visited.phases_with_boards,
+        )
+    )
     context = {
         "phase": phase,
         "show": show,
@@ -156,11 +163,17 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         values = cleaned(asked)
         require_registration(user=user, competition=visited.competition)
         submission = submission_create(
-            user=user, phase=phase, upload=_upload(values, user, visited), kind=Kind(values["kind"]), now=timezone.now(),
-            description=values["description"], fact_sheet=answers_of_form(request.POST), idempotency_key=values["idempotency_key"],
+            user=user,
+            phase=phase,
+            upload=_upload(values, user, visited),
+            kind=Kind(values["kind"]),
+            now=timezone.now(),
+            description=values["description"],
+            fact_sheet=answers_of_form(request.POST),
+            idempotency_key=values["idempotency_key"],
             is_smoke=values["smoke"],
             wish=Wish(values["weights"], values["image"]),
-        )  # fmt: skip
+        )
     except Refusal as refusal:
         if wants_json:
             answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra

@@ -106,8 +106,12 @@ def test_a_command_is_split_like_a_shell_would_and_its_placeholders_are_replaced
         "command: python3 '$program/my file.py' $input $output $submission_program\n"
     )
     assert read_command(tmp_path, "ingestion") == (
-        "python3", "/app/program/my file.py", "/app/input_data", "/app/output", "/app/ingested_program",
-    )  # fmt: skip
+        "python3",
+        "/app/program/my file.py",
+        "/app/input_data",
+        "/app/output",
+        "/app/ingested_program",
+    )
 
 
 @pytest.mark.parametrize(

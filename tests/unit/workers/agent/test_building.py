@@ -25,17 +25,30 @@ LOCK = f"small==1.0 --hash=sha256:{'0' * 64}\n".encode()
 
 def order(*, is_image_of_team: bool = True) -> Order:
     return Order(
-        requirements=LOCK, image="image", image_facts=ImageFacts(digest="sha256:1"), mirror="http://mirror/simple/",
-        wall_s=LIMIT_S, max_bytes=1 << 20, is_image_of_team=is_image_of_team,
-    )  # fmt: skip
+        requirements=LOCK,
+        image="image",
+        image_facts=ImageFacts(digest="sha256:1"),
+        mirror="http://mirror/simple/",
+        wall_s=LIMIT_S,
+        max_bytes=1 << 20,
+        is_image_of_team=is_image_of_team,
+    )
 
 
 def site_in(folder: Path, prepare: Callable[[Any], str]) -> Site:
     engine: Any = SimpleNamespace(prepare=prepare, remove=lambda name: None, release=lambda group: False)
     return Site(
-        engine=engine, folder=folder / "run", name="podium-x", group="x", labels={}, runner=Runner(1000), runtime="",
-        quota=False, cores="", stop=lambda: False,
-    )  # fmt: skip
+        engine=engine,
+        folder=folder / "run",
+        name="podium-x",
+        group="x",
+        labels={},
+        runner=Runner(1000),
+        runtime="",
+        quota=False,
+        cores="",
+        stop=lambda: False,
+    )
 
 
 def refused(folder: Path, words: str, *, is_image_of_team: bool) -> tuple[type[Exception], str]:

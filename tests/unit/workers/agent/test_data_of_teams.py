@@ -93,12 +93,21 @@ def test_no_random_content_makes_a_reader_raise_anything_but_its_refusal(
 @pytest.mark.parametrize(
     "content",
     [
-        changed(python_version="3.8"), changed(python_version="3.99"), changed(python_version="2.7"), changed(python_version=3.11),
-        changed(python_version="3.11\n"), changed(python_version="3.1\u0661"), changed(implementation_name="graalpy"),
-        changed(platform_machine="mips"), changed(platform_machine=["x86_64"]), changed(implementation_name={"a": 1}),
-        b'{"tags": ["a-b-c-d"], "values": {}}', b'{"tags": {"a": 1}, "values": {}}', b'{"tags": ["py3-none-any"], "values": []}',
+        changed(python_version="3.8"),
+        changed(python_version="3.99"),
+        changed(python_version="2.7"),
+        changed(python_version=3.11),
+        changed(python_version="3.11\n"),
+        changed(python_version="3.1\u0661"),
+        changed(implementation_name="graalpy"),
+        changed(platform_machine="mips"),
+        changed(platform_machine=["x86_64"]),
+        changed(implementation_name={"a": 1}),
+        b'{"tags": ["a-b-c-d"], "values": {}}',
+        b'{"tags": {"a": 1}, "values": {}}',
+        b'{"tags": ["py3-none-any"], "values": []}',
     ],
-)  # fmt: skip
+)
 def test_an_image_whose_python_is_none_that_lists_are_read_for_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "python.json").write_bytes(content)
     with pytest.raises(EnvironmentRefused) as refused:
@@ -111,8 +120,10 @@ def test_an_image_that_says_what_python_it_has_is_believed_that_alone(tmp_path: 
     (tmp_path / "python.json").write_bytes(changed(sys_platform="win32", python_full_version="x"))
     answer = read_answer(tmp_path)
     assert (answer.python.minor, answer.python.machine, [str(tag) for tag in answer.tags]) == (
-        11, "x86_64", ["py3-none-any"],
-    )  # fmt: skip
+        11,
+        "x86_64",
+        ["py3-none-any"],
+    )
 
 
 @pytest.mark.parametrize(

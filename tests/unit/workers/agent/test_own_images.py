@@ -147,9 +147,16 @@ def test_a_worker_that_starts_removes_such_archives_before_it_registers(
 
 @pytest.mark.parametrize(
     ("entries", "max_bytes", "is_taken"),
-    [(None, 1000, True), (None, 999, False), (10, 10 * 4096, True), (10, 10 * 4096 - 1, False), (300_000, 1 << 40, True),
-     (300_001, 1 << 40, False), (300_001, 0, True)],
-)  # fmt: skip
+    [
+        (None, 1000, True),
+        (None, 999, False),
+        (10, 10 * 4096, True),
+        (10, 10 * 4096 - 1, False),
+        (300_000, 1 << 40, True),
+        (300_001, 1 << 40, False),
+        (300_001, 0, True),
+    ],
+)
 def test_an_image_is_charged_for_each_of_its_files_and_folders(
     tmp_path: Path, entries: int | None, max_bytes: int, is_taken: bool
 ) -> None:

@@ -220,15 +220,18 @@ def test_an_output_without_a_quota_is_watched_and_its_growth_ends_the_container(
 
 CGROUPS = {
     "v1": {
-        "cpuacct/podium/x/cpuacct.usage": "2500000000\n", "memory/podium/x/memory.usage_in_bytes": "10\n",
-        "memory/podium/x/memory.max_usage_in_bytes": "20\n", "memory/podium/x/memory.oom_control": "under_oom 0\noom_kill 1\n",
+        "cpuacct/podium/x/cpuacct.usage": "2500000000\n",
+        "memory/podium/x/memory.usage_in_bytes": "10\n",
+        "memory/podium/x/memory.max_usage_in_bytes": "20\n",
+        "memory/podium/x/memory.oom_control": "under_oom 0\noom_kill 1\n",
     },
     "v2": {
         "podium.slice/podium-x.slice/cpu.stat": "usage_usec 2500000\nuser_usec 1\n",
-        "podium.slice/podium-x.slice/memory.current": "10\n", "podium.slice/podium-x.slice/memory.peak": "20\n",
+        "podium.slice/podium-x.slice/memory.current": "10\n",
+        "podium.slice/podium-x.slice/memory.peak": "20\n",
         "podium.slice/podium-x.slice/memory.events": "low 0\noom_kill 1\n",
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("version", CGROUPS)

@@ -44,9 +44,14 @@ def test_slots_and_workers_have_users_of_their_own_below_the_end_of_a_namespace(
     assert Runner(20_001, offset=165_536).as_user == "20001:20001"
 
 
-@pytest.mark.parametrize(("file_max", "slots", "pids", "each"), [
-    (2**63 - 1, 1, 256, 16_384), (2_466_183, 1, 256, 2_408), (800_000, 8, 256, 1024),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("file_max", "slots", "pids", "each"),
+    [
+        (2**63 - 1, 1, 256, 16_384),
+        (2_466_183, 1, 256, 2_408),
+        (800_000, 8, 256, 1024),
+    ],
+)
 def test_all_runs_together_leave_the_host_open_files(
     tmp_path: Path, file_max: int, slots: int, pids: int, each: int
 ) -> None:
@@ -54,20 +59,30 @@ def test_all_runs_together_leave_the_host_open_files(
     assert open_files(slots, pids, tmp_path / "file-max") == each
 
 
-@pytest.mark.parametrize(("volumes", "covered"), [
-    ([], []),
-    (["/data", "//data/", "/data/../data"], ["/data"]),
-    (["/tmp", "/app/output", "/app/program/"], []),
-    (["/app", "/tmp/cache", "/usr/src/app"], ["/app", "/tmp/cache", "/usr/src/app"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("volumes", "covered"),
+    [
+        ([], []),
+        (["/data", "//data/", "/data/../data"], ["/data"]),
+        (["/tmp", "/app/output", "/app/program/"], []),
+        (["/app", "/tmp/cache", "/usr/src/app"], ["/app", "/tmp/cache", "/usr/src/app"]),
+    ],
+)
 def test_declared_volumes_become_limited_places(volumes: list[str], covered: list[str]) -> None:
     assert ImageFacts("", volumes=tuple(volumes)).volumes_beside(MOUNTED) == covered
 
 
-@pytest.mark.parametrize(("volume", "words"), [
-    ("/", "system folder /"), ("/usr/", "system folder /usr"), ("/dev/shm/x", "system folder /dev/shm/x"),
-    ("/app/output/x", "inside a folder"), ("data", "no absolute path"), ("", "no absolute path"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("volume", "words"),
+    [
+        ("/", "system folder /"),
+        ("/usr/", "system folder /usr"),
+        ("/dev/shm/x", "system folder /dev/shm/x"),
+        ("/app/output/x", "inside a folder"),
+        ("data", "no absolute path"),
+        ("", "no absolute path"),
+    ],
+)
 def test_a_volume_that_cannot_be_limited_is_refused(volume: str, words: str) -> None:
     with pytest.raises(SandboxError, match=words) as error:
         ImageFacts("", volumes=(volume,)).volumes_beside(MOUNTED)
@@ -187,12 +202,20 @@ def test_no_label_of_an_image_and_no_variable_that_hooks_obey_reaches_its_contai
             "Config": {
                 "Labels": {"com.docker.compose.project": "podium", "podium.run": "other"},
                 "Env": [
-                    "PATH=/bin", "LD_PRELOAD=/evil.so", "LD_LIBRARY_PATH=/a b:$(id)'\"", "NVIDIA_DISABLE_REQUIRE=1", "CUDA_HOME=/cuda",
-                    "NVIDIA_VISIBLE_DEVICES=all", "GLIBC_TUNABLES=x", "LD_A-B=1", "LD_AUDIT", "GODEBUG=x",
+                    "PATH=/bin",
+                    "LD_PRELOAD=/evil.so",
+                    "LD_LIBRARY_PATH=/a b:$(id)'\"",
+                    "NVIDIA_DISABLE_REQUIRE=1",
+                    "CUDA_HOME=/cuda",
+                    "NVIDIA_VISIBLE_DEVICES=all",
+                    "GLIBC_TUNABLES=x",
+                    "LD_A-B=1",
+                    "LD_AUDIT",
+                    "GODEBUG=x",
                 ],
             },
         }
-    )  # fmt: skip
+    )
     spec = replace(
         SPEC, image_facts=replace(facts, has_shell=True), labels={"podium.run": "mine"}, env={"CUDA_HOME": "/own"}
     )
@@ -200,9 +223,16 @@ def test_no_label_of_an_image_and_no_variable_that_hooks_obey_reaches_its_contai
     assert config["Labels"] == {"com.docker.compose.project": "", "podium.run": "mine"}
     values = dict(entry.partition("=")[::2] for entry in config["Env"])
     assert {name for name, value in values.items() if not value} == {
-        "LD_PRELOAD", "LD_LIBRARY_PATH", "NVIDIA_DISABLE_REQUIRE", "GLIBC_TUNABLES", "LD_A-B", "LD_AUDIT", "GODEBUG", "http_proxy",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "NVIDIA_DISABLE_REQUIRE",
+        "GLIBC_TUNABLES",
+        "LD_A-B",
+        "LD_AUDIT",
+        "GODEBUG",
+        "http_proxy",
         "https_proxy",
-    }  # fmt: skip
+    }
     assert [entry for entry in config["Env"] if entry.startswith("LD_")] == [
         "LD_A-B",
         "LD_AUDIT",

@@ -42,9 +42,15 @@ class Claims:
 
 def worker_with(nvml: FakeNvml, claims: Claims) -> Worker:
     parts = SimpleNamespace(
-        gpus=NvmlGpus(nvml), stopping=threading.Event(), slot_faults={}, images=None, client=claims,
-        cache=SimpleNamespace(free_bytes=lambda: 1 << 40, missing_inodes=lambda: 0), facts=FACTS, engine=SimpleNamespace(ping=lambda: None),
-    )  # fmt: skip
+        gpus=NvmlGpus(nvml),
+        stopping=threading.Event(),
+        slot_faults={},
+        images=None,
+        client=claims,
+        cache=SimpleNamespace(free_bytes=lambda: 1 << 40, missing_inodes=lambda: 0),
+        facts=FACTS,
+        engine=SimpleNamespace(ping=lambda: None),
+    )
     return cast("Worker", parts)
 
 
@@ -116,18 +122,24 @@ def test_a_job_that_this_worker_does_not_understand_is_answered_for_at_once() ->
     assert claimer._try(Slot(worker, 0, None)) is None
     run_id, token, answer = answers[0]
     assert (run_id, token, answer.lease_id, answer.attempt) == (
-        job["run_id"], job["token"], job["lease_id"], job["attempt"],
-    )  # fmt: skip
+        job["run_id"],
+        job["token"],
+        job["lease_id"],
+        job["attempt"],
+    )
     assert (answer.outcome, answer.reason, answer.code) == ("failed", "infrastructure", "job_invalid")
     assert "warm-up" in answer.detail
 
 
-@pytest.mark.parametrize(("cores", "slots", "shares"), [
-    ([0, 1, 2, 3], 1, [()]),
-    ([0, 1, 2, 3], 2, [(0, 1), (2, 3)]),
-    ([0, 1, 2, 3, 4, 5, 6], 3, [(0, 1), (2, 3), (4, 5)]),
-    ([4, 5], 3, [(), (), ()]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cores", "slots", "shares"),
+    [
+        ([0, 1, 2, 3], 1, [()]),
+        ([0, 1, 2, 3], 2, [(0, 1), (2, 3)]),
+        ([0, 1, 2, 3, 4, 5, 6], 3, [(0, 1), (2, 3), (4, 5)]),
+        ([4, 5], 3, [(), (), ()]),
+    ],
+)
 def test_cores_are_shared_out_and_never_twice(cores: list[int], slots: int, shares: list[tuple[int, ...]]) -> None:
     assert share_cores(cores, slots) == shares
 
@@ -135,20 +147,32 @@ def test_cores_are_shared_out_and_never_twice(cores: list[int], slots: int, shar
 def test_a_container_gets_exactly_its_gpu_by_uuid_its_cores_and_its_runtime() -> None:
     limits = Limits(wall_s=5)
     spec = StageSpec(
-        name="n", image="i", argv=("x",), mounts=(), output=Path("/o"), limits=limits, labels={}, group="p",
-        gpu_uuid="MIG-0", cpuset="2,3", runtime="runsc",
-    )  # fmt: skip
+        name="n",
+        image="i",
+        argv=("x",),
+        mounts=(),
+        output=Path("/o"),
+        limits=limits,
+        labels={},
+        group="p",
+        gpu_uuid="MIG-0",
+        cpuset="2,3",
+        runtime="runsc",
+    )
     host = host_config(spec, "/podium/p")
     assert [request["DeviceIDs"] for request in host["DeviceRequests"]] == [["MIG-0"]]
     assert (host["CpusetCpus"], host["Runtime"]) == ("2,3", "runsc")
     assert host_config(replace(spec, gpu_uuid=None), "/podium/p")["DeviceRequests"] == []
 
 
-@pytest.mark.parametrize(("config", "words"), [
-    (replace(CONFIG, runtime="kata"), "it has runc, runsc"),
-    (replace(CONFIG, require_isolation="userns"), "without user namespaces"),
-    (replace(CONFIG, require_isolation="gvisor"), "--runtime runsc"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (replace(CONFIG, runtime="kata"), "it has runc, runsc"),
+        (replace(CONFIG, require_isolation="userns"), "without user namespaces"),
+        (replace(CONFIG, require_isolation="gvisor"), "--runtime runsc"),
+    ],
+)
 def test_isolation_that_the_host_has_not_ends_the_start(config: Config, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         check_isolation(FACTS, config)

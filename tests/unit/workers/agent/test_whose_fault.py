@@ -164,8 +164,10 @@ def test_every_failure_that_is_told_in_the_engines_words_is_told_without_paths(t
     )
     execution = RunExecution(worker, parse_job(JOB), RunFolder(tmp_path, "lease"))
     for reason, code in (
-        ("infrastructure", "engine_error"), ("environment_error", "image_not_startable"), ("setup_error", "image_unknown"),
-    ):  # fmt: skip
+        ("infrastructure", "engine_error"),
+        ("environment_error", "image_not_startable"),
+        ("setup_error", "image_unknown"),
+    ):
         execution.verdict = failed(reason, code, "write /srv/docker/tmp/layer or /data/worker/x: full")
         assert execution.result({}).detail == f"write {HIDDEN} or {HIDDEN}: full"
     execution.verdict = failed("program_error", "x", "the program says /srv/docker/x")

@@ -27,14 +27,27 @@ from workers.sandbox.limits import granted, host_cores, host_memory_bytes
 SHA = "a" * 64
 FILE = {"url": "http://site/x", "sha256": SHA, "size_bytes": 1, "name": "x.zip"}
 SCORING = {
-    "name": "scoring", "image": "podium/runtime:1", "pull": "missing", "command_from": "/app/program", "command": None,
-    "mounts": [{"target": "/app/program", "file": FILE, "unpack": True}], "limits": {"wall_s": 10}, "network": False,
-}  # fmt: skip
+    "name": "scoring",
+    "image": "podium/runtime:1",
+    "pull": "missing",
+    "command_from": "/app/program",
+    "command": None,
+    "mounts": [{"target": "/app/program", "file": FILE, "unpack": True}],
+    "limits": {"wall_s": 10},
+    "network": False,
+}
 INGESTION = {**SCORING, "name": "ingestion"}
 JOB = {
-    "run_id": "r-1", "attempt": 1, "lease_id": "l-1", "token": "t", "lease_s": 90, "heartbeat_s": 15, "gpus": 0,
-    "stages": [INGESTION, SCORING], "columns": ["mae"],
-}  # fmt: skip
+    "run_id": "r-1",
+    "attempt": 1,
+    "lease_id": "l-1",
+    "token": "t",
+    "lease_s": 90,
+    "heartbeat_s": 15,
+    "gpus": 0,
+    "stages": [INGESTION, SCORING],
+    "columns": ["mae"],
+}
 
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:

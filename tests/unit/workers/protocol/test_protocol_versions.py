@@ -17,9 +17,15 @@ from workers.protocol.results import Complete
 
 RECORDED: Final = Path(__file__).resolve().parents[3] / "data" / "protocol"
 MODELS: Final[dict[str, type[Message]]] = {
-    "register": Register, "registered": Registered, "claim": Claim, "job": Job, "heartbeat": Heartbeat,
-    "heartbeat_answer": HeartbeatAnswer, "complete": Complete, "release": Release,
-}  # fmt: skip
+    "register": Register,
+    "registered": Registered,
+    "claim": Claim,
+    "job": Job,
+    "heartbeat": Heartbeat,
+    "heartbeat_answer": HeartbeatAnswer,
+    "complete": Complete,
+    "release": Release,
+}
 
 
 def model_of(name: str) -> type[Message]:

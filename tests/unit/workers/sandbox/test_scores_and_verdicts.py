@@ -57,13 +57,22 @@ def test_scores_are_finite_numbers_of_declared_columns_or_an_error_with_a_code(t
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("mae: 0.5\n", 0.5), ("mae:0.5\nother:2\n", 0.5), ("mae: 1e-3", 0.001), ("\ufeffmae: yes\n", 1.0),
+        ("mae: 0.5\n", 0.5),
+        ("mae:0.5\nother:2\n", 0.5),
+        ("mae: 1e-3", 0.001),
+        ("\ufeffmae: yes\n", 1.0),
         ("mae: .nan", "score_not_finite"),
-        ("mae: .inf", "score_not_finite"), ("mae:nan", "score_not_finite"), ("hello", "scores_unreadable"), ("", "scores_unreadable"),
-        ("- 1\n- 2", "scores_unreadable"), ("a: &a [1]\nmae: *a", "scores_unreadable"), ("other: 1", "column_missing"),
-        ("set1_score: 0.3\nmae: 0.2", 0.2), ("mae: 0.1\nextra: {a: b}", 0.1),
+        ("mae: .inf", "score_not_finite"),
+        ("mae:nan", "score_not_finite"),
+        ("hello", "scores_unreadable"),
+        ("", "scores_unreadable"),
+        ("- 1\n- 2", "scores_unreadable"),
+        ("a: &a [1]\nmae: *a", "scores_unreadable"),
+        ("other: 1", "column_missing"),
+        ("set1_score: 0.3\nmae: 0.2", 0.2),
+        ("mae: 0.1\nextra: {a: b}", 0.1),
     ],
-)  # fmt: skip
+)
 def test_scores_may_be_written_as_text(tmp_path: Path, text: str, expected: float | str) -> None:
     (tmp_path / "scores.txt").write_text(text)
     if isinstance(expected, float):
@@ -121,13 +130,14 @@ VERDICTS: dict[str, tuple[dict[str, Any], tuple[str, str] | None]] = {
     "a child out of memory, the program well": ({"oom_killed": True}, None),
     "killed at the limit": ({"exit_code": 137, "killed_by": "time_limit"}, ("time_limit", "time_limit")),
     "killed at the limit while out of memory": (
-        {"exit_code": 137, "killed_by": "time_limit", "oom_killed": True}, ("time_limit", "time_limit"),
+        {"exit_code": 137, "killed_by": "time_limit", "oom_killed": True},
+        ("time_limit", "time_limit"),
     ),
     "a full disk and an error": ({"exit_code": 1, "output_full": True}, ("disk_limit", "output_full")),
     "a full disk and no error": ({"output_full": True}, ("disk_limit", "output_full")),
     "no inodes": ({"exit_code": 1, "output_no_inodes": True}, ("disk_limit", "too_many_files")),
     "outgrown": ({"exit_code": 137, "killed_by": "output_limit"}, ("disk_limit", "output_full")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", VERDICTS)
@@ -144,8 +154,11 @@ def test_the_scoring_stage_is_the_organizers_except_for_a_refusal_with_its_exit_
     unsaid = scoring_verdict(replace(WELL, exit_code=65), LIMITS, None)
     killed = scoring_verdict(replace(WELL, exit_code=65, killed_by="time_limit"), LIMITS, refusal)
     assert [v and (v.reason, v.code) for v in (crashed, refused, unsaid, killed)] == [
-        ("scoring_error", "exit_code"), ("output_invalid", "wrong_shape"), ("scoring_error", "exit_code"), ("scoring_error", "time_limit"),
-    ]  # fmt: skip
+        ("scoring_error", "exit_code"),
+        ("output_invalid", "wrong_shape"),
+        ("scoring_error", "exit_code"),
+        ("scoring_error", "time_limit"),
+    ]
     assert refused is not None
     assert refused.detail == "Expected 400 rows."
 
