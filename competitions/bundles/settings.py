@@ -1,6 +1,6 @@
 """Settings that stand in a bundle as they are: each model says where, in its `bundle`; read from there, and written there.
 
-A key such as `podium.reveal` is below the `podium` of its row. For quotas a bundle says 0 where there is no limit, as Codabench does.
+A place such as `podium.reveal` is below the `podium` of its row. For quotas a bundle says 0 where there is no limit, as Codabench does.
 """
 
 from collections.abc import Mapping
@@ -10,48 +10,56 @@ from typing import Any
 from django.db.models import Model
 
 from competitions.bundles.reading.schema import Spec
-from competitions.catalog.models import SECTIONS, Phase
 
-PHASE_BUNDLE: Mapping[str, str] = {
-    "name": "name",
-    "description": "description",
-    "visibility": "podium.visibility",
-    "reveal_at": "podium.reveal",
-} | {field: key for section in SECTIONS for field, key in section.bundle.items()}
+Nested = dict[str, Any]  # values by key, those below a key as a mapping of their own
 
 
-def bundle_of(model: type[Model]) -> Mapping[str, str]:
+def bundle_places(model: type[Model]) -> Mapping[str, str]:
     """Where each setting of the model stands, by field."""
-    declared: Mapping[str, str] = PHASE_BUNDLE if model is Phase else getattr(model, "bundle")  # noqa: B009  # on four models
-    return declared
+    places: Mapping[str, str] = getattr(model, "bundle")  # noqa: B009  # on five models that have no base in common
+    return places
 
 
 def read_settings(model: type[Model], spec: Spec) -> dict[str, Any]:
-    """The settings that the row of a bundle says, by field of the model."""
-    return {field: _read(model, field, spec, key) for field, key in bundle_of(model).items()}
+    """The settings that the row of a bundle says, by field of the model; without those of a part that it leaves out."""
+    values = {}
+    for field, place in bundle_places(model).items():
+        *parts, key = place.split(".")
+        part: Any = spec
+        for name in parts:
+            part = getattr(part, name) if part is not None else None
+        if part is not None:
+            values[field] = _stored(model._meta.get_field(field), getattr(part, key))
+    return values
 
 
-def _read(model: type[Model], field: str, spec: Spec, key: str) -> Any:
-    below = key.removeprefix("podium.")
-    row = spec if below == key else getattr(spec, "extra", None) or spec.podium  # type: ignore[attr-defined]
-    value, column = getattr(row, below), model._meta.get_field(field)
+def _stored(column: Any, value: Any) -> Any:
     if value is None and not column.null:
         return ""
     return None if column.null and value == 0 else value
 
 
-def written_settings(row: Model) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The row's settings by their keys in a bundle: those of its own, and those below its `podium`."""
-    own: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for field, key in bundle_of(type(row)).items():
+def said_settings(model: type[Model], spec: Spec, part: str) -> dict[str, Any]:
+    """Those of the settings below `part`, such as `podium.budget`, that the bundle says by itself."""
+    row: Any = spec
+    for name in part.split("."):
+        row = getattr(row, name) if row is not None else None
+    names = row.model_fields_set if row is not None else ()
+    below = {field: place.removeprefix(f"{part}.") for field, place in bundle_places(model).items()}
+    return {field: getattr(row, key) for field, key in below.items() if key in names}
+
+
+def written_settings(row: Model) -> Nested:
+    """The row's settings by their keys in a bundle."""
+    written: Nested = {}
+    for field, place in bundle_places(type(row)).items():
+        *parts, key = place.split(".")
         value = getattr(row, field)
-        value = instant(value) if isinstance(value, datetime) else value
-        if key.startswith("podium."):
-            extra[key.removeprefix("podium.")] = value
-        else:
-            own[key] = value
-    return own, extra
+        part = written
+        for name in parts:
+            part = part.setdefault(name, {})
+        part[key] = instant(value) if isinstance(value, datetime) else value
+    return written
 
 
 def instant(moment: datetime | None) -> str | None:

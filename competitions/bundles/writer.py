@@ -26,7 +26,6 @@ from workers.protocol.jobs import plain_file_name
 
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 SUFFIXES: Final = {Format.HTML: "html", Format.MARKDOWN: "md", Format.MIXED: "md"}
-BUDGET: Final = ("gpus", "cpus", "memory_bytes", "output_bytes", "output_files", "pids", "scoring_memory_bytes")
 ASKED: Final = ("key", "title", "help_text", "kind", "choices", "is_required")
 FACTS: Final = (*ASKED, "is_public", "is_on_board", "compared_with")
 
@@ -89,7 +88,8 @@ class BundleWriter:
         used |= Q(smoke_phases__in=phases)
         used |= Q(checks__phases__in=phases, competition=competition)
         tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
-        shared, (own, _) = self._shared_board(phases), written_settings(competition)
+        shared, own = self._shared_board(phases), written_settings(competition)
+        extra = own.pop("podium")
         return {
             "version": 2,
             **{key: value for key, value in own.items() if value != "" or key == "docker_image"},
@@ -98,20 +98,20 @@ class BundleWriter:
             "terms": self._rules(),
             "registration_auto_approve": competition.registration_policy == competition.RegistrationPolicy.OPEN,
             **({"fact_sheet": fact_sheet} if (fact_sheet := fact_sheet_yaml(competition)) else {}),
-            "podium": self._extra(),
+            "podium": self._extra(extra),
             "pages": list(self._pages()),
             "tasks": [self._task(index, task, tasks) for index, task in enumerate(tasks)],
             "phases": [self._phase(index, phase, tasks, shared) for index, phase in enumerate(phases)],
             "leaderboards": [shared] if shared else [],
         }
 
-    def _extra(self) -> dict[str, Any]:
+    def _extra(self, settings: dict[str, Any]) -> dict[str, Any]:
         competition = self.competition
         questions = [
             {name: getattr(question, name) for name in ASKED} for question in competition.registration_questions.all()
         ]
         extra = {
-            **written_settings(competition)[1],
+            **settings,
             "cover": self._picture("cover", competition.cover) if competition.cover else None,
             "tags": competition.tags,
             "registration_questions": questions,
@@ -171,15 +171,13 @@ class BundleWriter:
         return {
             "index": index,
             "name": task.name,
-            "description": task.description,
             **self._files(task, TASK_FILES),
-            "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
-            "is_public": task.is_public,
-            **_task_extra(task, tasks),
+            **_task_settings(task, tasks),
         }
 
     def _phase(self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
-        own, extra = written_settings(phase)
+        own = written_settings(phase)
+        extra = own.pop("podium")
         unlimited = {name: own[name] or 0 for name in ("max_submissions_per_day", "max_submissions")}
         return {
             "index": index,
@@ -197,7 +195,6 @@ class BundleWriter:
         extra = settings | {
             "slug": phase.slug,
             "accepts": None if phase.as_on_codabench else phase.accepted_kinds,
-            "budget": {name: getattr(phase, name) for name in BUDGET},
             "text_files": list(phase.text_patterns),
             "quota_week": phase.quota_week if phase.max_submissions_per_week else None,
             "environment": list(phase.own_environment) or None,
@@ -205,7 +202,7 @@ class BundleWriter:
             "priority": phase.priority or None,
             "fact_sheet": _facts(phase.competition, phase) or None,
             "leaderboards": boards if boards != [shared] else None,
-            "grows": _growth(phase, tasks),
+            "grows": _growth(phase, settings["grows"], tasks),
             "smoke_task": None if phase.smoke_task is None else tasks.index(phase.smoke_task),
         }
         return {key: value for key, value in extra.items() if value is not None and value != "" and value is not False}
@@ -232,19 +229,19 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
     }
 
 
-def _task_extra(task: Task, tasks: list[Task]) -> dict[str, Any]:
-    """That nothing of a task is hidden; what a task of a winners' verification checks."""
-    extra: dict[str, Any] = {"public_split": True} if task.is_public_split else {}
+def _task_settings(task: Task, tasks: list[Task]) -> dict[str, Any]:
+    """Its settings; of a task of a winners' verification also what it checks."""
+    own = written_settings(task)
+    extra = own.pop("podium")
     if task.checks is not None:
-        extra |= {"checks": tasks.index(task.checks), "check": task.check_kind, "tolerance": task.check_tolerance}
-    return {"podium": {key: value for key, value in extra.items() if value is not None}} if extra else {}
+        extra |= {"checks": tasks.index(task.checks), "check": task.check_kind}
+    extra = {key: value for key, value in extra.items() if value is not None and value is not False}
+    return own | ({"podium": extra} if extra else {})
 
 
-def _growth(phase: Phase, tasks: list[Task]) -> dict[str, int] | None:
+def _growth(phase: Phase, limits: dict[str, Any], tasks: list[Task]) -> dict[str, Any] | None:
     """How the board grows by datasets; those that were submitted stay with their teams."""
-    check = phase.dataset_check
-    limits = {"max_datasets": phase.max_datasets, "max_datasets_per_team": phase.max_datasets_per_team}
-    return {"check": tasks.index(check), **limits} if check is not None else None
+    return {"check": tasks.index(phase.dataset_check), **limits} if phase.dataset_check is not None else None
 
 
 def board_yaml(board: Leaderboard) -> dict[str, Any]:
@@ -252,7 +249,8 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
     columns = list(board.columns.all())
     indexes = {column.key: index for index, column in enumerate(columns)}
     rule = Leaderboard.Rule(board.rule)
-    own, extra = written_settings(board)
+    own = written_settings(board)
+    extra = own.pop("podium")
     extra |= {"show_tasks": board.shows_tasks, "rule": None if rule in RULE_NAMES else "selected"}
     return own | {
         "key": board.key,
@@ -264,7 +262,8 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
 
 
 def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, Any]:
-    own, extra = written_settings(column)
+    own = written_settings(column)
+    extra = own.pop("podium")
     own |= {"index": index}
     if column.kind == Column.Kind.COMPUTED:
         own |= {"computation": column.computation, "computation_indexes": [indexes[key] for key in column.sources]}

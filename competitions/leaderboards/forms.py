@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django import forms
 
 from competitions.catalog.changes.board_rules import faults_of_columns
-from competitions.catalog.models import Column, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, setting_names
 
 
 class KeysField(forms.CharField):
@@ -30,21 +30,7 @@ class ColumnForm(forms.ModelForm[Column]):
 
     class Meta:
         model = Column
-        fields = (
-            "title",
-            "unit",
-            "index",
-            "kind",
-            "key",
-            "sorting",
-            "precision",
-            "is_primary",
-            "rank_by_shown",
-            "is_hidden",
-            "computation",
-            "sources",
-            "spread_key",
-        )
+        fields = setting_names(Column)
         labels: ClassVar[dict[str, str]] = {
             "index": "Place",
             "precision": "Digits",

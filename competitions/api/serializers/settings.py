@@ -7,12 +7,9 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework import serializers
 
 from accounts.models import User
-from competitions.catalog.models import SECTIONS, Column, Competition, Leaderboard, Phase, Task
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task, setting_names
 from competitions.compute.models import Queue
 
-OF_SECTIONS: Final = [
-    name for section in SECTIONS for names in section.form.values() for name in names if name != "tasks"
-]
 MOST_LISTED: Final = 200  # tasks of a phase, columns of a board, people who share a task
 RowT = TypeVar("RowT", bound=Model)
 
@@ -88,26 +85,8 @@ class CompetitionSettings(Settings[Competition]):
     class Meta:
         model = Competition
         fields = [
-            "slug",
-            "title",
-            "subtitle",
-            "host",
-            "reward",
-            "contact_email",
+            *(name for name in setting_names(Competition) if name != "series"),
             "tags",
-            "competition_type",
-            "registration_policy",
-            "registration_closes_at",
-            "max_team_size",
-            "merges_close_at",
-            "allow_robot_submissions",
-            "queue",
-            "docker_image",
-            "enable_detailed_results",
-            "show_detailed_results_in_submission_panel",
-            "show_detailed_results_in_leaderboard",
-            "make_programs_available",
-            "make_input_data_available",
             "is_published",
             "confirmed",
         ]
@@ -121,18 +100,7 @@ class PhaseSettings(Settings[Phase]):
 
     class Meta:
         model = Phase
-        fields = [
-            "slug",
-            "name",
-            "description",
-            "index",
-            "visibility",
-            "reveal_at",
-            "revealed_at",
-            *OF_SECTIONS,
-            "tasks",
-            "confirmed",
-        ]
+        fields = [*setting_names(Phase), "revealed_at", "confirmed"]
         read_only_fields = ["slug", "revealed_at"]
 
 
@@ -141,22 +109,7 @@ class ColumnSettings(Settings[Column]):
 
     class Meta:
         model = Column
-        fields = [
-            "key",
-            "title",
-            "unit",
-            "index",
-            "kind",
-            "sorting",
-            "precision",
-            "is_primary",
-            "rank_by_shown",
-            "is_hidden",
-            "computation",
-            "sources",
-            "spread_key",
-            "confirmed",
-        ]
+        fields = [*setting_names(Column), "confirmed"]
 
 
 class BoardColumn(ColumnSettings):
@@ -178,23 +131,7 @@ class BoardSettings(Settings[Leaderboard]):
 
     class Meta:
         model = Leaderboard
-        fields = [
-            "key",
-            "title",
-            "index",
-            "rule",
-            "max_selected",
-            "selection_closes_at",
-            "breaks_ties",
-            "visibility",
-            "is_hidden",
-            "freeze_at",
-            "gives_exact_scores",
-            "is_transposed",
-            "shows_tasks",
-            "columns",
-            "confirmed",
-        ]
+        fields = ["key", *setting_names(Leaderboard), "columns", "confirmed"]
         read_only_fields = ["key"]
 
 
@@ -205,20 +142,7 @@ class TaskSettings(Settings[Task]):
 
     class Meta:
         model = Task
-        fields = [
-            "key",
-            "competition",
-            "name",
-            "description",
-            "is_public",
-            "shared_with",
-            "is_public_split",
-            "ingestion_only_during_scoring",
-            "checks",
-            "check_kind",
-            "check_tolerance",
-            "confirmed",
-        ]
+        fields = ["key", "competition", *setting_names(Task), "confirmed"]
         read_only_fields = ["key"]
 
 

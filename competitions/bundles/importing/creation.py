@@ -21,15 +21,14 @@ from competitions.bundles.reading.rules import ordered
 from competitions.bundles.reading.schema import (
     PHASE_FILES,
     TASK_FILES,
-    BudgetSpec,
     CompetitionSpec,
     FactQuestionSpec,
-    Index,
     PhaseExtra,
     PhaseSpec,
     TaskSpec,
 )
-from competitions.bundles.settings import read_settings
+from competitions.bundles.reading.types import Index
+from competitions.bundles.settings import bundle_places, read_settings, said_settings
 from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.changes.phases import store_phase
 from competitions.catalog.changes.tasks import store_task
@@ -286,13 +285,9 @@ class Maker:
         task = before.take(spec.name, Task(competition=competition, owner=self.owner, name=spec.name))
         filled(
             task,
-            description=spec.description,
-            ingestion_only_during_scoring=spec.ingestion_only_during_scoring,
-            is_public=spec.is_public,
-            is_public_split=spec.podium.public_split,
             checks=checks,
             check_kind=spec.podium.check or "",
-            check_tolerance=spec.podium.tolerance,
+            **read_settings(Task, spec),
             **self._resources(task, spec, TASK_FILES),
         )
         return store_task(task, now=now).row
@@ -315,7 +310,7 @@ class Maker:
         values = (
             _defaults() | read_settings(Phase, spec) | settings | files | _growth(spec, tasks) | _smoke(spec, tasks)
         )
-        for name, value in (values | _preset_and_budget(extra)).items():
+        for name, value in (values | _preset_and_budget(spec)).items():
             setattr(phase, name, value)
         store_phase(phase, tasks=[tasks[number] for number in spec.tasks], now=now)
         before = Existing(Question.objects.filter(phase=phase), "key")
@@ -325,13 +320,13 @@ class Maker:
 
 def _defaults() -> dict[str, Any]:
     """What a phase has where the bundle names neither budget, nor preset, nor how its board grows."""
-    names = {*BudgetSpec.model_fields, "dataset_check", "max_datasets", "max_datasets_per_team", "smoke_task"}
+    names = {*bundle_places(Phase), "dataset_check", "smoke_task"}
     return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
 
 
-def _preset_and_budget(extra: PhaseExtra) -> dict[str, Any]:
-    budget = extra.budget.model_dump(exclude_none=True, exclude={"where"}) if extra.budget else {}
-    return (PRESETS[extra.preset].fields() if extra.preset else {}) | budget
+def _preset_and_budget(spec: PhaseSpec) -> dict[str, Any]:
+    preset = spec.extra.preset
+    return (PRESETS[preset].fields() if preset else {}) | said_settings(Phase, spec, "podium.budget")
 
 
 def _counted(parts: Sequence[object], name: str) -> str:
@@ -345,13 +340,12 @@ def _text_files(extra: PhaseExtra) -> str:
     return "" if extra.accepts is None else TEXT_FILES
 
 
-def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task | int]:
-    """The settings of a board that grows by datasets; none where it does not."""
+def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
+    """The check of a board that grows by datasets, where it does."""
     growth = spec.extra.grows
     if growth is None:
         return {}
-    limits = {"max_datasets": growth.max_datasets, "max_datasets_per_team": growth.max_datasets_per_team}
-    return {"dataset_check": tasks[growth.check], **limits}
+    return {"dataset_check": tasks[growth.check]}
 
 
 def _smoke(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:

@@ -22,7 +22,6 @@ SENTENCES: Final[dict[str, str]] = {
     "string_too_short": "must not be empty",
     "too_short": "must not be empty; give at least {min_length}",
     "literal_error": "must be one of {expected}, not {input}",
-    "greater_than": "must be greater than {gt}, not {input}",
     "greater_than_equal": "must be at least {ge}, not {input}",
     "less_than_equal": "must be at most {le}, not {input}",
     "string_pattern_mismatch": "may hold {allowed} alone, not {input}",

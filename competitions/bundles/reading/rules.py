@@ -172,7 +172,7 @@ def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:
 
 
 def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:
-    if before.podium is not None and after.podium is not None:  # phases of our own may run side by side
+    if "podium" in before.model_fields_set & after.model_fields_set:  # phases of our own may run side by side
         return
     if before.end is None:
         yield before.where, f"`end` is missing; only the last phase may go on for ever, and {after.name!r} follows"

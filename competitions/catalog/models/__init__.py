@@ -10,12 +10,22 @@ from competitions.catalog.models.competition import (
     Series,
 )
 from competitions.catalog.models.phase import Phase, PhaseQuerySet, SealedUse
-from competitions.catalog.models.sections import GIB, MIB, SECTIONS, Budget, Quota, Week, validate_prediction_format
+from competitions.catalog.models.sections import (
+    GIB,
+    MIB,
+    SECTIONS,
+    Budget,
+    Quota,
+    Week,
+    setting_names,
+    validate_prediction_format,
+)
 from competitions.catalog.models.task import Check, Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, ImageUpload, Page, PageImage, RulesVersion
 
 __all__ = [
     "GIB", "MIB", "MOST_TAGS", "SECTIONS", "TAG_LENGTH", "Announcement", "Budget", "Check", "Column", "Competition",
     "CompetitionOrganizer", "CompetitionQuerySet", "Format", "ImageUpload", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet",
-    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task", "TaskQuerySet", "Week", "validate_prediction_format",
+    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task", "TaskQuerySet", "Week", "setting_names",
+    "validate_prediction_format",
 ]  # fmt: skip

@@ -83,7 +83,12 @@ class Leaderboard(models.Model):
         null=True, editable=False, help_text="When the ranks that it compares with were noted, once a day."
     )
 
-    # Where settings stand in a bundle's leaderboard; `bundles/settings.py` says how that is read.
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Name": ("title", "index"),
+        "What counts": ("rule", "max_selected", "selection_closes_at", "breaks_ties"),
+        "Who sees what": ("visibility", "is_hidden", "freeze_at", "gives_exact_scores"),
+        "Display": ("is_transposed", "shows_tasks"),
+    }
     bundle: ClassVar[Mapping[str, str]] = {
         "title": "title",
         "is_hidden": "hidden",
@@ -94,6 +99,11 @@ class Leaderboard(models.Model):
         "breaks_ties": "podium.break_ties",
         "gives_exact_scores": "podium.exact_scores",
         "is_transposed": "podium.transposed",
+    }
+    bundle_defaults: ClassVar[Mapping[str, object]] = {
+        "title": "Results",
+        "breaks_ties": True,
+        "gives_exact_scores": True,
     }
 
     class Meta:
@@ -199,6 +209,23 @@ class Column(models.Model):
     is_primary = models.BooleanField(default=False, help_text="The column that decides the rank.")
     is_hidden = models.BooleanField(default=False)
 
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Column": (
+            "title",
+            "unit",
+            "index",
+            "kind",
+            "key",
+            "sorting",
+            "precision",
+            "is_primary",
+            "rank_by_shown",
+            "is_hidden",
+            "computation",
+            "sources",
+            "spread_key",
+        )
+    }
     bundle: ClassVar[Mapping[str, str]] = {
         "title": "title",
         "key": "key",
@@ -209,6 +236,7 @@ class Column(models.Model):
         "rank_by_shown": "podium.rank_by_shown",
         "spread_key": "podium.spread",
     }
+    bundle_defaults: ClassVar[Mapping[str, object]] = {"precision": 2, "rank_by_shown": False}
 
     class Meta:
         ordering = ["index", "pk"]

@@ -153,7 +153,25 @@ class Competition(models.Model):
 
     objects = CompetitionQuerySet.as_manager()
 
-    # Where settings stand in a bundle; `bundles/settings.py` says how that is read.
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "About": ("title", "subtitle", "host", "reward", "contact_email"),
+        "Taking part": (
+            "registration_policy",
+            "registration_closes_at",
+            "max_team_size",
+            "merges_close_at",
+            "allow_robot_submissions",
+        ),
+        "Running": ("queue", "docker_image"),
+        "Results and files": (
+            "enable_detailed_results",
+            "show_detailed_results_in_submission_panel",
+            "show_detailed_results_in_leaderboard",
+            "make_programs_available",
+            "make_input_data_available",
+        ),
+        "Address": ("slug", "competition_type", "series"),
+    }
     bundle: ClassVar[Mapping[str, str]] = {
         "title": "title",
         "docker_image": "docker_image",

@@ -1,6 +1,7 @@
 """Phases: a span of time with its own tasks, quotas, budget and boards; and who saw what is sealed in them."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -96,6 +97,17 @@ class Phase(
     )
 
     objects = PhaseQuerySet.as_manager()
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Name": ("name", "slug", "description", "index"),
+        "Scores": ("visibility", "reveal_at"),
+    } | {heading: names for section in SECTIONS for heading, names in section.form.items()}
+    bundle: ClassVar[Mapping[str, str]] = {
+        "name": "name",
+        "description": "description",
+        "visibility": "podium.visibility",
+        "reveal_at": "podium.reveal",
+    } | {field: place for section in SECTIONS for field, place in section.bundle.items()}
 
     class Meta:
         ordering = ["index", "opens_at"]

@@ -1,7 +1,8 @@
 """Tasks: what one run does."""
 
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -129,6 +130,20 @@ class Task(models.Model):
     )
 
     objects = TaskQuerySet.as_manager()
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Name": ("name", "description"),
+        "Who may use it": ("is_public", "shared_with", "is_public_split"),
+        "How it runs": ("ingestion_only_during_scoring",),
+        "Check of winners' code": ("checks", "check_kind", "check_tolerance"),
+    }
+    bundle: ClassVar[Mapping[str, str]] = {
+        "description": "description",
+        "is_public": "is_public",
+        "is_public_split": "podium.public_split",
+        "ingestion_only_during_scoring": "ingestion_only_during_scoring",
+        "check_tolerance": "podium.tolerance",
+    }
 
     class Meta:
         ordering = ["pk"]

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from competitions.catalog.changes.board_rules import faults_of_board
 from competitions.catalog.changes.boards import change_board, new_board
-from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.models import Competition, Leaderboard, Phase, setting_names
 from competitions.leaderboards.forms import ColumnFormSet
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.columns import COLUMNS, FORM_SET, merged, news_of_column, stored_values
@@ -19,12 +19,7 @@ from competitions.organize.editing.phases import PhaseMoment
 class BoardForm(ChangeForm):
     """A board with its columns."""
 
-    groups: ClassVar[Any] = (
-        ("Name", ("title", "index")),
-        ("What counts", ("rule", "max_selected", "selection_closes_at", "breaks_ties")),
-        ("Who sees what", ("visibility", "is_hidden", "freeze_at", "gives_exact_scores")),
-        ("Display", ("is_transposed", "shows_tasks")),
-    )
+    groups: ClassVar[Any] = tuple(Leaderboard.form.items())
     freeze_at = PhaseMoment(
         label="Freeze at (UTC)",
         required=False,
@@ -36,20 +31,7 @@ class BoardForm(ChangeForm):
 
     class Meta:
         model = Leaderboard
-        fields = (
-            "title",
-            "index",
-            "rule",
-            "max_selected",
-            "selection_closes_at",
-            "breaks_ties",
-            "visibility",
-            "is_hidden",
-            "freeze_at",
-            "gives_exact_scores",
-            "is_transposed",
-            "shows_tasks",
-        )
+        fields = setting_names(Leaderboard)
         labels: ClassVar[dict[str, str]] = {
             "index": "Place",
             "is_hidden": "Hidden",

@@ -17,7 +17,7 @@ from competitions.catalog.changes.phase_rules import faults_of_change
 from competitions.catalog.changes.phases import change_phase
 from competitions.catalog.form_fields.prediction_format import PredictionFormatField, PredictionFormatWidget
 from competitions.catalog.form_fields.sizes import SizeField
-from competitions.catalog.models import SECTIONS, Competition, Phase, Task
+from competitions.catalog.models import Competition, Phase, Task, setting_names
 from competitions.catalog.models.sections.schedule import later
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.sealed_keys import published_by
@@ -53,11 +53,7 @@ class PhaseMoment(Moment):
 class PhaseForm(ChangeForm):
     """Every setting of a phase, in the sections that declare them; for the workspace and the admin alike."""
 
-    groups: ClassVar[Any] = (
-        ("Name", ("name", "slug", "description", "index", "preset")),
-        ("Scores", ("visibility", "reveal_at")),
-        *((heading, names) for section in SECTIONS for heading, names in section.form.items()),
-    )
+    groups: ClassVar[Any] = tuple({**Phase.form, "Name": (*Phase.form["Name"], "preset")}.items())
     explained: ClassVar[Mapping[str, str]] = EXPLAINED
     opens_at = PhaseMoment(label="Opens")
     closes_at = PhaseMoment(label="Closes", required=False, help_text="Empty: open for ever.")
@@ -74,15 +70,7 @@ class PhaseForm(ChangeForm):
 
     class Meta:
         model = Phase
-        fields = (
-            "name",
-            "slug",
-            "description",
-            "index",
-            "visibility",
-            "reveal_at",
-            *(name for section in SECTIONS for names in section.form.values() for name in names),
-        )
+        fields = setting_names(Phase)
         field_classes: ClassVar[Mapping[str, Any]] = dict.fromkeys(SIZES, SizeField) | {FORMAT: PredictionFormatField}
         labels: ClassVar[Mapping[str, str]] = {
             "slug": "Address",

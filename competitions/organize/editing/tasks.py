@@ -9,19 +9,14 @@ from django.http import QueryDict
 
 from accounts.models import User
 from competitions.catalog.changes.tasks import change_task
-from competitions.catalog.models import Competition, Task
+from competitions.catalog.models import Competition, Task, setting_names
 from competitions.organize.editing.change_form import ChangeForm
 
 
 class TaskForm(ChangeForm):
     """The settings of a task; of a new one also what it begins with. Its files are on the Data page."""
 
-    groups: ClassVar[Any] = (
-        ("Name", ("name", "description", "like", "shares_data")),
-        ("Who may use it", ("is_public", "shared_with", "is_public_split")),
-        ("How it runs", ("ingestion_only_during_scoring",)),
-        ("Check of winners' code", ("checks", "check_kind", "check_tolerance")),
-    )
+    groups: ClassVar[Any] = tuple({**Task.form, "Name": (*Task.form["Name"], "like", "shares_data")}.items())
 
     like = forms.ModelChoiceField(
         Task.objects.none(),
@@ -37,17 +32,7 @@ class TaskForm(ChangeForm):
 
     class Meta:
         model = Task
-        fields = (
-            "name",
-            "description",
-            "is_public",
-            "shared_with",
-            "is_public_split",
-            "ingestion_only_during_scoring",
-            "checks",
-            "check_kind",
-            "check_tolerance",
-        )
+        fields = setting_names(Task)
         labels: ClassVar[dict[str, str]] = {
             "is_public": "For every organizer",
             "shared_with": "Shared with",

@@ -46,7 +46,7 @@ class AboutForm(SettingsForm):
 
     class Meta:
         model = Competition
-        fields = ("title", "subtitle", "host", "reward", "contact_email")
+        fields = Competition.form["About"]
         labels = {
             "subtitle": "In one line",
             "host": "Who hosts it",
@@ -141,13 +141,7 @@ class EntryForm(SettingsForm):
 
     class Meta:
         model = Competition
-        fields = (
-            "registration_policy",
-            "registration_closes_at",
-            "max_team_size",
-            "merges_close_at",
-            "allow_robot_submissions",
-        )
+        fields = Competition.form["Taking part"]
         labels = {
             "registration_policy": "Registration",
             "max_team_size": "People in a team, at most",
@@ -161,7 +155,7 @@ class RunningForm(SettingsForm):
 
     class Meta:
         model = Competition
-        fields = ("queue", "docker_image")
+        fields = Competition.form["Running"]
         labels = {"docker_image": "Image"}
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -178,13 +172,7 @@ class FilesForm(SettingsForm):
 
     class Meta:
         model = Competition
-        fields = (
-            "enable_detailed_results",
-            "show_detailed_results_in_submission_panel",
-            "show_detailed_results_in_leaderboard",
-            "make_programs_available",
-            "make_input_data_available",
-        )
+        fields = Competition.form["Results and files"]
 
 
 class AddressForm(SettingsForm):
@@ -192,7 +180,7 @@ class AddressForm(SettingsForm):
 
     class Meta:
         model = Competition
-        fields = ("slug", "competition_type", "series")
+        fields = Competition.form["Address"]
         labels = {"slug": "Address", "competition_type": "Kind"}
         help_texts = {"slug": "The last part of its address: /competitions/…/"}
 

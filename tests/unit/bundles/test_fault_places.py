@@ -85,7 +85,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("phases.0.auto_migrate_to_this_phase", True, "nothing can migrate to the first phase"),
     ("phases.0.max_submissions", -1, "must be at least 0, not -1"),
     ("phases.0.max_submissions_per_day", "many", "must be a whole number, not 'many'"),
-    ("phases.0.execution_time_limit", 0, "must be greater than 0"),
+    ("phases.0.execution_time_limit", 0, "must be at least 1"),
     ("phases.0.podium", {"visibility": "sealed"}, "the scores 'accuracy' are shown to everybody here, and sealed on"),
     ("phases.0.podium", {"visibility": "sealed", "reveal": "2027-02-01 10:30:02"}, "in 'Development' on the same task"),
     ("phases.0.podium", {"leaderboards": [OPEN, OPEN | {"key": "final", "podium": {"visibility": "sealed"}}]}, "in the same phase"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,11 @@ def test_a_bundle_of_version_2_is_read_with_codabenchs_defaults(tmp_path: Path) 
         datetime(2027, 1, 1, 10, 30, tzinfo=UTC),
         datetime(2027, 2, 1, 10, 30, tzinfo=UTC),
     )
-    assert (first.max_submissions_per_day, first.max_submissions, first.execution_time_limit) == (5, 100, 600)
+    quota = attrgetter("max_submissions_per_day", "max_submissions", "execution_time_limit")
+    assert quota(first) == (5, 100, 600)
     assert last.end is None
-    assert (spec.leaderboards[0].submission_rule, spec.leaderboards[0].columns[0].precision) == ("Add", 2)
+    assert spec.leaderboards[0].submission_rule == "Add"
+    assert attrgetter("sorting", "precision")(spec.leaderboards[0].columns[0]) == ("desc", 2)
     assert spec.tasks[0].ingestion_only_during_scoring is False
 
 
@@ -47,7 +50,7 @@ def test_a_bundle_of_codalab_1_5_is_mapped(tmp_path: Path) -> None:
     assert [task.name for task in spec.tasks] == ["Development Task", "Final Task"]
     board = spec.leaderboards[0]
     assert (board.title, board.key, board.submission_rule) == ("Results", "Results", "Force_Best")
-    assert [(column.key, column.sorting, column.precision) for column in board.columns] == [
+    assert [attrgetter("key", "sorting", "precision")(column) for column in board.columns] == [
         ("score one", "desc", 4),
         ("loss", "asc", 3),
         ("average", "asc", 2),

@@ -7,7 +7,7 @@ from competitions.catalog.models.sections.intake import IntakeSection, validate_
 from competitions.catalog.models.sections.outputs import OutputsSection
 from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
-from competitions.catalog.models.sections.section import Section
+from competitions.catalog.models.sections.section import Section, setting_names
 from competitions.catalog.models.sections.smoke import SmokeSection
 
 SECTIONS: tuple[type[Section], ...] = (
@@ -23,5 +23,6 @@ SECTIONS: tuple[type[Section], ...] = (
 
 __all__ = [
     "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "OutputsSection",
-    "Quota", "QuotaSection", "ScheduleSection", "Section", "SmokeSection", "Week", "validate_prediction_format",
+    "Quota", "QuotaSection", "ScheduleSection", "Section", "SmokeSection", "Week", "setting_names",
+    "validate_prediction_format",
 ]  # fmt: skip

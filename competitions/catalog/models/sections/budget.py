@@ -29,6 +29,7 @@ class Budget:
 
 
 _DEFAULT: Final = Budget()
+_AT_LEAST_ONE: Final = [MinValueValidator(1)]  # for an engine, 0 means no limit
 
 
 class BudgetSection(Section):
@@ -36,16 +37,22 @@ class BudgetSection(Section):
         max_length=200, blank=True, validators=[validate_image_name], help_text="Empty: the competition's image."
     )
     time_limit_s = models.PositiveIntegerField(
-        "time limit (s)", default=_DEFAULT.time_limit_s, validators=[MinValueValidator(1)]
+        "time limit (s)", default=_DEFAULT.time_limit_s, validators=_AT_LEAST_ONE
     )
     gpus = models.PositiveSmallIntegerField("GPUs", default=_DEFAULT.gpus, choices=[(0, "none"), (1, "exactly one")])
     cpus = models.FloatField("CPU cores", default=_DEFAULT.cpus, validators=[MinValueValidator(0.1)])
-    memory_bytes = models.PositiveBigIntegerField("memory (bytes)", default=_DEFAULT.memory_bytes)
-    output_bytes = models.PositiveBigIntegerField("output (bytes)", default=_DEFAULT.output_bytes)
-    output_files = models.PositiveIntegerField(default=_DEFAULT.output_files)
-    pids = models.PositiveIntegerField("processes", default=_DEFAULT.pids)
-    scoring_time_limit_s = models.PositiveIntegerField("scoring time limit (s)", default=600)
-    scoring_memory_bytes = models.PositiveBigIntegerField("scoring memory (bytes)", default=4 * GIB)
+    memory_bytes = models.PositiveBigIntegerField(
+        "memory (bytes)", default=_DEFAULT.memory_bytes, validators=_AT_LEAST_ONE
+    )
+    output_bytes = models.PositiveBigIntegerField(
+        "output (bytes)", default=_DEFAULT.output_bytes, validators=_AT_LEAST_ONE
+    )
+    output_files = models.PositiveIntegerField(default=_DEFAULT.output_files, validators=_AT_LEAST_ONE)
+    pids = models.PositiveIntegerField("processes", default=_DEFAULT.pids, validators=_AT_LEAST_ONE)
+    scoring_time_limit_s = models.PositiveIntegerField("scoring time limit (s)", default=600, validators=_AT_LEAST_ONE)
+    scoring_memory_bytes = models.PositiveBigIntegerField(
+        "scoring memory (bytes)", default=4 * GIB, validators=_AT_LEAST_ONE
+    )
     priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -56,6 +63,13 @@ class BudgetSection(Section):
     bundle: ClassVar[Mapping[str, str]] = {
         "docker_image": "podium.docker_image",
         "time_limit_s": "execution_time_limit",
+        "gpus": "podium.budget.gpus",
+        "cpus": "podium.budget.cpus",
+        "memory_bytes": "podium.budget.memory_bytes",
+        "output_bytes": "podium.budget.output_bytes",
+        "output_files": "podium.budget.output_files",
+        "pids": "podium.budget.pids",
+        "scoring_memory_bytes": "podium.budget.scoring_memory_bytes",
         "priority": "podium.priority",
     }
 

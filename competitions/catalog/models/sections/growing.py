@@ -50,6 +50,10 @@ class GrowthSection(Section):
         "A board that grows by datasets": ("dataset_check", "max_datasets", "max_datasets_per_team")
     }
     api: ClassVar[tuple[str, ...]] = ("grows", "max_datasets", "max_datasets_per_team")
+    bundle: ClassVar[Mapping[str, str]] = {
+        "max_datasets": "podium.grows.max_datasets",
+        "max_datasets_per_team": "podium.grows.max_datasets_per_team",
+    }
 
     class Meta:
         abstract = True

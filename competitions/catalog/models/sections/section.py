@@ -1,4 +1,4 @@
-"""The base of a phase's sections."""
+"""Where settings stand: the base of a phase's sections, and the settings of any model that declares some."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -9,9 +9,13 @@ from django.db import models
 class Section(models.Model):
     """Fields of a phase that belong together.
 
-    `form` maps the headings of the form to the fields below them; `api` names what everybody who sees the phase is told; `bundle`
-    says for each field where it stands in a bundle's phase, `podium.X` for what is below its `podium`. Fields that a bundle says
-    otherwise, such as several as one list, are read by `bundles/importing/` and written by `bundles/writer.py`.
+    `form` maps the headings of the form to the fields below them, which organizers' programs read and change by the same names;
+    `api` names what everybody who sees the phase is told; `bundle` says for each field where it stands in a bundle's phase,
+    `podium.X` for what is below its `podium`. Form, API, and the bundle's schema, reader and writer follow from these. Fields that
+    a bundle says otherwise, such as several as one list, are read by `bundles/importing/` and written by `bundles/writer.py`.
+
+    Competition, Task, Leaderboard and Column declare theirs likewise; where a bundle that leaves a setting out means something
+    else than the model's default, as Codabench does, `bundle_defaults` says what.
     """
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -24,3 +28,9 @@ class Section(models.Model):
     def faults(self) -> dict[str, str]:
         """What is wrong with the section's fields together, by field; what one field may be is its validators' to say."""
         return {}
+
+
+def setting_names(model: type[models.Model]) -> tuple[str, ...]:
+    """The fields of a model that its organizers set, in the order of its form."""
+    form: Mapping[str, tuple[str, ...]] = getattr(model, "form")  # noqa: B009  # on five models that have no base in common
+    return tuple(name for names in form.values() for name in names)

@@ -1,0 +1,29 @@
+"""`manage.py settings_write`: write down what follows from the models' settings, for readers that have no models."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from competitions.bundles.reading.declared import FILE
+from competitions.bundles.reference import settings_page, settings_schema
+
+PAGE: Final = Path(settings.BASE_DIR) / "docs" / "settings.md"
+
+
+class Command(BaseCommand):
+    help = "Write the settings that bundles know, and the documentation's page of all settings."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--check", action="store_true", help="Only say which file is out of date; exit status 1.")
+
+    def handle(self, *args: Any, check: bool, **options: Any) -> None:
+        texts = {FILE: settings_schema(), PAGE: settings_page()}
+        stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
+        if check and stale:
+            names = ", ".join(str(path.relative_to(settings.BASE_DIR)) for path in stale)
+            raise CommandError(f"Out of date: {names}. Run `make settings`.")
+        for path in stale:
+            path.write_text(texts[path])
