@@ -106,21 +106,7 @@ class QueueAdmin(OwnQueues, GuardedAdmin):
     form = QueueForm
     list_display = ["name", "owner", "handing_out", "waiting", "oldest", "running", "workers_answering", "contact"]
     list_select_related = ["owner"]
-    fields: ClassVar[Any] = [
-        "name",
-        "owner",
-        "contact",
-        "is_paused",
-        "max_in_flight_per_team",
-        "allowed_images",
-        "pull_policy",
-        "separate_scoring",
-        "max_image_bytes",
-        "image_registries",
-        "package_mirror",
-        "environment_time_limit_s",
-        "environment_bytes",
-    ]
+    fields: ClassVar[Any] = ["owner", *(name for names in Queue.form.values() for name in names)]
     inlines = [WorkerInline]
     actions = ["issue_token", "revoke_token", "pause", "resume"]
 

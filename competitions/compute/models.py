@@ -3,9 +3,10 @@
 import hashlib
 import secrets
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.core.validators import MinValueValidator, RegexValidator
@@ -111,6 +112,18 @@ class Queue(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = QueueQuerySet.as_manager()
+
+    form: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Queue": ("name", "contact", "is_paused", "max_in_flight_per_team", "separate_scoring"),
+        "Images": ("allowed_images", "pull_policy"),
+        "Environments of teams": (
+            "max_image_bytes",
+            "image_registries",
+            "package_mirror",
+            "environment_time_limit_s",
+            "environment_bytes",
+        ),
+    }
 
     class Meta:
         ordering = ["name"]

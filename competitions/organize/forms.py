@@ -3,8 +3,10 @@
 from typing import Any, Final
 
 from django import forms
+from django.db.models import Q, QuerySet
 
 from competitions.catalog.models import Format
+from competitions.resources.models import Resource
 from core.text import is_number
 
 REASON_LENGTH: Final = 500
@@ -82,3 +84,36 @@ class SendForm(forms.Form):
     """The mail that was looked at before it is sent; its key is new each time it is shown."""
 
     key = forms.UUIDField()
+
+
+class TokenForm(forms.Form):
+    """What becomes of a queue's token, and whether what that stops was confirmed."""
+
+    action = forms.ChoiceField(choices=[(name, name) for name in ("issue", "revoke")])
+    confirmed = forms.BooleanField(required=False)
+
+
+class WorkerForm(forms.Form):
+    action = forms.ChoiceField(choices=[(name, name) for name in ("drain", "undrain", "release")])
+
+
+class KindForm(forms.Form):
+    kind = forms.ChoiceField(label="Kind", choices=Resource.Kind.choices)
+
+
+class ResourceFilterForm(forms.Form):
+    """What the list of files is narrowed by; what is not right there narrows nothing."""
+
+    name = forms.CharField(label="Name", required=False, max_length=60)
+    kind = forms.ChoiceField(label="Kind", required=False, choices=[("", "All kinds"), *Resource.Kind.choices])
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
+
+    def narrowed(self, rows: QuerySet[Resource]) -> QuerySet[Resource]:
+        """The rows that the address asks for."""
+        self.is_valid()
+        values = self.cleaned_data
+        if text := values.get("name"):
+            rows = rows.filter(Q(name__icontains=text) | Q(file_name__icontains=text))
+        if kind := values.get("kind"):
+            rows = rows.filter(kind=kind)
+        return rows.filter(pk__lt=before) if (before := values.get("before")) else rows

@@ -19,6 +19,12 @@ def require_host(user: User) -> None:
         raise HostsOnly
 
 
+def require_staff(user: User) -> None:
+    """Raise `HostsOnly` unless this person may have queues: workers and their tokens are for people whom an administrator chose."""
+    if not user.is_staff:
+        raise HostsOnly
+
+
 def may_ask(user: User) -> bool:
     """Whether this person may ask to host, by the site's policy."""
     return settings.HOSTS == "on_request" and not user.is_robot and not may_host(user)

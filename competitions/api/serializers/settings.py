@@ -149,21 +149,7 @@ class TaskSettings(Settings[Task]):
 class QueueSettings(Settings[Queue]):
     class Meta:
         model = Queue
-        fields = [
-            "name",
-            "contact",
-            "is_paused",
-            "max_in_flight_per_team",
-            "separate_scoring",
-            "allowed_images",
-            "pull_policy",
-            "max_image_bytes",
-            "image_registries",
-            "package_mirror",
-            "environment_time_limit_s",
-            "environment_bytes",
-            "confirmed",
-        ]
+        fields = [*setting_names(Queue), "confirmed"]
         read_only_fields = ["name"]
 
 

@@ -11,12 +11,12 @@ from competitions.catalog.changes.board_rules import faults_of_board
 from competitions.catalog.changes.boards import change_board, new_board
 from competitions.catalog.models import Competition, Leaderboard, Phase, setting_names
 from competitions.leaderboards.forms import ColumnFormSet
-from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.editing.columns import COLUMNS, FORM_SET, merged, news_of_column, stored_values
 from competitions.organize.editing.phases import PhaseMoment
 
 
-class BoardForm(ChangeForm):
+class BoardForm(CompetitionForm):
     """A board with its columns."""
 
     groups: ClassVar[Any] = tuple(Leaderboard.form.items())

@@ -35,10 +35,8 @@ class ChangeForm(EditForm[Any]):
     groups: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
     explained: ClassVar[Mapping[str, str]] = {}  # by heading
 
-    def __init__(
-        self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None, **options: Any
-    ) -> None:
-        self.competition, self.impact, self.confirmation = competition, list[str](), ""
+    def __init__(self, data: QueryDict | None = None, *, instance: Any = None, **options: Any) -> None:
+        self.impact, self.confirmation = list[str](), ""
         self.row = model_to_dict(instance, fields=self._meta.fields) if instance is not None and instance.pk else {}
         super().__init__(data, instance=instance, **options)
 
@@ -102,3 +100,13 @@ class ChangeForm(EditForm[Any]):
         return [
             Group(title, fields, self.explained.get(title, ""), title in is_open) for title, fields in shown if fields
         ]
+
+
+class CompetitionForm(ChangeForm):
+    """A change of a competition, or of something in it."""
+
+    def __init__(
+        self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None, **options: Any
+    ) -> None:
+        self.competition = competition
+        super().__init__(data, instance=instance, **options)

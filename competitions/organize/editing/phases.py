@@ -21,7 +21,7 @@ from competitions.catalog.models import Competition, Phase, Task, setting_names
 from competitions.catalog.models.sections.schedule import later
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.sealed_keys import published_by
-from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.refusals import PhaseHasSubmissions
 from competitions.organize.steps.common import MOMENT, Moment
 
@@ -50,7 +50,7 @@ class PhaseMoment(Moment):
         return bool(before != (data or "")[: len("2030-01-01T00:00")])
 
 
-class PhaseForm(ChangeForm):
+class PhaseForm(CompetitionForm):
     """Every setting of a phase, in the sections that declare them; for the workspace and the admin alike."""
 
     groups: ClassVar[Any] = tuple({**Phase.form, "Name": (*Phase.form["Name"], "preset")}.items())

@@ -11,14 +11,14 @@ from django.template.loader import render_to_string
 
 from competitions.catalog.models import Competition, Format, RulesVersion
 from competitions.catalog.services import rules_publish, same_text
-from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.change_form import CompetitionForm
 from competitions.teams.models import Registration
 from core.markup import MAX_CHARACTERS
 
 CONTEXT_LINES = 2
 
 
-class RulesForm(ChangeForm):
+class RulesForm(CompetitionForm):
     """The text that is in force; saving publishes it as the next version."""
 
     class Meta:

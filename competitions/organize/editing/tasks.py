@@ -10,10 +10,10 @@ from django.http import QueryDict
 from accounts.models import User
 from competitions.catalog.changes.tasks import change_task
 from competitions.catalog.models import Competition, Task, setting_names
-from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.change_form import CompetitionForm
 
 
-class TaskForm(ChangeForm):
+class TaskForm(CompetitionForm):
     """The settings of a task; of a new one also what it begins with. Its files are on the Data page."""
 
     groups: ClassVar[Any] = tuple({**Task.form, "Name": (*Task.form["Name"], "like", "shares_data")}.items())

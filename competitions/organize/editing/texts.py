@@ -10,12 +10,12 @@ from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField
 from competitions.catalog.models import Page
 from competitions.catalog.models.texts import IMAGE_NAME
 from competitions.catalog.texts.pages import MAX_TABS, page_save
-from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.change_form import CompetitionForm
 from core.markup import MAX_CHARACTERS
 from core.refusals import Refusal
 
 
-class PageForm(ChangeForm):
+class PageForm(CompetitionForm):
     """A page; what it may be together with the others, `page_save` decides."""
 
     class Meta:

@@ -12,8 +12,10 @@ from competitions.catalog.models import Leaderboard, Phase
 from competitions.organize.editing.boards import BoardForm
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import board_delete, board_deletion
+from competitions.organize.editing.winners import LaneForm
 from competitions.organize.views.changes import change_page, delete_page
 from competitions.organize.views.workspace import competition_of
+from competitions.winners.models import Lane
 
 
 @require_safe
@@ -67,6 +69,22 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return delete_page(
         request, competition, tab="boards", deletion=board_deletion(chosen), delete=partial(board_delete, chosen)
     )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """What is asked of a board's winners."""
+    competition = competition_of(request, slug)
+    boards = Leaderboard.objects.select_related("phase__competition")
+    chosen = get_object_or_404(boards, pk=pk, phase__competition=competition)
+
+    def make(data: QueryDict | None) -> LaneForm:
+        if data:
+            Leaderboard.objects.select_for_update(no_key=True, of=("self",)).get(pk=chosen.pk)
+        return LaneForm(chosen, data, instance=Lane.objects.filter(leaderboard=chosen).first())
+
+    return change_page(request, make, tab="boards", title=f"Winners of “{chosen.title}”")
 
 
 def _page(request: HttpRequest, make: Any, title: str, phase: Phase) -> HttpResponse:

@@ -7,10 +7,11 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 
 from competitions.catalog.models import Competition, Page, RulesVersion
-from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.change_form import ChangeForm, CompetitionForm
 from competitions.organize.editing.deletions import Deletion
 from competitions.organize.forms import ConfirmedForm
 from competitions.web.forms import cleaned
@@ -31,27 +32,45 @@ def change_page(
 
     `make` gives the form, with a locked row where there are data to save.
     """
-    back = back or f"organize:{tab}"
     form, is_saved = _submitted(request, make)
+    competition = form.competition if isinstance(form, CompetitionForm) else None
+    back_url = list_url(back or tab, competition)
     if is_saved:
         messages.success(request, f"{title} was saved.")
-        return redirect(back, form.competition.slug)
+        return redirect(back_url)
     status = 409 if form.is_late else 422 if _saves(request) and form.is_refused else 200
-    shared = {"competition": form.competition, "tab": tab, "form": form, "title": title, "back": back}
+    shared = page_context(competition, tab) | {"form": form, "title": title, "back_url": back_url}
     return render(request, template, shared | dict(context(form)), status=status)
 
 
 def delete_page(
-    request: HttpRequest, competition: Competition, *, tab: str, deletion: Deletion, delete: Callable[[str], None]
+    request: HttpRequest,
+    competition: Competition | None,
+    *,
+    tab: str,
+    deletion: Deletion,
+    delete: Callable[[str], None],
 ) -> HttpResponse:
-    """What deleting something does; once that is confirmed, `delete` is called with the confirmation, and it goes back to the list."""
-    back = f"organize:{tab}"
+    """Say what deleting something does; once that is confirmed, call `delete` with the confirmation and go back to the list."""
+    back_url = list_url(tab, competition)
     if request.method == "POST":
         delete(cleaned(ConfirmedForm(request.POST))["confirmed"])
         messages.success(request, f"You deleted {deletion.what}.")
-        return redirect(back, competition.slug)
-    context = {"competition": competition, "tab": tab, "deletion": deletion, "back": back}
+        return redirect(back_url)
+    context = page_context(competition, tab) | {"deletion": deletion, "back_url": back_url}
     return render(request, "organize/editing/delete.html", context)
+
+
+def list_url(name: str, competition: Competition | None) -> str:
+    """The address of a list: of a competition's workspace, or of what an organizer has beside competitions."""
+    return reverse(f"organize:{name}", args=[] if competition is None else [competition.slug])
+
+
+def page_context(competition: Competition | None, tab: str) -> dict[str, Any]:
+    """What every page of a competition's workspace wants, or one beside competitions."""
+    if competition is None:
+        return {"base": "organize/own/base.html", "tab": tab}
+    return {"base": "organize/workspace/base.html", "competition": competition, "tab": tab}
 
 
 def _saves(request: HttpRequest) -> bool:

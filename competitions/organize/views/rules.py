@@ -50,7 +50,7 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
         make,
         tab="rules",
         title=title,
-        back="organize:overview",
+        back="overview",
         template="organize/pages/rules.html",
         context=context,
     )

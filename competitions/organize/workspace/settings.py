@@ -19,11 +19,11 @@ from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField
 from competitions.catalog.models import Competition, ImageUpload, Series
 from competitions.catalog.texts.images import image_request
 from competitions.compute.models import Queue
-from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.steps.common import Moment, TagsField
 
 
-class SettingsForm(ChangeForm):
+class SettingsForm(CompetitionForm):
     """A section of the settings. `by` is the organizer who sees it, and decides what they may choose."""
 
     def __init__(self, competition: Competition, data: Any = None, *, by: User, **options: Any) -> None:

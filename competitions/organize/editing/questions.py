@@ -1,0 +1,165 @@
+"""Questions: what everybody who registers is asked, and what teams are asked about each submission."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django import forms
+from django.db import transaction
+from django.db.models import Max
+from django.http import QueryDict
+from django.utils.text import slugify
+
+from competitions.catalog.models import Competition
+from competitions.catalog.questions import AskedQuestion
+from competitions.factsheets.models import Question
+from competitions.factsheets.services import delete_question, save_question
+from competitions.organize.editing.change_form import CompetitionForm
+from competitions.organize.editing.deletions import Deletion
+from competitions.organize.refusals import DeletionChanged
+from competitions.submissions.models import Submission
+from competitions.teams.models import RegistrationQuestion
+from competitions.teams.questions import answers_given, impact_of_registration_question, save_registration_question
+
+SHARED_FIELDS = ("title", "help_text", "kind", "choices", "is_required", "key", "index")
+SHARED_LABELS = {"title": "Question", "kind": "Answered by", "index": "Place", "is_required": "Required"}
+SHARED_HELP = {
+    "title": "As people read it.",
+    "index": "Questions are asked by it, the lowest first. Empty: the last.",
+    "key": "In the API and in downloads, for instance code_url. Empty: made of the question.",
+}
+
+
+class LinesField(forms.CharField):
+    """Texts, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def to_python(self, value: Any) -> Any:
+        return [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(map(str, value)) if isinstance(value, list) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(self.to_python(data) != (initial or []))
+
+
+class QuestionForm(CompetitionForm):
+    """Base: a question of either kind. A new one gets its key from its words, and the last place."""
+
+    choices = LinesField(label="Choices", required=False, help_text="For one of several: one choice a line.")
+
+    def __init__(self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None) -> None:
+        super().__init__(competition, data, instance=instance or self._meta.model(competition=competition))
+        self.fields["key"].required = self.fields["index"].required = False
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        others = type(self.instance).objects.filter(competition=self.competition)
+        if not cleaned.get("key") and "key" not in self.errors:
+            cleaned["key"] = self.instance.key or _free_key(
+                cleaned.get("title", ""), set(others.values_list("key", flat=True))
+            )
+        if cleaned.get("index") is None and "index" not in self.errors:
+            highest = others.aggregate(highest=Max("index"))["highest"]
+            cleaned["index"] = self.instance.index if self.instance.pk else 0 if highest is None else highest + 1
+        return cleaned
+
+
+class RegistrationQuestionForm(QuestionForm):
+    """A question that everybody who registers is asked."""
+
+    class Meta:
+        model = RegistrationQuestion
+        fields = SHARED_FIELDS
+        labels: ClassVar[dict[str, str]] = SHARED_LABELS
+        help_texts: ClassVar[dict[str, str]] = SHARED_HELP
+
+    def consequences(self, now: datetime) -> list[str]:
+        return list(impact_of_registration_question(self.instance, now)) if self.has_changed() else []
+
+    def write(self, now: datetime) -> RegistrationQuestion:
+        return save_registration_question(self.instance)
+
+
+class FactQuestionForm(QuestionForm):
+    """A question of the fact sheet that goes with a submission."""
+
+    groups: ClassVar[Any] = (
+        ("Question", SHARED_FIELDS),
+        ("Who sees the answer", ("is_public", "is_on_board")),
+        ("Where it is asked", ("phase", "compared_with")),
+    )
+
+    class Meta:
+        model = Question
+        fields = (*SHARED_FIELDS, "is_public", "is_on_board", "phase", "compared_with")
+        labels: ClassVar[dict[str, str]] = SHARED_LABELS | {
+            "is_public": "Public",
+            "is_on_board": "A column of the boards",
+        }
+        help_texts: ClassVar[dict[str, str]] = SHARED_HELP | {"is_on_board": "Only answers that are public."}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        phase = self.fields["phase"]
+        assert isinstance(phase, forms.ModelChoiceField)
+        phase.queryset, phase.empty_label = self.competition.phases.order_by("index", "pk"), "every phase"
+
+    def consequences(self, now: datetime) -> list[str]:
+        return list(_impact_of_fact_question(self.instance, self.changed_data))
+
+    def write(self, now: datetime) -> Question:
+        return save_question(self.instance)
+
+
+def _impact_of_fact_question(question: Question, changed: list[str]) -> Iterator[str]:
+    """Sentences on what writing it does to submissions that were made."""
+    if not question.pk:
+        return
+    answered = _submissions_with(question)
+    submissions = f"{answered:,} submission{'' if answered == 1 else 's'}"
+    if answered and "is_public" in changed:
+        seen = "everybody reads" if question.is_public else "teams and organizers alone read"
+        yield f"{seen.capitalize()} the answers of {submissions} from now on."
+    if answered and {"key", "kind", "choices"} & set(changed):
+        yield f"The answers of {submissions} stay as they were given."
+
+
+def _submissions_with(question: Question) -> int:
+    made = Submission.objects.filter(phase__competition=question.competition_id, fact_sheet__has_key=question.key)
+    return (made if question.phase_id is None else made.filter(phase=question.phase_id)).count()
+
+
+def _free_key(title: str, taken: set[str]) -> str:
+    base = slugify(title).replace("-", "_")[:30].strip("_") or "question"
+    return next(key for key in (base, *(f"{base}_{number}" for number in range(2, 10_000))) if key not in taken)
+
+
+def question_deletion(question: AskedQuestion) -> Deletion:
+    """What deleting a question does."""
+    return Deletion(f"the question “{question.title}”", tuple(_of_answers(question)), ())
+
+
+def _of_answers(question: AskedQuestion) -> Iterator[str]:
+    if isinstance(question, RegistrationQuestion):
+        if count := answers_given(question):
+            yield f"{count:,} answer{'' if count == 1 else 's'} stay with the registrations, in the list and in downloads."
+    elif isinstance(question, Question):
+        if count := _submissions_with(question):
+            yield f"{count:,} answer{'' if count == 1 else 's'} stay with the submissions."
+        if question.is_on_board:
+            yield "Its column leaves the boards."
+
+
+@transaction.atomic
+def remove_question(question: AskedQuestion, confirmed: str) -> None:
+    """Delete a question once exactly what that does was confirmed. Raises `DeletionChanged`."""
+    deletion = question_deletion(question)
+    if confirmed != deletion.confirmation:
+        raise DeletionChanged(deletion.what)
+    if isinstance(question, Question):
+        delete_question(question)
+    else:
+        question.delete()

@@ -1,0 +1,124 @@
+"""Files of an organizer, beside competitions: programs and data that several tasks may use, their versions and who shares them."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import ClassVar
+
+from django import forms
+from django.db import transaction
+from django.db.models import Model, ProtectedError, QuerySet
+from django.http import QueryDict
+
+from accounts.models import User
+from competitions.catalog.models import Competition, Phase, Task
+from competitions.organize.editing.change_form import ChangeForm
+from competitions.organize.editing.deletions import Deletion
+from competitions.organize.refusals import DeletionChanged, NotDeleted
+from competitions.resources.archives import check_directory
+from competitions.resources.models import Resource, Upload
+from competitions.resources.storage import local_copy
+from competitions.resources.uploads import UploadIncomplete
+from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace, uses_of
+
+
+def own_resources(user: User) -> QuerySet[Resource]:
+    """Those that this person may change; all of them for an administrator."""
+    return Resource.objects.all() if user.is_superuser else Resource.objects.filter(owner=user)
+
+
+class ResourceForm(ChangeForm):
+    """Name of a file, and who else may use it."""
+
+    class Meta:
+        model = Resource
+        fields = ("name", "is_public", "shared_with")
+        labels: ClassVar[dict[str, str]] = {"is_public": "For every organizer", "shared_with": "Shared with"}
+
+    def __init__(self, data: QueryDict | None = None, *, by: User, instance: Resource) -> None:
+        super().__init__(data, instance=instance)
+        if not by.is_staff:  # files are shared among staff; others are not shown who that is
+            del self.fields["shared_with"]
+            return
+        shared_with = self.fields["shared_with"]
+        assert isinstance(shared_with, forms.ModelMultipleChoiceField)
+        shared_with.queryset = User.objects.filter(is_staff=True, is_active=True).exclude(pk=by.pk).order_by("username")
+
+    def consequences(self, now: datetime) -> list[str]:
+        return list(_impact_of_sharing(self.instance, self.changed_data))
+
+
+def _impact_of_sharing(resource: Resource, changed: list[str]) -> Iterator[str]:
+    if "is_public" in changed and resource.is_public:
+        yield "Every organizer of this site can use it, and read it with a program of their own."
+    if "is_public" in changed and not resource.is_public and (uses := uses_of(resource)):
+        yield f"Tasks and phases that use it keep it ({uses}); others' competitions take it no more."
+
+
+def check_upload(kind: str, upload: Upload, by: User) -> None:
+    """Refuse what cannot be such a file. Raises `UploadIncomplete`, `StorageQuotaUsed` or `InvalidFile`."""
+    if upload.file is None:
+        raise UploadIncomplete(upload)
+    require_room(by, upload.file.size_bytes)
+    if kind in UNPACKED_KINDS:
+        with local_copy(upload.file) as path:
+            check_directory(path, limits=RESOURCE_LIMITS, what=f"The file {upload.file_name!r}")
+
+
+@transaction.atomic
+def add_resource(*, kind: str, upload: Upload, by: User) -> Resource:
+    """Keep an upload as a file of this kind, named as it is. Raises as `check_upload`."""
+    check_upload(kind, upload, by)
+    assert upload.file is not None, "checked"
+    name = upload.file_name[: Resource._meta.get_field("name").max_length]
+    return Resource.objects.create(owner=by, kind=kind, name=name, file=upload.file, file_name=upload.file_name)
+
+
+@transaction.atomic
+def add_version(*, resource: Resource, upload: Upload, by: User) -> tuple[Resource, int]:
+    """Put a new version in place of a file, in competitions that this person organizes; returns it with the number of uses left.
+
+    Raises as `check_upload`.
+    """
+    check_upload(resource.kind, upload, by)
+    assert upload.file is not None, "checked"
+    managed = set(Competition.objects.managed_by(by).values_list("pk", flat=True))
+    fresh = resource_replace(
+        resource=resource,
+        file=upload.file,
+        file_name=upload.file_name,
+        may_change=lambda row: _may_change(row, managed, by),
+    )
+    return fresh, uses_of(resource)
+
+
+def _may_change(row: Model, managed: set[int], by: User) -> bool:
+    if isinstance(row, Task) and row.competition_id is None:
+        return by.is_superuser or row.owner_id == by.pk
+    return isinstance(row, Task | Phase) and row.competition_id in managed
+
+
+def resource_deletion(resource: Resource) -> Deletion:
+    """What deleting a file does, and what keeps it."""
+    uses = uses_of(resource)
+    kept = (
+        (f"{uses} task{'' if uses == 1 else 's'} or phases use it. Put other files in its place there first.",)
+        if uses
+        else ()
+    )
+    return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), kept)
+
+
+@transaction.atomic
+def remove_resource(resource: Resource, confirmed: str) -> None:
+    """Delete a file that nothing uses. Raises `NotDeleted` or `DeletionChanged`."""
+    deletion = resource_deletion(resource)
+    if deletion.refusals:
+        raise NotDeleted(deletion.what, deletion.refusals)
+    if confirmed != deletion.confirmation:
+        raise DeletionChanged(deletion.what)
+    try:
+        with transaction.atomic():
+            resource.delete()
+    except ProtectedError as error:
+        kinds = sorted({str(dependent._meta.verbose_name) for dependent in error.protected_objects})
+        raise NotDeleted(deletion.what, [f"It is needed by: {', '.join(kinds)}."]) from error

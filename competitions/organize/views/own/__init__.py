@@ -1,0 +1,1 @@
+"""Pages of what an organizer has beside competitions: files, queues, series."""

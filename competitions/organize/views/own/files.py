@@ -1,0 +1,130 @@
+"""An organizer's files: programs and data that several tasks may use, with their versions and who shares them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from competitions.organize.editing.resources import (
+    ResourceForm,
+    add_resource,
+    add_version,
+    own_resources,
+    remove_resource,
+    resource_deletion,
+)
+from competitions.organize.forms import KindForm, ResourceFilterForm
+from competitions.organize.hosts import require_host
+from competitions.organize.views.access import upload_of
+from competitions.organize.views.changes import change_page, delete_page, page_context
+from competitions.organize.views.teams import page_of
+from competitions.resources.downloads import stored_response
+from competitions.resources.models import Resource
+from competitions.resources.rooms import takes_uploads
+from competitions.resources.versions import storage_used, uses_of
+from competitions.web.forms import cleaned
+from competitions.web.views.teams import person
+from core.refusals import Refusal
+
+PAGE_SIZE: Final = 50
+
+
+@require_safe
+@login_required
+def files(request: HttpRequest) -> HttpResponse:
+    """The asker's files, the newest first, narrowed by the address; and how much room they take."""
+    user = person(request)
+    require_host(user)
+    form = ResourceFilterForm(request.GET)
+    shown, following = page_of(request, form.narrowed(own_resources(user).order_by("-pk")), PAGE_SIZE)
+    context = {
+        "rows": shown,
+        "following": following,
+        "form": form,
+        "kinds": Resource.Kind.choices,
+        "used": storage_used(user),
+        "limit": None if user.is_superuser else settings.ORGANIZER_STORAGE_BYTES,
+    }
+    return render(request, "organize/own/files.html", page_context(None, "files") | context)
+
+
+@takes_uploads(lambda request, **place: require_host(person(request)))
+@require_http_methods(["POST"])
+@login_required
+def add(request: HttpRequest) -> HttpResponse:
+    """Keep an upload as a file of the kind that the form names, by the page's script or by the form itself."""
+    kind = cleaned(KindForm(request.POST))["kind"]
+    return _answer(request, lambda: add_resource(kind=kind, upload=upload_of(request), by=person(request)))
+
+
+@takes_uploads(lambda request, **place: require_host(person(request)))
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def file(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Name a file and share it; a file that is sent is its new version."""
+    user = person(request)
+    before = get_object_or_404(own_resources(user).select_related("file", "replaces"), key=key)
+    if request.FILES or "upload" in request.POST:
+        return _answer(request, lambda: _new_version(request, before))
+
+    def make(data: QueryDict | None) -> ResourceForm:
+        rows = own_resources(user).select_for_update(of=("self",), no_key=True) if data else own_resources(user)
+        return ResourceForm(data, by=user, instance=get_object_or_404(rows, pk=before.pk))
+
+    return change_page(
+        request,
+        make,
+        tab="files",
+        title=f"File “{before.name}”",
+        template="organize/own/file.html",
+        context=lambda form: {"resource": before, "uses": uses_of(before), "newer": before.replaced_by.first()},
+    )
+
+
+def _new_version(request: HttpRequest, before: Resource) -> Resource:
+    fresh, left = add_version(resource=before, upload=upload_of(request), by=person(request))
+    if left:
+        messages.warning(
+            request,
+            f"Competitions that you do not organize name it {left} times; they keep the version that they have.",
+        )
+    return fresh
+
+
+def _answer(request: HttpRequest, keep: Callable[[], Resource]) -> HttpResponse:
+    """Keep what was sent, and lead to its page; for the page's script as JSON, a refusal too."""
+    wants_json = request.headers.get("Accept", "") == "application/json"
+    try:
+        resource = keep()
+    except Refusal as refusal:
+        if not wants_json:
+            raise
+        return JsonResponse({"code": refusal.stable_code, "detail": refusal.detail}, status=refusal.http_status)
+    messages.success(request, f"{resource.file_name} was uploaded.")
+    url = reverse("organize:own-file", args=[resource.key])
+    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+
+
+@require_safe
+@login_required
+def download(request: HttpRequest, key: UUID) -> HttpResponseBase:
+    """The bytes of one's own file."""
+    resource = get_object_or_404(own_resources(person(request)).select_related("file"), key=key)
+    return stored_response(request, resource.file, file_name=resource.file_name)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def delete(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Say what keeps a file, or delete it."""
+    chosen = get_object_or_404(own_resources(person(request)), key=key)
+    deletion = resource_deletion(chosen)
+    return delete_page(request, None, tab="files", deletion=deletion, delete=partial(remove_resource, chosen))

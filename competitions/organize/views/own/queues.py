@@ -1,0 +1,106 @@
+"""An organizer's queues: what waits and runs there, their workers, their token, their settings."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
+from competitions.compute.workers import drain_workers, release_workers, undrain_workers
+from competitions.organize.editing.queues import QueueForm, own_queues, running_on, with_loads
+from competitions.organize.forms import TokenForm, WorkerForm
+from competitions.organize.hosts import require_staff
+from competitions.organize.views.changes import change_page, page_context
+from competitions.web.forms import cleaned
+from competitions.web.views.teams import person
+
+WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]], int]]]] = {
+    "drain": ("gets no more runs; what it has goes on to its end", lambda rows: drain_workers(rows, timezone.now())),
+    "undrain": ("is back in service", undrain_workers),
+    "release": ("is released from quarantine", release_workers),
+}
+
+
+def _own(request: HttpRequest, name: str) -> Queue:
+    """The asker's queue of this name; any other does not exist."""
+    return get_object_or_404(own_queues(person(request)), name=name)
+
+
+@require_safe
+@login_required
+def queues(request: HttpRequest) -> HttpResponse:
+    """The asker's queues with what waits and runs there."""
+    user = person(request)
+    require_staff(user)
+    rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
+    return render(request, "organize/own/queues.html", page_context(None, "queues") | {"queues": rows})
+
+
+@never_cache
+@require_safe
+@login_required
+def queue(request: HttpRequest, name: str) -> HttpResponse:
+    """One queue: what waits and runs, its workers, and its token."""
+    shown = get_object_or_404(with_loads(own_queues(person(request))), name=name)
+    now = timezone.now()
+    workers = [(worker, worker.is_silent(now)) for worker in shown.workers.all()]
+    return render(
+        request, "organize/own/queue.html", page_context(None, "queues") | {"queue": shown, "workers": workers}
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def settings(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Change a queue, or add one."""
+    user = person(request)
+    require_staff(user)
+    before = _own(request, name) if name else None
+
+    def make(data: QueryDict | None) -> QueueForm:
+        if before is None:
+            return QueueForm(data, by=user)
+        rows = own_queues(user).select_for_update(of=("self",), no_key=True) if data else own_queues(user)
+        return QueueForm(data, by=user, instance=get_object_or_404(rows, pk=before.pk))
+
+    return change_page(request, make, tab="queues", title=f"Queue “{before.name}”" if before else "New queue")
+
+
+@never_cache
+@require_POST
+@login_required
+def token(request: HttpRequest, name: str) -> HttpResponse:
+    """Make a new token, shown once in the answer, or end the one that there is; what that stops is asked first."""
+    chosen, values = _own(request, name), cleaned(TokenForm(request.POST))
+    is_new = values["action"] == "issue"
+    if chosen.token_digest and not values["confirmed"]:
+        context = {"queue": chosen, "is_new": is_new, "running": running_on(chosen)}
+        return render(request, "organize/own/token.html", page_context(None, "queues") | context)
+    if is_new:
+        secret = queue_issue_token(chosen)
+        context = {"queue": chosen, "secret": secret}
+        return render(request, "organize/own/token.html", page_context(None, "queues") | context)
+    queue_revoke_token(chosen)
+    messages.success(request, f"No worker of {chosen} is let in from now on. Make a new token to go on.")
+    return redirect("organize:queue", chosen.name)
+
+
+@require_POST
+@login_required
+def worker(request: HttpRequest, name: str, key: UUID) -> HttpResponse:
+    """Drain a worker, take it back, or release it from quarantine."""
+    chosen = _own(request, name)
+    rows = chosen.workers.filter(key=key)
+    shown = get_object_or_404(rows)
+    words, act = WORKER_ACTIONS[cleaned(WorkerForm(request.POST))["action"]]
+    if act(rows):
+        messages.success(request, f"{shown.name} {words}.")
+    return redirect("organize:queue", chosen.name)
