@@ -53,6 +53,8 @@ class QuestionForm(CompetitionForm):
     def __init__(self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None) -> None:
         super().__init__(competition, data, instance=instance or self._meta.model(competition=competition))
         self.fields["key"].required = self.fields["index"].required = False
+        if instance is None:
+            self.initial["index"] = None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
