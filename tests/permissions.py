@@ -142,10 +142,10 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in OWN_FILE},
     "organize:queues": ("get", "OXR", {"A": 302, "SMT": 403}),
     "organize:queue-new": ("get", "OXR", {"A": 302, "SMT": 403}),
-    "organize:queue": ("get", "R", {"A": 302, "SMTOX": 404}),  # the site's own
+    "organize:queue": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),  # the site's own
     "organize:queue-settings": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),
-    "organize:queue-token": ("post", "", {"A": 302, "SMTOX": 404, "R": 422}),  # says nothing
-    "organize:queue-worker": ("post", "", {"A": 302, "SMTOXR": 404}),  # there is none
+    "organize:queue-token": ("post", "", {"A": 302, "SMT": 403, "OX": 404, "R": 422}),  # says nothing
+    "organize:queue-worker": ("post", "", {"A": 302, "SMT": 403, "OXR": 404}),  # there is none
     "organize:series": ("get", "OXR", {"A": 302, "SMT": 403}),
     "organize:series-new": ("get", "OXR", {"A": 302, "SMT": 403}),
     "organize:series-one": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),  # nobody owns it

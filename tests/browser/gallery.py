@@ -89,7 +89,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "own-queue": ("rita", "/host/queues/default/"),
     "own-queue-settings": ("rita", "/host/queues/default/settings/"),
     "own-series": ("olga", "/host/series/"),
-    "own-series-new": ("olga", "/host/series/new/"),
+    "own-series-new": ("olga", "/host/new/series/"),
     "workspace-empty-teams": ("olga", "/host/competitions/draft/teams/"),
     "workspace-empty-announcements": ("olga", "/host/competitions/draft/announcements/"),
     "workspace-pages-empty": ("olga", "/host/competitions/quiet/pages/"),

@@ -101,8 +101,8 @@ def resource_deletion(resource: Resource) -> Deletion:
     """What deleting a file does, and what keeps it."""
     uses = uses_of(resource)
     named = "1 task or phase uses it" if uses == 1 else f"{uses} tasks or phases use it"
-    kept = (f"{named}. Put other files in its place there first.",) if uses else ()
-    return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), kept)
+    refusals = (f"{named}. Put other files in its place there first.",) if uses else ()
+    return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), refusals)
 
 
 @transaction.atomic

@@ -105,9 +105,9 @@ def test_a_program_is_kept_and_what_no_worker_could_unpack_is_not(organizer: Cli
     url = reverse("organize:own-file-new")
     refused = organizer.post(url, {"kind": "scoring_program", "file": io.BytesIO(b"no zip")})
     assert refused.status_code == 422
-    kept = organizer.post(url, {"kind": "scoring_program", "file": zip_of(metadata__yaml="command: python score.py")})
+    answer = organizer.post(url, {"kind": "scoring_program", "file": zip_of(metadata__yaml="command: python score.py")})
     resource = Resource.objects.get(file_name="program.zip")
-    assert kept["Location"] == reverse("organize:own-file", args=[resource.key])
+    assert answer["Location"] == reverse("organize:own-file", args=[resource.key])
     assert (resource.kind, resource.name) == ("scoring_program", "program.zip")
     downloaded = b"".join(organizer.get(reverse("organize:own-file-download", args=[resource.key])))
     assert zipfile.ZipFile(io.BytesIO(downloaded)).namelist() == ["metadata.yaml"]

@@ -53,7 +53,10 @@ def test_those_who_registered_are_said_not_to_be_asked(site: Scenario, organizer
     assert Registration.objects.filter(competition=site.competition).count() == 1
     form = fields_of(organizer.get(new(site, "registration"))) | {"title": "Real name"}
     asked = organizer.post(new(site, "registration"), form)
-    assert "1 person has registered already: they see it when they next accept a version of the rules." in asked.content.decode()
+    assert (
+        "1 person has registered already: they see it when they next accept a version of the rules."
+        in asked.content.decode()
+    )
     assert not RegistrationQuestion.objects.exists()
 
 
