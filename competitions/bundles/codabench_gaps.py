@@ -1,4 +1,4 @@
-"""What of a competition Codabench would do otherwise: said wherever a bundle is exported, for its keys alone do not tell."""
+"""Settings that Codabench treats differently: said wherever a bundle is exported, because its keys alone do not tell."""
 
 from collections.abc import Iterator
 

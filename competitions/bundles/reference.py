@@ -1,4 +1,4 @@
-"""What follows from the models' settings for readers without models: the schema of bundles, and the documentation's page of settings."""
+"""Files made from the models' settings for readers without models: the schema of bundles, and the documentation's page of settings."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ TITLES: Final = {"leaderboard": "Board"}
 
 
 def declared_settings() -> dict[str, dict[str, Declared]]:
-    """What the bundle's schema takes from the models: by place, such as `phase.podium`, and by key."""
+    """The settings that the bundle's schema takes from the models: by place, such as `phase.podium`, and by key."""
     declared: dict[str, dict[str, Declared]] = {}
     for name, model in PLACES.items():
         for field, place in bundle_places(model).items():

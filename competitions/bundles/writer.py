@@ -147,7 +147,7 @@ class BundleWriter:
             yield {"title": page.title, "file": self._text(name, page.body), "podium": {"tab": page.tab}}
 
     def page_name(self, number: int, page: Page) -> str:
-        """What its file is called."""
+        """The name of its file, without suffix."""
         return f"page-{number}"
 
     def file(self, resource: Resource, owner: Task | Phase) -> str:
@@ -162,7 +162,7 @@ class BundleWriter:
         return {name: self.file(resource, owner) for name in names if (resource := getattr(owner, name)) is not None}
 
     def names_by_key(self, task: Task) -> bool:
-        """Whether the task is another's, and its programs and data stay there."""
+        """True for a task of somebody else, whose programs and data stay there."""
         return task.pk not in self.readable
 
     def _task(self, index: int, task: Task, tasks: list[Task]) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class BundleWriter:
 
 
 def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
-    """What Codabench understands of the fact sheet, in its words; all of it stands under `podium`."""
+    """The questions of the fact sheet that Codabench understands, in its words; all of them stand under `podium`."""
     questions = Question.objects.filter(competition=competition, phase=None, kind__in=CODABENCH_QUESTIONS)
     return {
         question.key: {
@@ -240,7 +240,7 @@ def _task_settings(task: Task, tasks: list[Task]) -> dict[str, Any]:
 
 
 def _growth(phase: Phase, limits: dict[str, Any], tasks: list[Task]) -> dict[str, Any] | None:
-    """How the board grows by datasets; those that were submitted stay with their teams."""
+    """The settings of a board that grows by datasets; those that were submitted stay with their teams."""
     return {"check": tasks.index(phase.dataset_check), **limits} if phase.dataset_check is not None else None
 
 

@@ -1,4 +1,4 @@
-"""What participants may download of a competition."""
+"""Files of a competition that participants may download."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def downloads_of(phase: Phase) -> dict[str, Resource]:
 
 
 def smoke_files(phase: Phase) -> dict[str, Resource]:
-    """What teams may download of the phase's smoke run, labels included, by part; nothing unless all of it is public."""
+    """Files of the phase's smoke run that teams may download, labels included, by part; none unless all of it is public."""
     if phase.smoke_task_id is None:
         return {}
     task = Task.objects.select_related(*(f"{name}__file" for name in PARTS)).get(pk=phase.smoke_task_id)

@@ -29,7 +29,7 @@ def is_organizer(request: HttpRequest) -> bool:
 
 
 def choices_for(request: HttpRequest, model: type[Model]) -> QuerySet[Any] | None:
-    """What an organizer may point at in a form, or None where there is no such limit."""
+    """The rows that an organizer may point at in a form, or None where there is no such limit."""
     user = request.user
     assert isinstance(user, User), "the admin lets nobody else in"
     if user.is_superuser:

@@ -1,4 +1,4 @@
-"""Who organizes a competition: taken in and let go by its organizers; the right to see sealed scores is an administrator's to give."""
+"""The organizers of a competition: they add and remove each other; an administrator gives the right to see sealed scores."""
 
 from dataclasses import dataclass
 

@@ -17,7 +17,7 @@ class PhasePreset:
     quota: Quota = field(default_factory=Quota)
 
     def fields(self) -> dict[str, Any]:
-        """What the preset sets, by the names of `Phase`."""
+        """The settings of the preset, by the names of `Phase`."""
         own = {"visibility": self.visibility, "prediction_format": dict(self.prediction_format)}
         return asdict(self.budget) | own | asdict(self.quota)
 

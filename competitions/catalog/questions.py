@@ -86,7 +86,7 @@ class AnswersInvalid(Refusal):
 
 
 class _Fault(Exception):
-    """What is wrong with one answer."""
+    """A fault of one answer."""
 
 
 def read_answers(

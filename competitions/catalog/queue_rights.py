@@ -16,7 +16,7 @@ class QueueNotAllowed(Conflict):
 
 
 def task_fault(task: Task, queue: Queue) -> str:
-    """Why the task may not run on the queue, as a sentence; empty where it may.
+    """A sentence on why the task may not run on the queue; empty where it may.
 
     The site's own queues may have every task. Another one's owner must be able to read the task: to use it is not enough.
     """
@@ -30,7 +30,7 @@ def task_fault(task: Task, queue: Queue) -> str:
 
 
 def seal_fault(competition: Competition, queue: Queue) -> str:
-    """Why sealed scores of the competition may not be made on the queue, as a sentence; empty where they may."""
+    """A sentence on why the queue may not make sealed scores of the competition; empty where it may."""
     owner = queue.owner
     if owner is None or (owner.is_active and _sees_sealed(competition, owner.pk)):
         return ""
@@ -47,7 +47,7 @@ def _sees_sealed(competition: Competition, owner: int) -> bool:
 
 
 def run_fault(task: Task, phase: Phase, queue: Queue) -> str:
-    """Why a run of the task in the phase may not be handed to a worker of the queue, as things are now; else empty."""
+    """A sentence on why no worker of the queue may have a run of the task in the phase now; else empty."""
     if queue.owner_id is None:
         return ""
     return task_fault(task, queue) or (seal_fault(phase.competition, queue) if phase.holds_sealed_scores else "")

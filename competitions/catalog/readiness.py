@@ -1,4 +1,4 @@
-"""What cannot work, said before anybody runs into it: warnings on a competition, for its organizers.
+"""Warnings for organizers of a competition that cannot work as it is set up.
 
 Apps above this one add their own checks with `@readiness_check`.
 """

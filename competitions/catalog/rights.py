@@ -1,4 +1,4 @@
-"""What a person may do in a competition: plain functions, so that there are no permission rows to drift."""
+"""Rights of a person in a competition, as plain functions: there are no permission rows to drift."""
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser

@@ -6,7 +6,7 @@ from competitions.catalog.models import Competition, Phase, Task
 
 
 def has_foreign_image(task: Task, phase: Phase) -> bool:
-    """Whether the phase would run another organizer's task, labels included, in an image that its owner did not choose.
+    """True where the phase would run another organizer's task, labels included, in an image that its owner did not choose.
 
     An image is a program: it starts before the scoring program, and can copy what that may read. The site's own image and
     those of the task's own competition are its owner's choice.
@@ -28,7 +28,7 @@ def is_foreign(task: Task, competition: Competition) -> bool:
 
 
 def foreign_image_text(task: Task, phase: Phase) -> str:
-    """What is wrong, and what to do."""
+    """The fault, and what to do about it."""
     return (
         f"The task {task.name} belongs to another organizer, and its programs may not run in the image {phase.image_name}: "
         f"an image can copy the labels. Use {settings.DEFAULT_IMAGE} or an image of its own competition, or ask for its files."

@@ -1,4 +1,4 @@
-"""What the workspace's forms send that edit nothing: what to do, to which rows, with which upload."""
+"""Forms of the workspace that edit no row: actions, rows that are ticked, uploads, filters."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ class NumbersField(forms.Field):
 
 
 class BulkForm(forms.Form):
-    """What is done to the rows that are ticked, and why."""
+    """An action on the rows that are ticked, and its reason."""
 
     action = forms.ChoiceField(label="What to do")
     chosen = NumbersField(required=False)
@@ -43,7 +43,7 @@ class UploadForm(forms.Form):
 
 
 class ConfirmedForm(forms.Form):
-    """What was said to happen, as the page that was confirmed showed it; `upload` where a file takes another's place."""
+    """The confirmation of what a page said would happen; `upload` where a file takes another's place."""
 
     confirmed = forms.CharField(required=False)
     upload = forms.UUIDField(required=False)
@@ -87,7 +87,7 @@ class SendForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """What becomes of a queue's token, and whether what that stops was confirmed."""
+    """An action on a queue's token, and whether its consequences were confirmed."""
 
     action = forms.ChoiceField(choices=[(name, name) for name in ("issue", "revoke")])
     confirmed = forms.BooleanField(required=False)
@@ -102,7 +102,7 @@ class KindForm(forms.Form):
 
 
 class ResourceFilterForm(forms.Form):
-    """What the list of files is narrowed by; what is not right there narrows nothing."""
+    """Filters of the list of files; a value that is wrong filters nothing."""
 
     name = forms.CharField(label="Name", required=False, max_length=60)
     kind = forms.ChoiceField(label="Kind", required=False, choices=[("", "All kinds"), *Resource.Kind.choices])

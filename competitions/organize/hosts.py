@@ -1,4 +1,4 @@
-"""Who hosts competitions, and how somebody asks for it."""
+"""The right to host competitions, and requests for it."""
 
 from datetime import datetime
 
@@ -26,7 +26,7 @@ def require_staff(user: User) -> None:
 
 
 def may_ask(user: User) -> bool:
-    """Whether this person may ask to host, by the site's policy."""
+    """True where this person may ask to host, by the site's policy."""
     return settings.HOSTS == "on_request" and not user.is_robot and not may_host(user)
 
 

@@ -73,7 +73,7 @@ class CompetitionDraft(AskedRow):
 
     @property
     def title(self) -> str:
-        """What the owner calls the competition, as far as that was said."""
+        """The title that the owner gave the competition, if any."""
         typed = self.answers.get("about", {}).get("title", [""])
         return str(typed[0]).strip() or f"{self.get_start_display()}, without a title yet"
 
@@ -160,7 +160,7 @@ class HostRequest(models.Model):
 
 
 class CompetitionDay(models.Model):
-    """What came in on one day (UTC) and what became of it, counted by the reconciler, so that no page sums it up."""
+    """Figures of one day (UTC), counted by the reconciler, so that no page sums them up."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="days")
     day = models.DateField()

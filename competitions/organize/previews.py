@@ -1,4 +1,4 @@
-"""What stands beside a step: the table, the shape of a target, the card of the competition, the files that teams will see."""
+"""The preview beside a step: the table, the shape of a target, the card of the competition, the files that teams will see."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from competitions.organize.steps.step import Step, StepForm
 
 
 def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, Any]:
-    """What the preview of this step wants, made of the form's values as they are, right or wrong."""
+    """The context of this step's preview, made of the form's values as they are, right or wrong."""
     values = {name: form[name].value() for name in form.fields}
     context: dict[str, Any] = {"values": values}
     if step.slug == "schedule":

@@ -1,4 +1,4 @@
-"""What people are told on the way to their competition."""
+"""Refusals on the way to a competition."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -319,7 +319,7 @@ class Maker:
 
 
 def _defaults() -> dict[str, Any]:
-    """What a phase has where the bundle names neither budget, nor preset, nor how its board grows."""
+    """Defaults of a phase whose bundle names neither budget, nor preset, nor how its board grows."""
     names = {*bundle_places(Phase), "dataset_check", "smoke_task"}
     return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
 

@@ -83,13 +83,13 @@ def bundle_import(
 
 
 def forget_parts(stored: dict[str, Part], now: datetime) -> None:
-    """What was stored for an import that came to nothing goes, unless something else has the same content."""
+    """Remove files that were stored for a failed import, unless something else has the same content."""
     new = [part.file.pk for part in stored.values() if part.is_new]
     mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
 
 
 def refusal_of(reader: BundleReader, error: ValidationError) -> InvalidBundle:
-    """What the site's own rules say that no rule of the bundle's said."""
+    """Faults that the site's own rules find and the bundle's rules do not."""
     for name, messages in getattr(error, "message_dict", {"": error.messages}).items():
         where = (name,) if name and name != "__all__" else ()
         reader.report.faults += [reader.document.note(where, text) for text in messages]

@@ -1,4 +1,4 @@
-"""What a bundle names that must be on this site already: datasets and tasks by key, a queue, a free address."""
+"""References of a bundle to this site: datasets and tasks by key, a queue, a free address."""
 
 from collections.abc import Iterable
 

@@ -41,7 +41,7 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Outcome:
-    """What a push does. `version` is that of the competition before it, empty where it makes one; `result` the one after it."""
+    """The effect of a push. `version` is that of the competition before it, empty where it makes one; `result` the one after it."""
 
     slug: str
     version: str
@@ -70,7 +70,7 @@ class Push:
         return self.references.live
 
     def rehearse(self, now: datetime) -> Outcome:
-        """What `apply` would do; nothing is changed. Raises as it does."""
+        """The effect that `apply` would have; nothing is changed. Raises as it does."""
         outcome: Outcome | None = None
         try:
             with transaction.atomic():
@@ -191,7 +191,7 @@ def _phases(competition: Competition) -> dict[int, tuple[Phase, set[int]]]:
 def _impact(
     before: Mapping[int, tuple[Phase, set[int]]], after: Mapping[int, tuple[Phase, set[int]]], now: datetime
 ) -> Iterator[str]:
-    """What the forms of the site say of the same changes."""
+    """Sentences that the site's forms show for the same changes."""
     for pk, (phase, tasks) in before.items():
         if pk not in after:
             continue

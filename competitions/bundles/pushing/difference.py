@@ -1,4 +1,4 @@
-"""What two states of a competition differ in, as people read it before they agree."""
+"""The difference between two states of a competition, as people read it before they agree."""
 
 from collections.abc import Iterator
 from difflib import unified_diff

@@ -27,7 +27,7 @@ Values = dict[Place, Any]
 
 
 class LiveDocument(BundleWriter):
-    """What is live. It is the same for everybody who may have it: tasks of others are named by their key, own ones have their files."""
+    """The live competition as a folder, the same for everybody who may have it: tasks of others are named by their key."""
 
     def __init__(self, competition: Competition, by: User) -> None:
         super().__init__(competition, with_files=True, by=by)

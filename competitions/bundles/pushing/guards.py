@@ -1,4 +1,4 @@
-"""What a push must not do to a competition that runs: each case by name, before anything is changed, and the seals after it."""
+"""Changes that a push must not make to a running competition: each case by name before anything is changed, and the seals after it."""
 
 from collections.abc import Iterator
 

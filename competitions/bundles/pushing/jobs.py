@@ -128,7 +128,7 @@ def _compare_or_apply(push: CompetitionPush, claim_id: uuid.UUID) -> None:
 
 
 def _known_bytes(push: CompetitionPush) -> int:
-    """How much of the folder is counted among somebody's files already."""
+    """Bytes of the folder that are counted among somebody's files already."""
     known = push.parts.filter(pk__in=Resource.objects.values("file"))
     return sum(size for (size,) in known.values_list("size_bytes"))
 

@@ -1,4 +1,4 @@
-"""What an organizer defines, in the admin. Importing the modules registers their pages."""
+"""Admin pages of competitions and tasks. Importing the modules registers them."""
 
 from competitions.catalog.admin import competitions, sealed_uses, tasks
 

@@ -50,7 +50,7 @@ def _entered_tasks(entered: Mapping[str, Any]) -> Iterator[tuple[str, Task]]:
 
 
 def _sealed_tasks(phase: Phase, visibility: str | None, tasks: Iterable[Task]) -> Iterator[Fault]:
-    """What another phase keeps sealed on a task must not be scored in the open here."""
+    """Faults of a phase that would score in the open what another phase keeps sealed."""
     if visibility == Phase.Visibility.SEALED:
         return
     for key, other in published_by(phase, tasks).items():

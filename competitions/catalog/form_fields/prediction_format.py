@@ -1,4 +1,4 @@
-"""What uploads are checked against, as fields of a form: any zip, an official file, or a table with its columns."""
+"""The format of predictions as fields of a form: any zip, an official file, or a table with its columns."""
 
 import csv
 import io
@@ -47,7 +47,7 @@ class PredictionFormatWidget(forms.Widget):
 
     @staticmethod
     def parts_of(value: Any) -> dict[str, Any]:
-        """What the controls show: of a stored format, or what was sent and is wrong."""
+        """The values of the controls: of a stored format, or those that were sent and are wrong."""
         if isinstance(value, Sent):
             return value.parts
         table = (value or {}).get("table") or {}
@@ -68,7 +68,7 @@ class PredictionFormatWidget(forms.Widget):
 
     @classmethod
     def data_of(cls, name: str, value: Any) -> dict[str, list[str]]:
-        """What the controls send back of a stored format."""
+        """The stored format as the controls send it back."""
         parts = cls.parts_of(value)
         data = {f"{name}_{part}": [_typed(parts[part])] for part in SINGLE}
         for part in COLUMN_PARTS:
@@ -115,7 +115,7 @@ class PredictionFormatField(forms.Field):
         return self.stored if self.stored and prediction_format == self._as_sent_back() else prediction_format
 
     def _as_sent_back(self) -> dict[str, Any] | None:
-        """What a form gives that nobody touched."""
+        """The value of a form that nobody touched."""
         data = MultiValueDict(PredictionFormatWidget.data_of("f", self.stored))
         sent = PredictionFormatWidget().value_from_datadict(data, {}, "f")
         return _format_of(sent.parts["kind"], sent.parts) if sent is not None else None

@@ -1,4 +1,4 @@
-"""What an organizer defines: the competition, its pages and rules, its phases with their tasks and boards."""
+"""Models of everything that an organizer defines: the competition, its pages and rules, its phases with their tasks and boards."""
 
 from competitions.catalog.models.board import Column, Leaderboard, SealedKey
 from competitions.catalog.models.competition import (

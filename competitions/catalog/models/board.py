@@ -284,7 +284,7 @@ class Column(models.Model):
         return f"{value:.{self.precision}f}"
 
     def difference(self, value: float, other: float) -> str:
-        """How far a value is from another one, with its sign: of the two as they are shown, so that it tells no more digits."""
+        """The signed difference of two values as they are shown, so that it tells no more digits."""
         return f"{round(value, self.precision) - round(other, self.precision):+.{self.precision}f}"
 
     def exact(self, value: float) -> str:

@@ -134,7 +134,7 @@ class Phase(
 
     @property
     def image_contents(self) -> str:
-        """What the image holds that programs run in, as a sentence; empty where that is not known."""
+        """A sentence on the contents of the image that programs run in; empty where they are not known."""
         return image_contents(self.image_name)
 
     @property

@@ -36,7 +36,7 @@ class TaskQuerySet(models.QuerySet["Task"]):
 
 
 class Check(models.TextChoices):
-    """How the input of a verification's check differs from that of the task that it checks."""
+    """Ways in which the input of a check differs from that of the task that it checks."""
 
     PERMUTED = "permuted", "rows permuted"
     PERTURBED = "perturbed", "input perturbed"
@@ -44,7 +44,7 @@ class Check(models.TextChoices):
 
 
 class Task(models.Model):
-    """What one run does: programs and data. Several phases, and competitions, may use one task."""
+    """The programs and data of one run. Several phases, and competitions, may use one task."""
 
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     competition = models.ForeignKey(
@@ -196,7 +196,7 @@ class Task(models.Model):
         return own is not None and Competition.objects.managed_by(user).filter(pk=own).exists()
 
     def hidden_part(self, competition: Competition) -> str:
-        """Why the task is not wholly public in this competition, as a sentence; empty where it is.
+        """A sentence on why the task is not wholly public in this competition; empty where it is.
 
         Its organizers say that it is; what they keep hidden in another task of the competition is not made public by that.
         """

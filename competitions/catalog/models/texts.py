@@ -1,4 +1,4 @@
-"""What people read: rules in versions, pages with images, announcements."""
+"""Texts of a competition: rules in versions, pages with images, announcements."""
 
 from datetime import datetime
 from typing import Final
@@ -21,7 +21,7 @@ IMAGE_NAME = RegexValidator(rf"\A{NAME.pattern}\Z", "Letters, digits, blanks and
 
 
 class Format(models.TextChoices):
-    """How a text is written. Either way only harmless HTML of it reaches a page."""
+    """The markup of a text. Only harmless HTML of it reaches a page."""
 
     MARKDOWN = "markdown", "Markdown"
     MIXED = "mixed", "Markdown with HTML in it"

@@ -77,7 +77,7 @@ def _require_room(competition: Competition, file: StoredFile, name: str) -> None
 
 
 def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
-    """Whether the file is what this site wrote: such an image of a page has its size on record. Logos and covers bear another time."""
+    """True for a file that this site wrote: such an image of a page has its size on record."""
     twin = PageImage.objects.filter(file=file, width__isnull=False).first() if place == ImageUpload.Place.PAGE else None
     if twin is not None:
         _show(competition, place, name, {key: getattr(twin, key) for key in ("file", "small", "width", "height")})
@@ -118,7 +118,7 @@ IMAGE: Final = jobs.Job(IMAGE_JOB, waiting=waiting_images, perform=image_perform
 
 
 def _encode(asked: ImageUpload, mine: QuerySet[ImageUpload]) -> str:
-    """What is wrong with it; empty: it is shown now."""
+    """The fault of the image; empty: it is shown now."""
     image, fault = _anew(asked.file, asked.place, is_wanted=partial(_is_wanted, mine))
     with transaction.atomic():
         if image and mine.select_for_update().exists():  # else another image took its place meanwhile

@@ -1,4 +1,4 @@
-"""What every bundle of the guided path has in common: the YAML with title, dates and limits, and the pages beside it."""
+"""The parts that every bundle of the guided path has: the YAML with title, dates and limits, and the pages beside it."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence

@@ -57,7 +57,7 @@ def competition_delete(competition: Competition, *, now: datetime) -> None:
 
 
 def _remove(competition: Competition, now: datetime) -> None:
-    """What protects others of its own rows goes before them."""
+    """Delete rows that protect others before those others."""
     resources = resources_named_by(competition.tasks.all()) | resources_named_by(competition.phases.all())
     competition.phases.all().delete()
     Registration.objects.filter(competition=competition).delete()

@@ -47,7 +47,7 @@ def bundle_write_draft(
 def _bounded(
     work: Callable[[], Any] | dict[str, Any], *, is_wanted: Callable[[], bool], every_s: float
 ) -> dict[str, Any]:
-    """What the work answers. Raises `CannotBeBuilt` where it names a fault, or takes more than it may."""
+    """The answer of the work. Raises `CannotBeBuilt` where it names a fault, or takes more than it may."""
     try:
         if isinstance(work, dict):
             answer = work_on_tables(work, is_wanted=is_wanted, every_s=every_s)

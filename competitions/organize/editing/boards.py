@@ -67,7 +67,7 @@ class BoardForm(CompetitionForm):
         return news_of_column(self.columns, name) if name.startswith(COLUMNS) else super().news_of(name)
 
     def take_over(self, names: list[str]) -> None:
-        """What others changed of columns is shown, too, and what the reader entered stays beside it."""
+        """Show what others changed in columns beside what the reader entered."""
         seen = self._seen()
         super().take_over([name for name in names if not name.startswith(COLUMNS)])
         data = merged(self.columns, seen, cast("QueryDict", self.data))

@@ -27,7 +27,7 @@ class Group(NamedTuple):
 
 
 class ChangeForm(EditForm[Any]):
-    """What saving does to teams (`consequences`) is shown first, and saved once exactly that was confirmed.
+    """A form that shows first what saving does to teams (`consequences`), and saves once exactly that was confirmed.
 
     Call `submit` in a transaction, with an instance that is locked. `impact` and `confirmation` are what it asks for.
     """
@@ -41,7 +41,7 @@ class ChangeForm(EditForm[Any]):
         super().__init__(data, instance=instance, **options)
 
     def shared_values(self) -> dict[str, Any]:
-        """What the stored row says, by field; of a new row there is nothing that others could change."""
+        """The stored values by field; a new row has none that others could change."""
         return self.row
 
     def consequences(self, now: datetime) -> list[str]:

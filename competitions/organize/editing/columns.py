@@ -16,7 +16,7 @@ FIELDS: Final = ColumnForm.Meta.fields
 
 
 def stored_values(board: Leaderboard) -> dict[str, Any]:
-    """What the board's columns say, field by field, and which columns there are."""
+    """The stored values of the board's columns, field by field, and which columns there are."""
     rows = list(board.columns.order_by("index", "pk"))
     values = {_name(row.pk, field): getattr(row, field) for row in rows for field in FIELDS}
     return {COLUMNS: [row.pk for row in rows]} | values
@@ -27,7 +27,7 @@ def _name(column: int, field: str) -> str:
 
 
 def news_of_column(columns: Any, name: str) -> str:
-    """What others changed, as a sentence names it: the field of which column, or that columns came and went."""
+    """The name of a change by others in a sentence: the field of which column, or that columns came and went."""
     if name == COLUMNS:
         return "which columns there are"
     _, column, field = name.split(".")
@@ -37,7 +37,7 @@ def news_of_column(columns: Any, name: str) -> str:
 
 
 def merged(columns: Any, seen: Mapping[str, str], sent: QueryDict) -> QueryDict:
-    """What was sent, brought up to date: a field that its sender left alone says what is stored now, columns that others added are
+    """The data that was sent, brought up to date: a field that its sender left alone says what is stored now, columns that others added are
     there, and those that others deleted are gone, unless the sender changed them; then they are new columns.
     """
     data = sent.copy()
@@ -72,7 +72,7 @@ def _stored_row(row: Column, form: Any, seen: Mapping[str, str]) -> Iterator[tup
 
 
 def _was_left(form: Any, column: int, field: str, seen: Mapping[str, str]) -> bool:
-    """Whether the sender saw this value and sent it back; a value that cannot be read was entered."""
+    """True where the sender saw this value and sent it back; a value that cannot be read was entered."""
     try:
         value = form.fields[field].clean(form[field].data)
     except forms.ValidationError:

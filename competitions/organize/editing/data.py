@@ -106,7 +106,7 @@ def _of_runs(task: Task) -> Iterator[str]:
 
 
 def _users_of(slot: Slot, competition: Competition) -> list[Task | Phase]:
-    """What in the competition names the same version at the same place."""
+    """Tasks or phases of the competition that name the same version at the same place."""
     if slot.resource is None:
         return [slot.row]
     rows = competition.tasks if isinstance(slot.row, Task) else competition.phases
@@ -114,7 +114,7 @@ def _users_of(slot: Slot, competition: Competition) -> list[Task | Phase]:
 
 
 def confirmation_of(slot: Slot, competition: Competition) -> str:
-    """What confirms these consequences, for the version that is there now."""
+    """The confirmation of these consequences, for the version that is there now."""
     return digest_of([slot.resource, *consequences(slot, competition)])
 
 

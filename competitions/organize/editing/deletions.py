@@ -15,7 +15,7 @@ from core.confirmations import digest_of
 
 @dataclass(frozen=True)
 class Deletion:
-    """What deleting a row does, in sentences, or why it is refused."""
+    """The consequences of deleting a row, in sentences, or why it is refused."""
 
     what: str  # as it goes on in a sentence
     consequences: tuple[str, ...]
@@ -23,12 +23,12 @@ class Deletion:
 
     @property
     def confirmation(self) -> str:
-        """What confirms exactly these consequences."""
+        """The confirmation of exactly these consequences."""
         return digest_of([self.what, *self.consequences, *self.refusals])
 
 
 def board_deletion(board: Leaderboard) -> Deletion:
-    """What deleting the board does to teams."""
+    """The consequences of deleting the board."""
     return Deletion(f"the board “{board.title}”", tuple(_of_board(board)), tuple(_keeps_board(board)))
 
 
@@ -57,7 +57,7 @@ def _of_board(board: Leaderboard) -> Iterator[str]:
 
 
 def task_deletion(task: Task, competition: Competition) -> Deletion:
-    """What deleting the task does to teams of this and of other competitions."""
+    """The consequences of deleting the task for teams of this and of other competitions."""
     phases = list(task.phases.select_related("competition").prefetch_related("tasks").order_by("index", "pk"))
     own = [phase for phase in phases if phase.competition_id == competition.pk]
     return Deletion(f"the task “{task.name}”", tuple(_of_task(task, own)), tuple(_keeps_task(task, phases, own)))

@@ -208,7 +208,7 @@ def _free_slug(competition: Competition, name: str) -> str:
 
 
 def new_phase_values(competition: Competition, now: datetime) -> dict[str, Any]:
-    """What the form of a new phase begins with: the settings of the last phase, and the weeks after it."""
+    """Initial values of a new phase: the settings of the last phase, and the weeks after it."""
     last = competition.phases.order_by("index", "pk").last()
     tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     opens_at = max(tomorrow, last.closes_at) if last is not None and last.closes_at else tomorrow

@@ -144,7 +144,7 @@ def _free_key(title: str, taken: set[str]) -> str:
 
 
 def question_deletion(question: AskedQuestion) -> Deletion:
-    """What deleting a question does."""
+    """The consequences of deleting a question."""
     return Deletion(f"the question “{question.title}”", tuple(_of_answers(question)), ())
 
 

@@ -36,7 +36,7 @@ def with_loads(queues: QuerySet[Queue]) -> QuerySet[Queue]:
 
 
 def running_on(queue: Queue) -> int:
-    """How many runs its workers hold now."""
+    """The number of runs that its workers hold now."""
     return Run.objects.filter(queue=queue, state__in=HELD).count()
 
 

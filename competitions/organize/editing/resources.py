@@ -98,7 +98,7 @@ def _may_change(row: Model, managed: set[int], by: User) -> bool:
 
 
 def resource_deletion(resource: Resource) -> Deletion:
-    """What deleting a file does, and what keeps it."""
+    """The consequences of deleting a file, and what keeps it."""
     uses = uses_of(resource)
     named = "1 task or phase uses it" if uses == 1 else f"{uses} tasks or phases use it"
     refusals = (f"{named}. Put other files in its place there first.",) if uses else ()

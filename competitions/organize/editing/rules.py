@@ -41,7 +41,7 @@ class RulesForm(CompetitionForm):
 
     @property
     def is_unchanged(self) -> bool:
-        """What was entered is in force already."""
+        """True where the text that was entered is in force already."""
         before, after = self.row, self.cleaned_data
         return bool(before) and before["format"] == after["format"] and same_text(before["text"], after["text"])
 

@@ -57,7 +57,7 @@ def _free_slug(title: str) -> str:
 
 
 def series_deletion(series: Series) -> Deletion:
-    """What deleting a series does to its tracks."""
+    """The consequences of deleting a series for its tracks."""
     tracks = series.tracks.count()
     stay = f"{tracks} competition{' stays' if tracks == 1 else 's stay'}, and no longer say that they belong together."
     return Deletion(f"the series “{series.title}”", (stay,) if tracks else (), ())

@@ -13,7 +13,7 @@ from competitions.winners.models import Lane
 
 
 class LaneForm(CompetitionForm):
-    """What is asked of the winners of a board."""
+    """The winners' lane of a board."""
 
     groups: ClassVar[Any] = (
         ("Places", ("top", "days", "instructions")),

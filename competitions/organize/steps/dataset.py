@@ -21,7 +21,7 @@ FAMILIES: Final = {
 
 
 def facts_of(name: str) -> dict[str, Any]:
-    """What the site knows of a dataset; `split` is what its file of predictions answers, None where teams send results."""
+    """A dataset that the site knows; `split` is the one that predictions are made for, None where teams send results."""
     described: dict[str, Any] = dict(scoring.describe(name))
     known = splits(name)
     split = next(iter(known), None)
@@ -62,7 +62,7 @@ class LscForm(StepForm):
 
 
 def asks_labels(draft: Any) -> bool:
-    """Whether teams send predictions, which are scored against labels; else they send results of their own."""
+    """True where teams send predictions, which are scored against labels; else they send results of their own."""
     chosen = draft.answers.get("dataset", {}).get("dataset", [""])[0]
     return not chosen or bool(splits(chosen))
 

@@ -1,4 +1,4 @@
-"""What each way to begin asks, in order, before the pages are written from the answers."""
+"""The steps of each way to begin, in order, before the pages are written from the answers."""
 
 from collections.abc import Mapping
 from typing import Any, Final

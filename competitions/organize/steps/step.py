@@ -1,4 +1,4 @@
-"""What one step is made of: a question, a form, and places for files."""
+"""One step of the guided path: a question, a form, and places for files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class StepForm(forms.Form):
         """Fill in choices and defaults that depend on the draft."""
 
     def kept(self, answers: dict[str, list[str]]) -> dict[str, list[str]]:
-        """What of the sent values is worth keeping; a step whose defaults follow other answers drops those."""
+        """The sent values that are kept; a step whose defaults follow other answers drops those."""
         return answers
 
 

@@ -27,7 +27,7 @@ Choices = list[tuple[str, str]]
 
 
 def recognised(draft: "CompetitionDraft", role: str) -> dict[str, Any] | None:
-    """What was recognised in a table; None until it was read."""
+    """The preview of a table; None until it was read."""
     file = next((file for file in draft.files.all() if file.role == role), None)
     return file.preview if file is not None and file.preview else None
 
@@ -308,7 +308,7 @@ class SplitForm(StepForm):
 
 
 def shapes_of(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[str, Any]]:
-    """How these columns are distributed, as bars."""
+    """The distribution of these columns, as bars."""
     solution = solution_of(draft) or {}
     shapes = solution.get("shapes", {})
     columns = {column["name"]: column for column in solution.get("columns", [])}

@@ -1,1 +1,1 @@
-"""What a new interpreter does with the tables of a draft: no Django in here. `program` is what the site calls."""
+"""Reading and writing of a draft's tables in an interpreter of their own: no Django in here. The site calls `program`."""

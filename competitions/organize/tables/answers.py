@@ -1,4 +1,4 @@
-"""What is asked of the tables of a draft, and answered as JSON can hold it."""
+"""Requests about the tables of a draft, answered as JSON can hold it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {"recognise": recogni
 
 
 def answer(do: str, **given: Any) -> dict[str, Any]:
-    """What was asked for, or the fault of a file."""
+    """The answer, or the fault of a file."""
     try:
         return {"fault": "", **WORK[do](**given)}
     except ScoringInputError as error:

@@ -16,7 +16,7 @@ MAX_SHAPES: Final = 60
 
 
 def recognised(path: str, file_name: str) -> dict[str, Any]:
-    """What the table is and how its columns are distributed. Raises `ScoringInputError`."""
+    """Recognise the table and the distribution of its columns. Raises `ScoringInputError`."""
     with open_table(Path(path), filename=file_name) as source:
         table = read_source(source)
         preview = preview_table(table, source)
@@ -36,7 +36,7 @@ def _storable(value: Any) -> Any:
 
 
 def _bars(column: Any) -> list[tuple[str, int]]:
-    """How often each value occurs, the most frequent first; of many numbers, how many lie in each of equal ranges."""
+    """Counts of each value, the most frequent first; of many numbers, counts in equal ranges."""
     values = column.drop_nulls()
     if values.dtype.is_numeric() and values.n_unique() > BARS:
         return _ranges(values.to_numpy().astype(np.float64))
@@ -45,7 +45,7 @@ def _bars(column: Any) -> list[tuple[str, int]]:
 
 
 def _ranges(numbers: NDArray[np.float64]) -> list[tuple[str, int]]:
-    """How many of the finite numbers lie in each of equal ranges; nothing where they lie too close or too far apart for that."""
+    """Counts of the finite numbers in equal ranges; none where they lie too close or too far apart for that."""
     try:
         with np.errstate(all="ignore"):
             counts, edges = np.histogram(numbers[np.isfinite(numbers)], bins=BARS)

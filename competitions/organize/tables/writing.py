@@ -77,7 +77,7 @@ def _baseline(solution: pl.DataFrame, chosen: table_reference.ChosenMetric, plan
 
 
 def _write_public(folder: Path, sample: Path, plan: Plan) -> None:
-    """What participants download: the sample, and the files that are for them, called by what they are."""
+    """The files that participants download: the sample and those that are for them, named by what they are."""
     folder.mkdir()
     shutil.copyfile(sample, folder / sample.name)
     for role in ("training", "test"):

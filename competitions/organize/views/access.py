@@ -1,4 +1,4 @@
-"""Who may see which draft: its owner, and nobody else; and which upload a form names: one of the asker's own."""
+"""Drafts and uploads that a request names: they belong to the person who asks, or do not exist."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ def draft_of(request: HttpRequest, key: UUID) -> CompetitionDraft:
 
 
 def upload_of(request: HttpRequest) -> Upload:
-    """What was uploaded: by the page's script, which names it, or with the form itself. Raises `NoFile`."""
+    """The upload: sent by the page's script, which names it, or with the form itself. Raises `NoFile`."""
     values = cleaned(UploadForm(request.POST, request.FILES))
     file = values["file"]
     if values["upload"]:

@@ -74,7 +74,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """What is asked of a board's winners."""
+    """Change the winners' lane of a board."""
     competition = competition_of(request, slug)
     boards = Leaderboard.objects.select_related("phase__competition")
     chosen = get_object_or_404(boards, pk=pk, phase__competition=competition)

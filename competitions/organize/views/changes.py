@@ -1,4 +1,4 @@
-"""What the workspace's forms share: saved, asked again with what stands against it, or previewed."""
+"""Steps that the workspace's forms share: they are saved, shown again with what stands against it, or previewed."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -67,7 +67,7 @@ def list_url(name: str, competition: Competition | None) -> str:
 
 
 def page_context(competition: Competition | None, tab: str) -> dict[str, Any]:
-    """What every page of a competition's workspace wants, or one beside competitions."""
+    """The context of every page of a competition's workspace, or of one for all competitions."""
     if competition is None:
         return {"base": "organize/own/base.html", "tab": tab}
     return {"base": "organize/workspace/base.html", "competition": competition, "tab": tab}

@@ -126,7 +126,7 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def registrations(request: HttpRequest, slug: str) -> HttpResponse:
-    """Who registered, narrowed by the address; those that are ticked are approved or denied."""
+    """Registrations, narrowed by the address; those that are ticked are approved or denied."""
     competition = competition_of(request, slug)
     if request.method == "POST":
         _decide(request, competition)

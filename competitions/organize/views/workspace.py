@@ -33,7 +33,7 @@ def competition_of(request: HttpRequest, slug: str) -> Competition:
 @require_safe
 @login_required
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
-    """What needs attention, numbers, and charts of the last weeks."""
+    """The overview: what needs attention, numbers, and charts of the last weeks."""
     competition = competition_of(request, slug)
     context = overview_of(competition, reader_of(person(request), timezone.now()))
     return render(

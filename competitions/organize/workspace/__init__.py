@@ -1,1 +1,1 @@
-"""What organizers see of their competition as it runs."""
+"""The workspace of a running competition."""

@@ -69,7 +69,7 @@ def _outcomes(recent: QuerySet[Submission]) -> Iterator[tuple[Key, str, str, int
 
 
 def _work(recent: QuerySet[Submission]) -> Iterator[tuple[Key, dict[str, Any]]]:
-    """How long runs waited and what they used; those that no worker took yet have done neither."""
+    """Waiting times and usage of runs that a worker took."""
     runs = Run.objects.filter(submission__in=recent.order_by().values("pk"), started_at__isnull=False).order_by()
     waited = ExpressionWrapper(F("started_at") - F("queued_at"), output_field=DurationField())
     rows = runs.annotate(day=TruncDate("submission__created_at", tzinfo=UTC)).values(

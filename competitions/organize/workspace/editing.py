@@ -46,7 +46,7 @@ class EditForm(forms.ModelForm[Row]):
         return cleaned
 
     def was_left(self, name: str, cleaned: Mapping[str, Any], seen: str) -> bool:
-        """Whether the reader sent a field back as they saw it."""
+        """True where the reader sent a field back as they saw it."""
         return digest_of(cleaned.get(name)) == seen
 
     def news_of(self, name: str) -> str:

@@ -40,7 +40,7 @@ class Attention:
 
 
 def attention_of(competition: Competition, *, now: datetime) -> list[Attention]:
-    """What keeps teams waiting, most urgent first."""
+    """Matters that keep teams waiting, most urgent first."""
     return [
         *_failed_by_us(competition, now),
         *_registrations(competition),
@@ -228,7 +228,7 @@ def _line(
 
 
 def _best(competition: Competition, reader: Reader) -> Chart | None:
-    """How the best score of the first open phase's main board improved, where this person may see it."""
+    """The best score over time on the first open phase's main board, where this person may see it."""
     phases = list(competition.phases.all())
     load_boards(phases)
     boards = [phase.main_board for phase in phases if phase.is_open(reader.now)]

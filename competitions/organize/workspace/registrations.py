@@ -20,7 +20,7 @@ ACTIONS: Final[Mapping[str, tuple[str, str]]] = {"approve": ("Approve", "approve
 
 
 class RegistrationFilter(forms.Form):
-    """What stands in the address; what is not right there narrows nothing, and the page says so."""
+    """Filters in the address; a value that is wrong filters nothing, and the page says so."""
 
     person = forms.CharField(label="Name or e-mail", required=False, max_length=150)
     state = forms.ChoiceField(choices=[("", "All"), *Registration.State.choices], required=False)

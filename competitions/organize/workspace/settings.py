@@ -40,7 +40,7 @@ class SettingsForm(CompetitionForm):
 
 
 class AboutForm(SettingsForm):
-    """What people see first, in the list and above every page."""
+    """The texts that people see first, in the list and above every page."""
 
     tags = TagsField()
 
@@ -132,7 +132,7 @@ class PicturesForm(SettingsForm):
 
 
 class EntryForm(SettingsForm):
-    """Who takes part, and until when."""
+    """Registration: who takes part, and until when."""
 
     registration_closes_at = Moment(
         label="Registration closes (UTC)", required=False, help_text="Empty: it stays open."

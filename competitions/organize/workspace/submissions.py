@@ -34,7 +34,7 @@ ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class FilterForm(forms.Form):
-    """What stands in the address; what is not right there narrows nothing, and the page says so."""
+    """Filters in the address; a value that is wrong filters nothing, and the page says so."""
 
     phase = forms.ModelChoiceField(Phase.objects.none(), required=False, empty_label="All phases")
     state = forms.ChoiceField(choices=[("", "All states"), *State.choices], required=False)

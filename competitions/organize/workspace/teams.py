@@ -38,7 +38,7 @@ MAIL: Final = "mail"  # an action of the list that changes nothing: it leads to 
 
 
 class TeamFilter(forms.Form):
-    """What stands in the address; what is not right there narrows nothing, and the page says so."""
+    """Filters in the address; a value that is wrong filters nothing, and the page says so."""
 
     team = forms.CharField(label="Name or member", required=False, max_length=60)
     show = forms.ChoiceField(
@@ -119,7 +119,7 @@ def best_of(team: Any, best: BestColumn | None) -> str:
 
 
 def team_history(team: Team) -> list[tuple[datetime, str]]:
-    """What became of the team and its people, newest first."""
+    """The history of the team and its people, newest first."""
     merges = MergeProposal.objects.filter(team=team, state=OfferState.ACCEPTED).select_related("other")
     events = [(team.created_at, "The team was created.")]
     events += [

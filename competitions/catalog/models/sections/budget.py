@@ -1,4 +1,4 @@
-"""What a run may use, and how it is scored."""
+"""The budget of a run, and how it is scored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,7 +17,7 @@ MIB: Final = 1024**2
 
 @dataclass(frozen=True)
 class Budget:
-    """What a code submission may use: seconds of wall clock, GPUs, CPU cores, bytes, files, processes."""
+    """The budget of a code submission: seconds of wall clock, GPUs, CPU cores, bytes, files, processes."""
 
     time_limit_s: int = 600
     gpus: int = 0

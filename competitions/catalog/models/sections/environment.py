@@ -1,4 +1,4 @@
-"""What teams may bring for their code beside the code."""
+"""Weights, images and requirements that teams may bring for their code."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -37,6 +37,6 @@ class EnvironmentSection(Section):
 
     @property
     def own_environment(self) -> tuple[str, ...]:
-        """What of it teams may bring, by name: weights, image, requirements."""
+        """The kinds that teams may bring, by name: weights, image, requirements."""
         taken = {"weights": self.own_weights, "image": self.own_images, "requirements": self.own_requirements}
         return tuple(name for name, is_taken in taken.items() if is_taken)

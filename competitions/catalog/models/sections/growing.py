@@ -64,7 +64,7 @@ class GrowthSection(Section):
         return self.dataset_check_id is not None
 
     def faults(self) -> dict[str, str]:
-        """What a growing board cannot be combined with."""
+        """Settings that a growing board cannot be combined with."""
         if not self.grows:
             return {}
         faults = {}

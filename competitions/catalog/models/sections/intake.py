@@ -1,4 +1,4 @@
-"""What is submitted, and as what it is run."""
+"""The kinds of submissions that a phase takes, and how they are run."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Final

@@ -1,4 +1,4 @@
-"""What teams read of their runs, and what programs may reach."""
+"""Outputs of runs that teams may read, and the network."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""How many submissions a team may make."""
+"""The quota of a team."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,7 +10,7 @@ from competitions.catalog.models.sections.section import Section
 
 
 class Week(models.TextChoices):
-    """What a week of a quota is."""
+    """The meaning of a week in a quota."""
 
     CALENDAR = "calendar", "from Monday 00:00 UTC"
     SLIDING = "sliding", "any seven days in a row"

@@ -26,7 +26,7 @@ class Section(models.Model):
         abstract = True
 
     def faults(self) -> dict[str, str]:
-        """What is wrong with the section's fields together, by field; what one field may be is its validators' to say."""
+        """Faults of the section's fields together, by field; validators check each field by itself."""
         return {}
 
 

@@ -49,7 +49,7 @@ class SmokeSection(Section):
         return self.smoke_task_id is not None
 
     def faults(self) -> dict[str, str]:
-        """What a smoke run cannot be combined with, and what it must not be run on."""
+        """Settings and tasks that a smoke run cannot be combined with."""
         if self.smoke_task is None:
             return {}
         if self.as_on_codabench or not self.accepts_code:

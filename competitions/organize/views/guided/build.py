@@ -33,7 +33,7 @@ def trial(request: HttpRequest, key: UUID) -> HttpResponse:
 @require_safe
 @login_required
 def status(request: HttpRequest, key: UUID) -> HttpResponse:
-    """How far build and trial are, served alone; it asks again until both are over."""
+    """The progress of build and trial, served alone; it asks again until both are over."""
     return render(request, "organize/guided/_build.html", _context(draft_of(request, key)))
 
 

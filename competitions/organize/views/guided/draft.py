@@ -112,7 +112,7 @@ def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[s
 @require_POST
 @login_required
 def preview(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
-    """What stands beside the step with these values, which are not kept."""
+    """The preview of the step with these values, which are not kept."""
     draft = draft_of(request, key)
     chosen = _step(draft, slug)
     form = bound(chosen.form, draft, _sent(request))
@@ -154,7 +154,7 @@ def _step_url_of(draft: CompetitionDraft, slot: FileSlot) -> str:
 @require_safe
 @login_required
 def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
-    """How far the reading of a file is, served alone; the page loads itself again once it is over."""
+    """The progress of reading a file, served alone; the page loads itself again once it is over."""
     draft = draft_of(request, key)
     slot, file = _slot(draft, role), drafts.file_of(draft, role)
     response = render(request, "organize/guided/_file.html", {"draft": draft, "slot": slot, "file": file})

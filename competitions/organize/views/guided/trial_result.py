@@ -1,4 +1,4 @@
-"""What became of the trial: how far it is, the score, the log of the scoring program."""
+"""The result of the trial: its progress, the score, the log of the scoring program."""
 
 from dataclasses import dataclass
 from typing import Final
