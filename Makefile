@@ -10,7 +10,7 @@ SUITES ?=
 # Dozens of Python processes start here: each would compile the whole site again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo mutants soak pictures test test-unit lint import-graph settings bench system venv images runtime-torch secret secrets production wheels clean
+.PHONY: help demo mutants soak pictures test test-unit lint import-graph derived bench system venv images runtime-torch secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,8 +35,9 @@ lint: ## ruff (rules and format), mypy, import-linter, djlint, migrations, lengt
 import-graph: venv ## All imports between the domain's packages, as a graph in DOT
 	@PYTHONPATH=platform:client:. .venv/bin/import-linter drawgraph competitions
 
-settings: venv ## Write what follows from the models' settings: the schema of bundles and docs/settings.md
+derived: venv ## Write what follows from the code: the schema of bundles, docs/settings.md and docs/wiring.md
 	@$(PYTHON) manage.py settings_write
+	@$(PYTHON) manage.py wiring_write
 
 mutants: venv ## Change the core in small ways and see that a test fails each time; ONLY='competitions.runs.dispatch.*' for some
 	@scripts/mutants.sh $(ONLY)

@@ -31,7 +31,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = {  # of the database's columns
 ABOUT: Final = """# Settings
 
 Every setting of a competition, task, phase, board and column, as its form in the workspace groups them. This page is made from the code
-by `make settings`.
+by `make derived`.
 
 *Name* is what the API calls it: `PATCH /api/v1/competitions/SLUG/settings/` and the addresses below it change settings by these names.
 *Bundle* is its key in `competition.yaml`; [Bundles](bundles.md) says what the other keys there mean.

@@ -18,6 +18,7 @@ from competitions.compute.models import (
     queue_owner_changing,
     queue_revoke_token,
 )
+from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from core.guarded_admin import GuardedAdmin
 from core.refusals import Refusal
 
@@ -232,16 +233,14 @@ class ComputeWorkerAdmin(OwnQueues, LastSeen, GuardedAdmin):
 
     @admin.action(description="Release from quarantine", permissions=["change"])
     def release(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
-        released = queryset.exclude(quarantined_at=None).update(
-            quarantined_at=None, infrastructure_failures=0, failed_teams=[]
-        )
+        released = release_workers(queryset)
         self.message_user(request, f"{released} of {queryset.count()} released; the others were not in quarantine.")
 
     @admin.action(description="Drain: no more runs, what it has goes on to its end", permissions=["change"])
     def drain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
-        drained = queryset.filter(drained_at=None).update(drained_at=timezone.now())
+        drained = drain_workers(queryset, timezone.now())
         self.message_user(request, f"{drained} of {queryset.count()} drained.")
 
     @admin.action(description="Take back into service", permissions=["change"])
     def undrain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
-        self.message_user(request, f"{queryset.exclude(drained_at=None).update(drained_at=None)} back in service.")
+        self.message_user(request, f"{undrain_workers(queryset)} back in service.")

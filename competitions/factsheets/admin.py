@@ -7,7 +7,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from competitions.catalog.organizer_admin import OrganizerAdmin
-from competitions.factsheets.models import Question, questions_changed
+from competitions.factsheets.models import Question
+from competitions.factsheets.services import delete_question, save_question
 
 
 @admin.register(Question)
@@ -33,16 +34,11 @@ class QuestionAdmin(OrganizerAdmin):
     ]
 
     def save_model(self, request: HttpRequest, obj: Question, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        questions_changed.send(sender=Question, competition=obj.competition)
+        save_question(obj)
 
     def delete_model(self, request: HttpRequest, obj: Question) -> None:
-        competition = obj.competition
-        super().delete_model(request, obj)
-        questions_changed.send(sender=Question, competition=competition)
+        delete_question(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Question]) -> None:
-        competitions = {question.competition for question in queryset.select_related("competition")}
-        super().delete_queryset(request, queryset)
-        for competition in competitions:
-            questions_changed.send(sender=Question, competition=competition)
+        for question in queryset.select_related("competition"):
+            delete_question(question)

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from competitions.catalog.models import Competition, Leaderboard
 from competitions.catalog.organizer_admin import History, OrganizerAdmin, ReadOnly
-from competitions.leaderboards.services import board_touch
+from competitions.winners.lanes import save_lane
 from competitions.winners.models import Lane, Place, PlaceEvent
 
 
@@ -20,8 +20,7 @@ class LaneAdmin(OrganizerAdmin):
     list_select_related = ["leaderboard__phase__competition"]
 
     def save_model(self, request: HttpRequest, obj: Lane, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        board_touch(obj.leaderboard)  # its page links to the lane
+        save_lane(obj)
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "leaderboard":

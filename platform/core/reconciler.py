@@ -41,6 +41,11 @@ def reconciler_step(
     _steps[name] = Step(name, run, every, spares)
 
 
+def steps() -> list[Step]:
+    """All steps, in their order."""
+    return list(_steps.values())
+
+
 def reconcile(*, now: datetime, spare_leases: bool = False) -> dict[str, int]:
     """One round: what each step did that was due. `spare_leases`: the site was away itself, so that a silent worker may only
     not have been heard; steps that judge by silence are left out."""

@@ -24,6 +24,6 @@ class Command(BaseCommand):
         stale = [path for path, text in texts.items() if not path.exists() or path.read_text() != text]
         if check and stale:
             names = ", ".join(str(path.relative_to(settings.BASE_DIR)) for path in stale)
-            raise CommandError(f"Out of date: {names}. Run `make settings`.")
+            raise CommandError(f"Out of date: {names}. Run `make derived`.")
         for path in stale:
             path.write_text(texts[path])
