@@ -13,7 +13,7 @@ from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.models import Dataset, Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 from tests.answers import read_result
@@ -56,7 +56,9 @@ def submit_dataset(
 ) -> Submission:
     user, moment = site.member(team), at or site.now
     upload = site.upload(zip_of({**files, "README.md": name}), f"{name}.zip", user=user, at=moment)
-    submission = submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET, now=moment)
+    submission = submission_create(
+        NewSubmission(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET), now=moment
+    )
     run_background(at=moment)
     submission.refresh_from_db()
     return submission

@@ -28,7 +28,7 @@ from competitions.runs.leases import reports
 from competitions.runs.models import Run
 from competitions.submissions.file_checks.check_requests import CHECK_JOB
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import register, team_create
@@ -139,7 +139,7 @@ class Scenario:
             content, name = content or prediction_bytes(), name or FILE_NAME.replace("test-dev", where.slug)
         upload = self.upload(content, name, user=user, at=moment)
         submission = submission_create(
-            user=user, phase=where, upload=upload, kind=kind, now=moment, idempotency_key=key
+            NewSubmission(user=user, phase=where, upload=upload, kind=kind, idempotency_key=key), now=moment
         )
         run_background(at=moment, only=CHECK_JOB)
         submission.refresh_from_db()

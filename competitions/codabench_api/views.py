@@ -41,7 +41,7 @@ from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import open_to_robot, repeats_by, submissions_of
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from core.refusals import NotAllowed
 from core.text import is_number
@@ -181,14 +181,16 @@ class Submissions(RobotView):
             user=user, phase=phase, now=timezone.now()
         )  # for a team of one; the service says what else is missing
         submission = submission_create(
-            user=user,
-            phase=phase,
-            upload=sent,
-            kind=_kind(phase),
+            NewSubmission(
+                user=user,
+                phase=phase,
+                upload=sent,
+                kind=_kind(phase),
+                tasks=self._tasks(phase),
+                description=self.word("description"),
+                fact_sheet=self._answers(),
+            ),
             now=timezone.now(),
-            tasks=self._tasks(phase),
-            description=self.word("description"),
-            fact_sheet=self._answers(),
         )
         return Response(shapes.made_shape(self.submission(submission.pk), self.reader, str(sent.key)), status=201)
 

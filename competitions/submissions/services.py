@@ -42,67 +42,70 @@ from core.text import printable
 RELATIONS: Final = frozenset(field.name for field in Submission._meta.get_fields() if field.is_relation)
 
 
-def submission_create(
-    *,
-    user: User,
-    phase: Phase,
-    upload: Upload,
-    kind: Kind,
-    now: datetime,
-    description: str = "",
-    idempotency_key: str = "",
-    fact_sheet: object = None,
-    tasks: Collection[Task] = (),
-    is_smoke: bool = False,
-    wish: Wish = NO_WISH,
-) -> Submission:
-    """Accept one upload for a phase, as the user's team. `fact_sheet` maps the keys of the phase's questions to answers.
+@dataclass(frozen=True, kw_only=True)
+class NewSubmission:
+    """A new submission of one upload, as the form and the API describe it.
 
-    With `tasks` it runs on those of the phase's alone, and stands on no board. With `is_smoke` it runs on the phase's public mini
-    split alone: it costs no quota, and nothing is asked of it. `wish` names the weights and the image that code runs with.
+    `fact_sheet` maps the keys of the phase's questions to answers. With `tasks` it runs on those of the phase's alone, and stands on
+    no board. With `is_smoke` it runs on the phase's public mini split alone: it costs no quota, and nothing is asked of it. `wish`
+    names the weights and the image that code runs with. The same idempotency key gives the same submission again.
+    """
+
+    user: User
+    phase: Phase
+    upload: Upload
+    kind: Kind
+    description: str = ""
+    idempotency_key: str = ""
+    fact_sheet: object = None
+    tasks: Collection[Task] = ()
+    is_smoke: bool = False
+    wish: Wish = NO_WISH
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A new submission whose sender, phase and answers are right, before the team's lock."""
+
+    new: NewSubmission
+    team: Team
+    received_at: datetime
+    now: datetime
+    key: str
+    answers: Answers
+
+
+def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
+    """Accept one upload for a phase, as its user's team.
 
     Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
     `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SmokeTaskHidden`, `TooManySmokeRuns`,
     `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
     `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload is still there.
-    The same idempotency key gives the same submission again.
     """
-    idempotency_key = printable(idempotency_key)
-    require_registration(user=user, competition=phase.competition)
-    team = require_team(user=user, competition=phase.competition)
-    if (earlier_submission := _made_before(team, phase, upload, idempotency_key)) is not None:
+    phase, upload, key = new.phase, new.upload, printable(new.idempotency_key)
+    require_registration(user=new.user, competition=phase.competition)
+    team = require_team(user=new.user, competition=phase.competition)
+    if (earlier_submission := _made_before(team, phase, upload, key)) is not None:
         return earlier_submission
     stored = _file_of(upload, now)
-    received_at = counts_from(user=user, team=team, phase=phase, upload=upload, now=now)
+    received_at = counts_from(user=new.user, team=team, phase=phase, upload=upload, now=now)
     _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
-        _require_kind(phase, kind)
-    questions = [] if is_smoke else questions_of(phase)
-    asked = _Asked(
-        team=team,
-        user=user,
-        phase=phase,
-        upload=upload,
-        kind=kind,
-        received_at=received_at,
-        now=now,
-        description=description,
-        idempotency_key=idempotency_key,
-        tasks=tasks,
-        is_smoke=is_smoke,
-        wish=wish,
-        answers=read_fact_sheet(questions, fact_sheet if questions and fact_sheet is not None else {}),
-    )
+        _require_kind(phase, new.kind)
+    questions = [] if new.is_smoke else questions_of(phase)
+    answers = read_fact_sheet(questions, new.fact_sheet if questions and new.fact_sheet is not None else {})
+    checked = _Checked(new, team, received_at, now, key, answers)
     try:
         _require_image(phase, now)
-        _require_runs_left(asked)  # before the file is read: the cheap answer first
+        _require_runs_left(checked)  # before the file is read: the cheap answer first
         require_allowance(asker=asker_key("team", team.pk), now=now)
         require_scoring_errors_left(team=team, now=now)
         with local_copy(stored) as path:
-            look(contract_of(phase=phase, kind=kind, file_name=upload.file_name), path)
-        return _accept(asked)
+            look(contract_of(phase=phase, kind=new.kind, file_name=upload.file_name), path)
+        return _accept(checked)
     except Refusal:  # where the same was sent several times at once, one of them may have taken the last place
-        if (earlier_submission := _made_before(team, phase, upload, idempotency_key)) is not None:
+        if (earlier_submission := _made_before(team, phase, upload, key)) is not None:
             return earlier_submission
         raise
 
@@ -119,92 +122,75 @@ def _file_of(upload: Upload, now: datetime) -> StoredFile:
     return stored
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A submission that somebody wants to make; `tasks`: those of the phase's that it is to run on, or none for all."""
-
-    team: Team
-    user: User
-    phase: Phase
-    upload: Upload
-    kind: Kind
-    received_at: datetime
-    now: datetime
-    description: str
-    idempotency_key: str
-    answers: Answers
-    tasks: Collection[Task]
-    is_smoke: bool
-    wish: Wish
-
-
 @transaction.atomic
-def _accept(asked: _Asked) -> Submission:
+def _accept(checked: _Checked) -> Submission:
     """The part under the team's lock: one team's submissions take turns, so the last slot is given once."""
-    team, phase, upload = asked.team, asked.phase, asked.upload
+    new, team, phase, upload = checked.new, checked.team, checked.new.phase, checked.new.upload
     # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.merged_into is not None:
         raise refusals.TeamMerged(locked.merged_into)
     require_in_contest(locked)
-    if (earlier_submission := _made_before(team, phase, upload, asked.idempotency_key)) is not None:
+    if (earlier_submission := _made_before(team, phase, upload, checked.key)) is not None:
         return earlier_submission
-    _require_runs_left(asked)
+    _require_runs_left(checked)
     assert upload.file is not None, "looked at before"
     require_team_storage(team=team, file=upload.file)
-    if asked.kind == Kind.DATASET:
+    if new.kind == Kind.DATASET:
         require_place(team=team, phase=phase)
-    environment = _environment(locked, asked)
-    every = tasks_for(phase, asked.kind)
-    tasks = [task for task in every if not asked.tasks or task in asked.tasks]
+    environment = _environment(locked, checked)
+    every = tasks_for(phase, new.kind)
+    tasks = [task for task in every if not new.tasks or task in new.tasks]
     if not tasks:
         raise refusals.NothingToRun(phase)
-    submission = _made(asked, environment, is_task_rerun=len(tasks) < len(every))
-    _require_no_reveal_meanwhile(submission, asked.now)
-    submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=asked.now)
+    submission = _made(checked, environment, is_task_rerun=len(tasks) < len(every))
+    _require_no_reveal_meanwhile(submission, checked.now)
+    submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=checked.now)
     return submission
 
 
-def _made(asked: _Asked, environment: Environment, *, is_task_rerun: bool) -> Submission:
+def _made(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -> Submission:
     """The submission's row, with what was answered about it."""
-    phase, upload, now = asked.phase, asked.upload, asked.now
+    new, now = checked.new, checked.now
+    phase, upload = new.phase, new.upload
     submission = Submission(
         phase=phase,
-        team=asked.team,
-        submitted_by=asked.user,
-        kind=asked.kind,
+        team=checked.team,
+        submitted_by=new.user,
+        kind=new.kind,
         file=upload.file,
         file_name=upload.file_name,
-        description=printable(asked.description)[:500],
-        received_at=asked.received_at,
+        description=printable(new.description)[:500],
+        received_at=checked.received_at,
         created_at=now,
-        idempotency_key=asked.idempotency_key,
-        fact_sheet=asked.answers,
+        idempotency_key=checked.key,
+        fact_sheet=checked.answers,
         status=State.CHECKING,
         is_task_rerun=is_task_rerun,
-        is_smoke=asked.is_smoke,
-        is_charged=not asked.is_smoke,
-        is_late=phase.takes_late(asked.received_at) or _is_revealed(phase, now),
+        is_smoke=new.is_smoke,
+        is_charged=not new.is_smoke,
+        is_late=phase.takes_late(checked.received_at) or _is_revealed(phase, now),
         weights=environment.weights,
         image=environment.image,
         image_reference=environment.image_reference,
     )
     submission.clean_fields(exclude=RELATIONS)  # names the field that is too long; that those rows are there is known
     submission.save(force_insert=True)
-    if asked.answers:
+    if checked.answers:
         FactSheetRevision.objects.create(
-            submission=submission, answers=asked.answers, changed_by=asked.user, changed_at=now
+            submission=submission, answers=checked.answers, changed_by=new.user, changed_at=now
         )
     return submission
 
 
-def _environment(team: Team, asked: _Asked) -> Environment:
+def _environment(team: Team, checked: _Checked) -> Environment:
     """What the code runs with; predictions and datasets run with nothing of the team's."""
-    if asked.wish == NO_WISH:
+    new = checked.new
+    if new.wish == NO_WISH:
         return NO_ENVIRONMENT
-    if asked.kind != Kind.CODE and not asked.phase.as_on_codabench:
-        raise refusals.EnvironmentWithoutCode(asked.kind)
-    return environment_choose(team=team, phase=asked.phase, wish=asked.wish, now=asked.now)
+    if new.kind != Kind.CODE and not new.phase.as_on_codabench:
+        raise refusals.EnvironmentWithoutCode(new.kind)
+    return environment_choose(team=team, phase=new.phase, wish=new.wish, now=checked.now)
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:
@@ -263,17 +249,17 @@ def _require_image(phase: Phase, now: datetime) -> None:
         raise refusals.ImageMissing(phase)
 
 
-def _require_runs_left(asked: _Asked) -> None:
+def _require_runs_left(checked: _Checked) -> None:
     """Raise the refusal of a submission for which the team has no more runs; a smoke run by itself costs no quota."""
-    phase = asked.phase
-    if asked.is_smoke and (asked.kind != Kind.CODE or not phase.has_smoke_run):
+    new, phase = checked.new, checked.new.phase
+    if new.is_smoke and (new.kind != Kind.CODE or not phase.has_smoke_run):
         raise refusals.NoSmokeRun(phase)
-    if asked.kind == Kind.CODE and phase.smoke_task is not None:
+    if new.kind == Kind.CODE and phase.smoke_task is not None:
         if phase.smoke_task.hidden_part(phase.competition):
             raise refusals.SmokeTaskHidden(phase)
-        require_smoke_runs_left(team=asked.team, now=asked.now)
-    if not asked.is_smoke:
-        _require_quota(asked.team, phase, asked.received_at)
+        require_smoke_runs_left(team=checked.team, now=checked.now)
+    if not new.is_smoke:
+        _require_quota(checked.team, phase, checked.received_at)
 
 
 def _require_quota(team: Team, phase: Phase, received_at: datetime) -> None:

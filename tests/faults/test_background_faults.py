@@ -75,13 +75,15 @@ def background(django_db_blocker: Any) -> Iterator[Background]:
 
 def submitted(content: bytes) -> Any:
     """A code submission whose check is asked for."""
-    from competitions.submissions.services import submission_create
+    from competitions.submissions.services import NewSubmission, submission_create
     from competitions.submissions.states import Kind
     from tests.scenario import scenario
 
     site = scenario(now=datetime.now(UTC), prediction_format=None)
     upload = site.upload(content, "code.zip")
-    return submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=datetime.now(UTC))
+    return submission_create(
+        NewSubmission(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE), now=datetime.now(UTC)
+    )
 
 
 def status_of(submission: Any) -> str:

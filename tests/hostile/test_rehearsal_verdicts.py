@@ -22,7 +22,7 @@ from competitions.resources.storage import store_bytes
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.teams.services import register
@@ -135,7 +135,10 @@ class World:
         phase = Phase.objects.select_related("competition").get(pk=self.site.phase.pk)
         try:
             return submission_create(
-                user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, now=now, is_smoke=True, wish=wish
+                NewSubmission(
+                    user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, is_smoke=True, wish=wish
+                ),
+                now=now,
             )
         except InvalidFile as refusal:
             return refusal.stable_code

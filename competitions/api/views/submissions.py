@@ -42,7 +42,7 @@ from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_registration, require_team
 from workers.protocol.plan import FileRole
@@ -121,15 +121,17 @@ class SubmissionList(SubmissionView):
         serializer.is_valid(raise_exception=True)
         phase = self.phase(pk=serializer.validated_data["phase"])
         submission = submission_create(
-            user=user,
-            phase=phase,
-            upload=_upload(user, serializer.validated_data, began_at),
-            kind=Kind(serializer.validated_data["kind"]),
-            description=serializer.validated_data["description"],
-            fact_sheet=serializer.validated_data["fact_sheet"],
-            is_smoke=serializer.validated_data["smoke"],
-            wish=Wish(serializer.validated_data["weights"], serializer.validated_data["image"]),
-            idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
+            NewSubmission(
+                user=user,
+                phase=phase,
+                upload=_upload(user, serializer.validated_data, began_at),
+                kind=Kind(serializer.validated_data["kind"]),
+                description=serializer.validated_data["description"],
+                fact_sheet=serializer.validated_data["fact_sheet"],
+                is_smoke=serializer.validated_data["smoke"],
+                wish=Wish(serializer.validated_data["weights"], serializer.validated_data["image"]),
+                idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
+            ),
             now=timezone.now(),
         )
         return self.answer(self.submission(submission.pk), status=201)

@@ -9,7 +9,7 @@ from competitions.organize.building.document import Sample
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import register, team_create
 
@@ -33,4 +33,6 @@ def trial_begin(competition: Competition, *, sample: Sample, owner: User, now: d
             now=now,
         )
     kind = Kind.CODE if sample.is_code else Kind.PREDICTION
-    return submission_create(user=owner, phase=phase, upload=upload, kind=kind, now=now, description=sample.team)
+    return submission_create(
+        NewSubmission(user=owner, phase=phase, upload=upload, kind=kind, description=sample.team), now=now
+    )

@@ -13,7 +13,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
 from config.demo.accounts import join
@@ -55,13 +55,15 @@ def _submit(user: User, phase: Phase, path: Path, number: int, sent_at: datetime
     content = path.read_bytes()
     upload = upload_whole(user=user, file_name=path.name, size_bytes=len(content), chunks=[content], now=sent_at)
     submission_create(
-        user=user,
-        phase=phase,
-        upload=upload,
-        kind=Kind.PREDICTION,
+        NewSubmission(
+            user=user,
+            phase=phase,
+            upload=upload,
+            kind=Kind.PREDICTION,
+            idempotency_key=key,
+            description="Made by a program, to show a leaderboard in use.",
+        ),
         now=sent_at,
-        idempotency_key=key,
-        description="Made by a program, to show a leaderboard in use.",
     )
 
 

@@ -85,7 +85,7 @@ class Place:
     ) -> Submission:
         """Upload and submit as that person, so many hours ago."""
         from competitions.resources.uploads import upload_whole
-        from competitions.submissions.services import submission_create
+        from competitions.submissions.services import NewSubmission, submission_create
         from competitions.submissions.states import Kind
         from tests.background import run_background
         from tests.scenario import zip_of
@@ -96,7 +96,7 @@ class Place:
         upload = upload_whole(user=user, file_name=name, size_bytes=len(content), chunks=[content], now=at)
         kind = Kind.CODE if code else Kind.PREDICTION
         submission = submission_create(
-            user=user, phase=self.phases[phase], upload=upload, kind=kind, now=at, description=note
+            NewSubmission(user=user, phase=self.phases[phase], upload=upload, kind=kind, description=note), now=at
         )
         run_background(at=at)
         submission.refresh_from_db()

@@ -27,7 +27,7 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_append, upload_begin
 from competitions.runs import checks
 from competitions.submissions.models import FileCheck
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 from core.background import jobs
@@ -77,7 +77,9 @@ def sent_image(site: Scenario, content: bytes, *, team: Team | None = None) -> E
 def sent_code(site: Scenario, *, team: Team | None = None) -> FileCheck:
     user = site.member(team)
     upload = site.upload(zip_of(CODE), "code.zip", user=user)
-    submission = submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
+    submission = submission_create(
+        NewSubmission(user=user, phase=site.phase, upload=upload, kind=Kind.CODE), now=site.now
+    )
     return submission.file_check
 
 

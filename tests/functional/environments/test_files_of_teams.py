@@ -21,7 +21,7 @@ from competitions.runs.dispatch import run_claim
 from competitions.runs.worker_api.jobs import file_urls, job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import EnvironmentWithoutCode, UploadedForEnvironment
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
@@ -81,7 +81,8 @@ def submitted(site: Scenario, wish: Wish, *, team: Team | None = None, content: 
     user = site.member(team)
     upload = site.upload(content or zip_of(CODE), "code.zip", user=user)
     submission = submission_create(
-        user=user, phase=site.phase, upload=upload, kind=more.pop("kind", Kind.CODE), now=site.now, wish=wish, **more
+        NewSubmission(user=user, phase=site.phase, upload=upload, kind=more.pop("kind", Kind.CODE), wish=wish, **more),
+        now=site.now,
     )
     run_background(at=site.now)
     submission.refresh_from_db()
@@ -226,7 +227,8 @@ def test_a_wish_that_cannot_be_met_makes_no_submission(
     upload = open_site.upload(content, name)
     with pytest.raises(refusal):
         submission_create(
-            user=open_site.member(), phase=open_site.phase, upload=upload, kind=kind, now=open_site.now, wish=wish
+            NewSubmission(user=open_site.member(), phase=open_site.phase, upload=upload, kind=kind, wish=wish),
+            now=open_site.now,
         )
     assert not Submission.objects.exists()
 
@@ -290,10 +292,7 @@ def test_an_unfinished_upload_is_no_file_and_one_for_weights_is_no_submission(op
         )
     with pytest.raises(UploadedForEnvironment):
         submission_create(
-            user=user,
-            phase=open_site.phase,
-            upload=uploaded(open_site, zip_of(CODE)),
-            kind=Kind.CODE,
+            NewSubmission(user=user, phase=open_site.phase, upload=uploaded(open_site, zip_of(CODE)), kind=Kind.CODE),
             now=open_site.now,
         )
 

@@ -23,7 +23,7 @@ from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import NoSmokeRun, QuotaUsed, SmokeTaskHidden, TooManySmokeRuns
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, Reason, State
 from tests.answers import read_result
 from tests.background import run_background
@@ -51,12 +51,10 @@ def code(site: Scenario, **fields: Any) -> Submission:
 
 def smoke_alone(site: Scenario, phase: Phase, kind: Kind = Kind.CODE) -> Submission:
     submission = submission_create(
-        user=site.member(),
-        phase=phase,
-        upload=site.upload(zip_of(CODE), "code.zip"),
-        kind=kind,
+        NewSubmission(
+            user=site.member(), phase=phase, upload=site.upload(zip_of(CODE), "code.zip"), kind=kind, is_smoke=True
+        ),
         now=site.now,
-        is_smoke=True,
     )
     run_background(at=site.now)
     return Submission.objects.get(pk=submission.pk)

@@ -22,7 +22,7 @@ from competitions.runs.reruns import submission_repeat
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
 from core.background import jobs
@@ -51,7 +51,7 @@ def sent(site: Scenario, content: bytes = b"", *, team: Team | None = None) -> S
     """Submitted as code, and not checked yet."""
     user = site.member(team)
     upload = site.upload(content or zip_of(CODE), "code.zip", user=user)
-    return submission_create(user=user, phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
+    return submission_create(NewSubmission(user=user, phase=site.phase, upload=upload, kind=Kind.CODE), now=site.now)
 
 
 def fresh(submission: Submission) -> Submission:
@@ -234,7 +234,9 @@ def test_a_directory_of_a_hundred_thousand_members_is_left_to_the_background(sit
     content = packed.getvalue()
     upload = site.upload(content, "code.zip")
     began = time.process_time()
-    submission = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE, now=site.now)
+    submission = submission_create(
+        NewSubmission(user=site.member(), phase=site.phase, upload=upload, kind=Kind.CODE), now=site.now
+    )
     assert time.process_time() - began < 1.0
     run_background()
     assert submission.runs.get().code == "zip_too_many_files"

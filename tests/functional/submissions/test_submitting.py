@@ -13,7 +13,7 @@ from competitions.runs.models import Run
 from competitions.submissions import refusals
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import ImageMissing
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.refusals import NoTeam, NotRegistered, RulesChanged
 from competitions.teams.services import register
@@ -92,7 +92,9 @@ def test_an_upload_that_began_in_time_counts_although_it_was_sent_in_after_the_e
     assert site.phase.closes_at is not None
     upload = site.upload(prediction_bytes(), at=site.phase.closes_at - timedelta(minutes=1))
     late = site.phase.closes_at + timedelta(minutes=10)
-    submission = submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=late)
+    submission = submission_create(
+        NewSubmission(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION), now=late
+    )
     assert submission.received_at == site.phase.closes_at - timedelta(minutes=1)
 
 
@@ -102,7 +104,8 @@ def test_a_file_that_was_uploaded_in_time_cannot_be_chosen_after_the_reveal(site
     upload = site.upload(prediction_bytes(), name, at=site.sealed.closes_at - timedelta(minutes=1))
     with pytest.raises(UploadExpired):
         submission_create(
-            user=site.member(), phase=site.sealed, upload=upload, kind=Kind.PREDICTION, now=upload.expires_at
+            NewSubmission(user=site.member(), phase=site.sealed, upload=upload, kind=Kind.PREDICTION),
+            now=upload.expires_at,
         )
     assert not Submission.objects.exists()
 
@@ -110,7 +113,9 @@ def test_a_file_that_was_uploaded_in_time_cannot_be_chosen_after_the_reveal(site
 def test_an_unfinished_upload_is_refused_and_kept(site: Scenario) -> None:
     upload = upload_begin(user=site.member(), file_name=FILE_NAME, size_bytes=10, now=site.now)
     with pytest.raises(UploadIncomplete, match="0 of 10 bytes"):
-        submission_create(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=site.now)
+        submission_create(
+            NewSubmission(user=site.member(), phase=site.phase, upload=upload, kind=Kind.PREDICTION), now=site.now
+        )
     assert upload.folder.exists()
 
 
@@ -119,7 +124,9 @@ def test_people_without_registration_team_or_current_rules_are_told_the_missing_
     upload = site.upload(prediction_bytes(), user=stranger)
 
     def submit() -> Submission:
-        return submission_create(user=stranger, phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=site.now)
+        return submission_create(
+            NewSubmission(user=stranger, phase=site.phase, upload=upload, kind=Kind.PREDICTION), now=site.now
+        )
 
     with pytest.raises(NotRegistered, match="accept its rules"):
         submit()

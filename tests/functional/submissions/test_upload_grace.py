@@ -19,7 +19,7 @@ from competitions.resources.uploads import upload_append, upload_begin
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import PhaseClosed, RevealedMeanwhile
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from tests.permissions import client_of
 from tests.scenario import FILE_NAME, Scenario, person, prediction_bytes
@@ -45,7 +45,7 @@ def completed(upload: Upload, *, at: datetime) -> Upload:
 
 def submitted(site: Scenario, phase: Phase, upload: Upload, *, at: datetime) -> Submission:
     phase.refresh_from_db()
-    return submission_create(user=upload.user, phase=phase, upload=upload, kind=Kind.PREDICTION, now=at)
+    return submission_create(NewSubmission(user=upload.user, phase=phase, upload=upload, kind=Kind.PREDICTION), now=at)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from competitions.leaderboards.services import board_rebuild
 from competitions.runs.leases import reports
 from competitions.submissions.fact_sheets import FactSheetClosed, NotYourFactSheet, fact_sheet_edit
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from tests.admin_forms import save_form
 from tests.answers import read_result
@@ -62,9 +62,9 @@ def sent(site: Scenario, answers: object = ANSWERS, **arguments: Any) -> Submiss
         "user": site.member(),
         "phase": site.phase,
         "kind": Kind.PREDICTION,
-        "now": site.now,
     } | arguments
-    return submission_create(upload=upload, fact_sheet=answers, **described)
+    now = described.pop("now", site.now)
+    return submission_create(NewSubmission(upload=upload, fact_sheet=answers, **described), now=now)
 
 
 def test_a_key_may_have_single_blanks_as_on_codabench(site: Scenario) -> None:
@@ -287,12 +287,10 @@ def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(si
     assert "reported 0.0800, found here 0.0853, difference -0.0053" in page
     upload = site.upload(prediction_bytes(), FILE_NAME.replace("test-dev", "test-challenge"))
     sealed = submission_create(
-        user=site.member(),
-        phase=site.sealed,
-        upload=upload,
-        kind=Kind.PREDICTION,
+        NewSubmission(
+            user=site.member(), phase=site.sealed, upload=upload, kind=Kind.PREDICTION, fact_sheet={"reported": 0.08}
+        ),
         now=site.now,
-        fact_sheet={"reported": 0.08},
     )
     site.score(sealed, 0.0853)
     page = client_of(site.member()).get(reverse("web:submission", args=[sealed.pk])).content.decode()

@@ -26,7 +26,7 @@ from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.worker_api import jobs
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.services import register, team_create
 from core.celery import app
@@ -96,7 +96,9 @@ class Site:
         upload = upload_whole(
             user=self.user, file_name=file.name, size_bytes=len(content), chunks=[content], now=self.now
         )
-        submission = submission_create(user=self.user, phase=self.phase, upload=upload, kind=kind, now=self.now)
+        submission = submission_create(
+            NewSubmission(user=self.user, phase=self.phase, upload=upload, kind=kind), now=self.now
+        )
         run_background(at=self.now)
         submission.refresh_from_db()
         return submission

@@ -19,7 +19,7 @@ from competitions.leaderboards.models import Entry
 from competitions.runs.models import Run
 from competitions.submissions import datasets
 from competitions.submissions.models import Dataset, Submission
-from competitions.submissions.services import submission_create, submission_disqualify
+from competitions.submissions.services import NewSubmission, submission_create, submission_disqualify
 from competitions.submissions.states import Kind, State
 from tests.growing import DATASET, grow, joined, order, settle, submit_code, submit_dataset, work
 from tests.integration.site.test_races_on_postgres import at_once, without_row_locks
@@ -98,7 +98,9 @@ def test_one_team_takes_its_last_place_for_a_data_set_once(site: Scenario) -> No
     uploads = [site.upload(zip_of({**DATASET, "n": str(number)}), "d.zip", user=user) for number in range(8)]
 
     def submit(number: int) -> None:
-        submission_create(user=user, phase=phase, upload=uploads[number], kind=Kind.DATASET, now=site.now)
+        submission_create(
+            NewSubmission(user=user, phase=phase, upload=uploads[number], kind=Kind.DATASET), now=site.now
+        )
 
     assert at_once(8, submit) == Counter(accepted=1, no_place_for_dataset=7)
 

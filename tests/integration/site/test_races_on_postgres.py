@@ -39,7 +39,7 @@ from competitions.runs.models import Run, RunEvent
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams import merging
 from competitions.teams import services as teams
@@ -128,7 +128,9 @@ def test_twenty_submissions_share_one_last_slot(site: Scenario, lock: bool) -> N
     uploads = [site.upload(prediction_bytes(), user=user) for _ in range(20)]
 
     def submit(number: int) -> None:
-        submission_create(user=user, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION, now=site.now)
+        submission_create(
+            NewSubmission(user=user, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION), now=site.now
+        )
 
     with contextlib.nullcontext() if lock else without_row_locks(), slow_counting(threading.Event()):
         outcomes = at_once(20, submit)
@@ -147,7 +149,8 @@ def test_one_key_sent_ten_times_at_once_makes_one_submission_of_the_last_place(s
 
     def submit(number: int) -> None:
         submission_create(
-            user=user, phase=site.phase, upload=upload, kind=Kind.PREDICTION, now=site.now, idempotency_key="k"
+            NewSubmission(user=user, phase=site.phase, upload=upload, kind=Kind.PREDICTION, idempotency_key="k"),
+            now=site.now,
         )
 
     with quota_counted_late():
@@ -303,7 +306,8 @@ def test_submissions_made_while_teams_merge_belong_to_the_team_that_stays(site: 
             merging.merge_accept(proposal=proposal, by=other.captain, now=site.now)
             return "merged"
         submission_create(
-            user=other.captain, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION, now=site.now
+            NewSubmission(user=other.captain, phase=site.phase, upload=uploads[number], kind=Kind.PREDICTION),
+            now=site.now,
         )
         return "submitted"
 

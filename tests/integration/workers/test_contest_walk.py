@@ -17,7 +17,7 @@ from competitions.catalog.services import phase_reveal
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run, RunOutput
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.submissions.states import State as RunState
 from competitions.teams.models import Membership, Team
@@ -75,12 +75,14 @@ class Contest:
     def ranked(self) -> Run:
         """The run of the starting kit's code on the sealed phase, on raw SMILES."""
         submission = submission_create(
-            user=self.site.user,
-            phase=self.phase,
-            upload=self.upload(self.code),
-            kind=Kind.CODE,
+            NewSubmission(
+                user=self.site.user,
+                phase=self.phase,
+                upload=self.upload(self.code),
+                kind=Kind.CODE,
+                fact_sheet={question.key: ANSWERS[question.kind] for question in MOLECULES.fact_sheet},
+            ),
             now=datetime.now(UTC),
-            fact_sheet={question.key: ANSWERS[question.kind] for question in MOLECULES.fact_sheet},
         )
         run_background()
         (smoke,) = ended(list(submission.runs.all()))

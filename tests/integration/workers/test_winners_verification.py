@@ -17,7 +17,7 @@ from competitions.resources.models import Resource, Upload
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.submissions.states import State as RunState
 from competitions.teams.models import Membership
@@ -155,7 +155,8 @@ class WinnersSite:
         """The team's predictions, scored by the worker."""
         upload = self.upload(submitted(), FILE_NAME)
         submission = submission_create(
-            user=self.site.user, phase=self.phase, upload=upload, kind=Kind.PREDICTION, now=datetime.now(UTC)
+            NewSubmission(user=self.site.user, phase=self.phase, upload=upload, kind=Kind.PREDICTION),
+            now=datetime.now(UTC),
         )
         run_background()
         assert [(run.state, run.detail) for run in ended(list(submission.runs.all()))] == [(RunState.FINISHED, "")]

@@ -25,7 +25,7 @@ from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import upload_whole
 from competitions.submissions.quota import allowances
-from competitions.submissions.services import submission_create
+from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
 from competitions.web.forms import SubmissionForm, cleaned
@@ -163,16 +163,18 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         values = cleaned(asked)
         require_registration(user=user, competition=visited.competition)
         submission = submission_create(
-            user=user,
-            phase=phase,
-            upload=_upload(values, user, visited),
-            kind=Kind(values["kind"]),
+            NewSubmission(
+                user=user,
+                phase=phase,
+                upload=_upload(values, user, visited),
+                kind=Kind(values["kind"]),
+                description=values["description"],
+                fact_sheet=answers_of_form(request.POST),
+                idempotency_key=values["idempotency_key"],
+                is_smoke=values["smoke"],
+                wish=Wish(values["weights"], values["image"]),
+            ),
             now=timezone.now(),
-            description=values["description"],
-            fact_sheet=answers_of_form(request.POST),
-            idempotency_key=values["idempotency_key"],
-            is_smoke=values["smoke"],
-            wish=Wish(values["weights"], values["image"]),
         )
     except Refusal as refusal:
         if wants_json:
