@@ -77,7 +77,7 @@ def rehearse(
     """Run code on the phase's public mini split, as the site would. Raises `PodiumError`."""
     worker, code_check = (
         part("workers.rehearsal", extra="worker"),
-        part("competitions.submissions.file_checks.code_check", extra="worker"),
+        part("files.code_check", extra="worker"),
     )
     own.require()
     chosen = client.phase(slug, phase)

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts.models import User
-from competitions.resources.images import MAX_BYTES as IMAGE_BYTES
 from competitions.resources.uploads import UploadRoomUsed, UploadTooLarge, upload_room_used
 from core.serving.receiving import View, announced_bytes, takes_body
+from files.images import MAX_BYTES as IMAGE_BYTES
 
 FORM_BYTES: Final = settings.DATA_UPLOAD_MAX_MEMORY_SIZE  # beside the file
 May = Callable[..., object]

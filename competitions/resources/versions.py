@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Model, QuerySet, Sum
 
 from accounts.models import User
-from competitions.resources.archives import ArchiveLimits
 from competitions.resources.models import Resource, StoredFile, pointers_at
 from core.refusals import Refusal
+from files.archives import ArchiveLimits
 
 # What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
 UNPACKED_KINDS: Final = frozenset(

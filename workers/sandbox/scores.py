@@ -12,11 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from workers.errors import Judged, OutputRefused, SandboxError, reading
+from workers.protocol.files.plain_yaml import read_plain_yaml
 from workers.sandbox.collect import read_bounded
-from workers.sandbox.plain_yaml import NoAliases
 
 MAX_SCORES_BYTES = 1 << 20
 MAX_REFUSAL_BYTES = 64 << 10
@@ -113,7 +111,7 @@ def _parse_text(content: bytes) -> Any:
     text = content.decode("utf-8-sig", errors="replace")
     with reading(partial(_unreadable, name="scores.txt")):
         try:
-            document = yaml.load(text, Loader=NoAliases)
+            document = read_plain_yaml(text, max_characters=MAX_SCORES_BYTES)
         except Exception:
             document = _lines(text)
             if document is None:

@@ -19,7 +19,7 @@ from podium.pushing import Pull, apply, compare, difference_lines
 from podium.rehearsal import Own
 
 app = typer.Typer(help="Competitions as code: a folder in git.", no_args_is_help=True)
-BUNDLES: Final = "competitions.bundles.cli"
+BUNDLES: Final = "files.bundles.cli"
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="The competition's folder.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Without being asked, as in a CI service.")]
 Force = Annotated[
@@ -70,7 +70,7 @@ def run(
     ] = "",
 ) -> None:
     """Score a submission on this machine, in the containers of a compute worker, and show the scores and what the programs print."""
-    jobs, local = part("competitions.bundles.local_jobs", extra="worker"), part("workers.local", extra="worker")
+    jobs, local = part("files.bundles.local_jobs", extra="worker"), part("workers.local", extra="worker")
     own = Own(weights, own_image, mirror)
     own.require()
     brought = jobs.Own(weights, own.archive, "" if own.archive else own_image, mirror)

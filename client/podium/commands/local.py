@@ -52,14 +52,14 @@ def score(context: typer.Context) -> None:
     context_settings=ANY, help="Check, begin and send competitions as bundles; `podium bundle --help` says how."
 )
 def bundle(context: typer.Context) -> None:
-    raise typer.Exit(tool("competitions.bundles.cli")(context.args, prog="podium bundle"))
+    raise typer.Exit(tool("files.bundles.cli")(context.args, prog="podium bundle"))
 
 
 @app.command(
     context_settings=ANY, help="Rebuild a revealed leaderboard from its manifest; `podium verify --help` says how."
 )
 def verify(context: typer.Context) -> None:
-    raise typer.Exit(tool("competitions.leaderboards.commitment.manifest")(context.args))
+    raise typer.Exit(tool("files.manifest")(context.args))
 
 
 @app.command(context_settings=ANY, help="Say what the images hold that submissions run in: `podium image describe`.")

@@ -14,20 +14,6 @@ from competitions.bundles.importing.boards import boards_write
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
 from competitions.bundles.importing.rows import Existing, filled, written
-from competitions.bundles.reading.addresses import phase_slugs
-from competitions.bundles.reading.faults import invalid
-from competitions.bundles.reading.reader import NO_TERMS, BundleReader
-from competitions.bundles.reading.rules import ordered
-from competitions.bundles.reading.schema import (
-    PHASE_FILES,
-    TASK_FILES,
-    CompetitionSpec,
-    FactQuestionSpec,
-    PhaseExtra,
-    PhaseSpec,
-    TaskSpec,
-)
-from competitions.bundles.reading.types import Index
 from competitions.bundles.settings import bundle_places, read_settings, said_settings
 from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.changes.phases import store_phase
@@ -52,7 +38,21 @@ from competitions.catalog.texts.pages import address_of
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
-from core.markup import MAX_CHARACTERS
+from files.bundles.addresses import phase_slugs
+from files.bundles.faults import invalid
+from files.bundles.reader import NO_TERMS, BundleReader
+from files.bundles.rules import ordered
+from files.bundles.schema import (
+    PHASE_FILES,
+    TASK_FILES,
+    CompetitionSpec,
+    FactQuestionSpec,
+    PhaseExtra,
+    PhaseSpec,
+    TaskSpec,
+)
+from files.bundles.types import Index
+from files.markup import MAX_CHARACTERS
 
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]

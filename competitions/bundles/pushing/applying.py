@@ -21,9 +21,6 @@ from competitions.bundles.importing.references import References
 from competitions.bundles.pushing.difference import Change, differences
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.guards import BreaksContest, require_standing, rules_broken
-from competitions.bundles.reading.archive import BundleFiles
-from competitions.bundles.reading.faults import Report, invalid
-from competitions.bundles.reading.reader import BundleReader
 from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.changes.boards import watch_board
 from competitions.catalog.changes.change import changed_values, values_of
@@ -35,6 +32,9 @@ from competitions.factsheets.models import Question, questions_changed
 from competitions.resources.versions import require_room
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration
+from files.bundles.archive import BundleFiles
+from files.bundles.faults import Report, invalid
+from files.bundles.reader import BundleReader
 
 Progress = Callable[[str], None]
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from competitions.bundles.reading.addresses import board_key, phase_slugs
-from competitions.bundles.reading.rules import ordered
-from competitions.bundles.reading.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards.models import Score
 from core.refusals import Conflict
+from files.bundles.addresses import board_key, phase_slugs
+from files.bundles.rules import ordered
+from files.bundles.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 
 
 class BreaksContest(Conflict):

@@ -18,7 +18,6 @@ from accounts.models import User
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.applying import Outcome, Push, push_read
 from competitions.bundles.pushing.files import files_held
-from competitions.bundles.reading.faults import InvalidBundle
 from competitions.bundles.refusals import ChangedSince, FilesMissing, NotCompared
 from competitions.bundles.unpacking import unpacked
 from competitions.resources.models import Resource, StoredFile
@@ -27,6 +26,7 @@ from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import claim, claim_kept, renew
 from core.refusals import Refusal
+from files.bundles.faults import InvalidBundle
 
 log = structlog.get_logger(__name__)
 PUSH_JOB: Final = "competition-push"

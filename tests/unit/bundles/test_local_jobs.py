@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.bundles.cli import main
-from competitions.bundles.local_jobs import NOTHING, PUBLIC_INDEX, Own, local_jobs
+from files.bundles.cli import main
+from files.bundles.local_jobs import NOTHING, PUBLIC_INDEX, Own, local_jobs
 from workers.protocol.jobs import BuiltEnvironment, Job, PullPolicy, StagedFile
 
 LOCK = f"small==1.0 --hash=sha256:{'0' * 64}\n"

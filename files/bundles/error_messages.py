@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from competitions.bundles.reading.schema import ALLOWED
+from files.bundles.schema import ALLOWED
 
 SENTENCES: Final[dict[str, str]] = {
     "missing": "`{name}` is missing",

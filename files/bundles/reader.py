@@ -10,14 +10,15 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from competitions.bundles.reading.archive import LIMITS, BundleFiles, is_too_long, opened
-from competitions.bundles.reading.codalab import Legacy, is_legacy
-from competitions.bundles.reading.document import Document, read_document
-from competitions.bundles.reading.error_messages import sentence_of
-from competitions.bundles.reading.faults import InvalidBundle, Note, Report, Where, dotted
-from competitions.bundles.reading.images import BundleImages
-from competitions.bundles.reading.rules import faults_of_meaning, remarks
-from competitions.bundles.reading.schema import (
+from files.archives import check_zip
+from files.bundles.archive import LIMITS, BundleFiles, is_too_long, opened
+from files.bundles.codalab import Legacy, is_legacy
+from files.bundles.document import Document, read_document
+from files.bundles.error_messages import sentence_of
+from files.bundles.faults import InvalidBundle, Note, Report, Where, dotted
+from files.bundles.images import BundleImages
+from files.bundles.rules import faults_of_meaning, remarks
+from files.bundles.schema import (
     IGNORED,
     PHASE_FILES,
     TASK_FILES,
@@ -26,9 +27,8 @@ from competitions.bundles.reading.schema import (
     Spec,
     TaskSpec,
 )
-from competitions.resources.archives import check_zip
-from competitions.resources.plain_yaml import NotPlainYaml, read_plain_yaml
-from core.refusals import InvalidFile
+from files.refusals import InvalidFile
+from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
 
 VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5", "1.8": "1.8"}
 KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")

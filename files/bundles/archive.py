@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from competitions.bundles.reading.faults import YAML_NAME, invalid
-from competitions.resources.archives import MAX_NAME_BYTES, MAX_PATH_BYTES, ArchiveLimits, check_zip
-from core.refusals import InvalidFile
+from files.archives import MAX_NAME_BYTES, MAX_PATH_BYTES, ArchiveLimits, check_zip
+from files.bundles.faults import YAML_NAME, invalid
+from files.refusals import InvalidFile
 
 LIMITS: Final = ArchiveLimits(unpacked_bytes=20 * 1024**3, files=20_000)
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same folder gives the same bytes, so it is stored once

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import yaml
 
-from competitions.bundles.reading.faults import YAML_NAME, Note, Where, dotted, invalid
-from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
+from files.bundles.faults import YAML_NAME, Note, Where, dotted, invalid
+from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_NODES: Final = 200_000  # after aliases are followed: a few lines of them can stand for gigabytes

@@ -1,11 +1,10 @@
 """Formulas in LaTeX's notation as MathML, which browsers draw without a script."""
 
-from html import unescape
+from html import escape, unescape
 from typing import Final
 from xml.etree.ElementTree import tostring
 
 import structlog
-from django.utils.html import escape
 from latex2mathml.converter import convert_to_element
 
 log = structlog.get_logger(__name__)

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from core.refusals import Refusal
+from files.refusals import Refusal
 
 YAML_NAME = "competition.yaml"
 Where = tuple[str | int, ...]

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 from urllib.parse import urlsplit
 
 import nh3
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
 
-from core.markup import formulas
+from files.markup import formulas
 
 TAGS: Final = formulas.TAGS | {
     "a", "blockquote", "br", "code", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "img", "li", "ol", "p", "pre", "s", "section", "span",
@@ -82,16 +81,14 @@ class Rendering:
     sources: tuple[str, ...]
     key: str
 
-    def shown(self, image_url: ImageUrl) -> SafeString:
-        """With the images that there are; of any other the text that stands for it is shown."""
+    def shown(self, image_url: ImageUrl) -> str:
+        """The HTML with the images that there are; of any other the text that stands for it is shown."""
 
         def filled(match: re.Match[str]) -> str:
             image = image_url(self.sources[int(match[1])]) if int(match[1]) < len(self.sources) else None
             return f' src="{escape(image.url)}"{image.attributes}' if image else ""
 
-        return mark_safe(
-            re.sub(rf' src="{_mark(self.key)}([0-9]{{1,6}})"', filled, self.html)
-        )  # nh3 has just made it so
+        return re.sub(rf' src="{_mark(self.key)}([0-9]{{1,6}})"', filled, self.html)
 
 
 def _mark(key: str) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from competitions.bundles.reading.addresses import board_key
-from competitions.bundles.reading.document import Document
-from competitions.bundles.reading.faults import Note, Where
-from competitions.bundles.reading.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
+from files.bundles.addresses import board_key
+from files.bundles.document import Document
+from files.bundles.faults import Note, Where
+from files.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
 
 # The names of `competitions.catalog.presets.PRESETS`, which cannot be read without a site; a test compares them.
 PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")

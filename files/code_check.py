@@ -5,8 +5,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from competitions.resources.archives import ArchiveLimits, check_zip
-from core.refusals import InvalidFile
+from files.archives import ArchiveLimits, check_zip
+from files.refusals import InvalidFile
 from workers.protocol.files.locks import FILE_NAME as LOCK
 from workers.protocol.files.locks import MAX_BYTES as MAX_LOCK_BYTES
 from workers.protocol.files.locks import LockInvalid, read_lock

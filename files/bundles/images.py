@@ -5,13 +5,13 @@ from pathlib import PurePosixPath
 from posixpath import normpath
 from urllib.parse import unquote
 
-from competitions.bundles.reading.archive import BundleFiles
-from competitions.bundles.reading.document import Document
-from competitions.bundles.reading.faults import Note, Where
-from competitions.bundles.reading.schema import CompetitionSpec
-from competitions.resources.images import check_image, image_name
-from core.markup import MAX_CHARACTERS, render
-from core.refusals import InvalidFile
+from files.bundles.archive import BundleFiles
+from files.bundles.document import Document
+from files.bundles.faults import Note, Where
+from files.bundles.schema import CompetitionSpec
+from files.images import check_image, image_name
+from files.markup import MAX_CHARACTERS, render
+from files.refusals import InvalidFile
 
 
 class BundleImages:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, TypeV
 
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
-from competitions.bundles.reading.types import Image, Instant, Line, OptionalInstant, lower
+from files.bundles.types import Image, Instant, Line, OptionalInstant, lower
 
 FILE: Final = Path(__file__).with_name("settings.json")
 SpecT = TypeVar("SpecT", bound=BaseModel)

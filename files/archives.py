@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.refusals import InvalidFile
+from files.refusals import InvalidFile
 from workers.protocol.texts import fault_text, first_fault, is_text_name
 
 CHUNK_BYTES = 1024 * 1024

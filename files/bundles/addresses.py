@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import chain, count
 from typing import Final
 
-from competitions.bundles.reading.schema import LeaderboardSpec, PhaseSpec
+from files.bundles.schema import LeaderboardSpec, PhaseSpec
 
 MAX_SLUG: Final = 54  # of a phase's name, with room for a number behind it
 MAX_KEY: Final = 36  # of a leaderboard

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from competitions.bundles.reading.dates import read_instant
-from core.text import has_control_characters, is_number, on_one_line
+from files.bundles.dates import read_instant
+from files.text import has_control_characters, is_number, on_one_line
 from workers.protocol.images import parse_image
 
 

@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from competitions.bundles.reading.archive import zip_folder
-from competitions.bundles.reading.faults import YAML_NAME, Report
-from competitions.bundles.reading.reader import check_bundle
-from competitions.bundles.reading.schema import SLUG_PATTERN
+from files.bundles.archive import zip_folder
+from files.bundles.faults import YAML_NAME, Report
+from files.bundles.reader import check_bundle
+from files.bundles.schema import SLUG_PATTERN
 
 if TYPE_CHECKING:
     import requests

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from competitions.bundles.reading.declared import with_settings
-from competitions.bundles.reading.faults import Where
-from competitions.bundles.reading.types import Index, Indexes, lower, one_line
-from competitions.resources.images import NAME as IMAGE_NAME
+from files.bundles.declared import with_settings
+from files.bundles.faults import Where
+from files.bundles.types import Index, Indexes, lower, one_line
+from files.images import NAME as IMAGE_NAME
 
 ONE_LINE: Final = ("title", "subtitle", "name", "help_text")  # beside the settings that their models keep to one line
 

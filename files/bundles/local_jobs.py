@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from competitions.bundles.reading.archive import BundleFiles
-from competitions.bundles.reading.reader import BundleReader, program_of
-from competitions.bundles.reading.rules import ordered
-from competitions.bundles.reading.schema import (
+from files.bundles.archive import BundleFiles
+from files.bundles.reader import BundleReader, program_of
+from files.bundles.rules import ordered
+from files.bundles.schema import (
     TASK_FILES,
     BudgetSpec,
     CompetitionSpec,
@@ -18,8 +18,8 @@ from competitions.bundles.reading.schema import (
     PhaseSpec,
     TaskSpec,
 )
-from competitions.submissions.file_checks.code_check import check_code
-from core.refusals import Refusal
+from files.code_check import check_code
+from files.refusals import Refusal
 from workers.protocol.files.image_archive import describe_archive
 from workers.protocol.jobs import (
     BuiltEnvironment,

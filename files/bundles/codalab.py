@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
-from competitions.bundles.reading.dates import read_instant
-from competitions.bundles.reading.document import Document
-from competitions.bundles.reading.faults import Note, Report, Where
-from competitions.bundles.reading.schema import TASK_FILES
+from files.bundles.dates import read_instant
+from files.bundles.document import Document
+from files.bundles.faults import Note, Report, Where
+from files.bundles.schema import TASK_FILES
 
 ROOT_SAME: Final = (
     "title",
