@@ -52,7 +52,7 @@ class Brought:
         return FileRef(url=str(path), sha256=sha256, size_bytes=path.stat().st_size, name=name)
 
 
-def rehearse(
+def run_offer(
     offer: SmokeOffer, brought: Brought, files: Mapping[str, Path], *, cache_dir: Path | None = None, engine: str = ""
 ) -> LocalRun:
     """Run code as the site would, with `files_of` by digest; `cache_dir`: a folder for what was installed. Raises `CannotRunHere`."""

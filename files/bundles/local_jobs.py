@@ -19,6 +19,7 @@ from files.bundles.schema import (
     TaskSpec,
 )
 from files.code_check import check_code
+from files.environment import NOTHING, OwnEnvironment
 from files.refusals import Refusal
 from workers.protocol.files.image_archive import describe_archive
 from workers.protocol.jobs import (
@@ -46,26 +47,6 @@ NOUNS: Final = {"weights": "weights", "image": "an image of its own"}
 Files = dict[FileRole, Path]
 
 
-@dataclass(frozen=True)
-class Own:
-    """What a team brings for its code: a file of weights, its image (an archive, or `registry/repository@sha256:…`), and the index
-    that its requirements.txt is installed from."""
-
-    weights: Path | None = None
-    archive: Path | None = None
-    reference: str = ""
-    mirror: str = ""
-
-    @property
-    def kinds(self) -> list[str]:
-        """What of it there is, as a phase's `environment` names it; requirements lie within the code."""
-        has_image = self.archive is not None or self.reference
-        return [*(["weights"] if self.weights else []), *(["image"] if has_image else [])]
-
-
-NOTHING: Final = Own()
-
-
 class LocalJob(NamedTuple):
     """One task of the phase, and the job that scores the submission on it."""
 
@@ -74,7 +55,13 @@ class LocalJob(NamedTuple):
 
 
 def local_jobs(
-    folder: Path, scratch: Path, *, file: Path | None = None, phase: str = "", image: str = "", own: Own = NOTHING
+    folder: Path,
+    scratch: Path,
+    *,
+    file: Path | None = None,
+    phase: str = "",
+    image: str = "",
+    own: OwnEnvironment = NOTHING,
 ) -> list[LocalJob]:
     """The jobs of a submission: of the file, or of the phase's sample submission. `scratch` takes what is packed.
 
@@ -133,11 +120,11 @@ class _Sent:
 
     kind: str
     files: Files
-    own: Own
+    own: OwnEnvironment
     image: OwnImage | None = None
 
 
-def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: Own, scratch: Path) -> _Sent:
+def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironment, scratch: Path) -> _Sent:
     """Check it as the site checks code. Raises `ValueError` with what is wrong with it."""
     if not path.is_file():
         raise ValueError(f"There is no file {str(path)!r} to score.")
@@ -157,7 +144,7 @@ def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: Own, scratch
     return _Sent(kind, files, own, _own_image(own.archive) if own.archive else None)
 
 
-def _kind(phase: PhaseSpec, own: Own) -> str:
+def _kind(phase: PhaseSpec, own: OwnEnvironment) -> str:
     """What the file is. A phase that takes several kinds is tried with predictions, unless something is brought for code."""
     kinds = phase.extra.accepts
     if kinds is None:
@@ -241,7 +228,7 @@ class _TaskPlan:
         """The image that is brought; the scoring program never runs in it."""
         if image := self.sent.image:
             return {"image": image.image_id, "own_image": image, "pull": PullPolicy.NEVER, "is_image_of_team": True}
-        if reference := self.sent.own.reference:
+        if reference := self.sent.own.image:
             return {"image": reference, "pull": PullPolicy.MISSING, "is_image_of_team": True}
         return {}
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -95,7 +96,7 @@ class Complete(Verdict):
 
     lease_id: Line = ""
     attempt: Measured = None
-    scores: dict[str, Any] | None = None
+    scores: Mapping[str, object] | None = None
     outputs: Annotated[dict[str, Output], NullIsEmpty] = {}
     stages: Annotated[tuple[StageRecord, ...], Field(max_length=MAX_STAGES), BeforeValidator(lambda v: v or ())] = ()
     timings: Annotated[Timings, NullIsEmpty] = Timings()
