@@ -217,7 +217,7 @@ def test_without_podium_itself_the_site_checks_the_folder_and_changes_nothing(
     assert main(["competition", "check", str(folder)]) == 0
     shown = capsys.readouterr()
     assert "+ title: Predict the prices" in shown.out
-    assert "is not installed here" in shown.err
+    assert "are not installed here" in shown.err
     changed(folder, "tasks: [0]", "tasks: [7]")
     assert main(["competition", "check", str(folder)]) == 1
     assert "there is no task with the index 7" in capsys.readouterr().err

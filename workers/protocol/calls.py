@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AliasChoices, BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
 from workers.protocol.images import MAX_IMAGES
@@ -52,15 +52,11 @@ class Registered(Message):
     """The site's answer: who the worker is to it, where wake-ups come from, and the intervals."""
 
     worker_id: str
-    queue: str = ""
-    wakeup_queue: str = Field(validation_alias=AliasChoices("wakeup_queue", "bell"))
-    poll_s: float = 2.0
+    queue: str
+    wakeup_queue: str
+    poll_s: float
     lease_s: float
     heartbeat_s: float
-
-    def in_version(self, protocol: int) -> dict[str, Any]:
-        """The body as a worker of this version reads it."""
-        return self.model_dump() | ({"bell": self.wakeup_queue} if protocol == 1 else {})
 
 
 class Claim(Message):

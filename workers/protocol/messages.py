@@ -7,9 +7,8 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-# Every change of a message that an older side would misread is a new version of the protocol.
-PROTOCOL_VERSION: Final = 2
-SPOKEN_BY_THE_SITE: Final = (1, 2)  # version 1 said `bell` for the wake-up queue
+# Of what both sides speak. After a release, each change that the other side would misread is a new version.
+PROTOCOL_VERSION: Final = 1
 PROBLEMS: Final = {
     "missing": "is missing",
     "string_pattern_mismatch": "is malformed",
