@@ -40,7 +40,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass
-class Outcome:
+class PushResult:
     """What a push does. `version` is that of the competition before it, empty where it makes one; `result` the one after it."""
 
     slug: str
@@ -69,28 +69,28 @@ class Push:
     def live(self) -> Competition | None:
         return self.references.live
 
-    def rehearse(self, now: datetime) -> Outcome:
+    def rehearse(self, now: datetime) -> PushResult:
         """What `apply` would do; nothing is changed. Raises as it does."""
-        outcome: Outcome | None = None
+        result: PushResult | None = None
         try:
             with transaction.atomic():
-                outcome = self._write(now, is_rehearsal=True)
+                result = self._write(now, is_rehearsal=True)
                 raise _Rehearsed
         except _Rehearsed:
-            assert outcome is not None, "written before it was taken back"
-            return outcome
+            assert result is not None, "written before it was taken back"
+            return result
 
-    def apply(self, now: datetime, record: Callable[[Outcome], None]) -> Outcome:
+    def apply(self, now: datetime, record: Callable[[PushResult], None]) -> PushResult:
         """Change the competition, or make it. `record` is called inside the transaction; if it raises, nothing was changed.
 
         Raises `InvalidBundle`, `BreaksContest` or `Refusal`.
         """
         with transaction.atomic():
-            outcome = self._write(now, is_rehearsal=False)
-            record(outcome)
-        return outcome
+            result = self._write(now, is_rehearsal=False)
+            record(result)
+        return result
 
-    def _write(self, now: datetime, *, is_rehearsal: bool) -> Outcome:
+    def _write(self, now: datetime, *, is_rehearsal: bool) -> PushResult:
         live, owner = self.live, self.owner
         if live is None:
             return self._create(now)
@@ -115,13 +115,13 @@ class Push:
             )
         if not is_rehearsal:
             _follow(changed, changes)
-        return Outcome(changed.slug, before.version, after.version, changes, impact, self.reader.report, changed)
+        return PushResult(changed.slug, before.version, after.version, changes, impact, self.reader.report, changed)
 
-    def _create(self, now: datetime) -> Outcome:
+    def _create(self, now: datetime) -> PushResult:
         competition = self._maker_run(now)
         document = LiveDocument(competition, self.owner)
         changes = differences({}, document.values)
-        return Outcome(competition.slug, "", document.version, changes, [], self.reader.report, competition)
+        return PushResult(competition.slug, "", document.version, changes, [], self.reader.report, competition)
 
     def _maker_run(self, now: datetime) -> Competition:
         try:

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER, Worker
-from workers.agent.environments.building import Order, build_environment
-from workers.agent.environments.building import Site as BuildSite
+from workers.agent.environments.building import BuildContext, Order, build_environment
 from workers.agent.environments.wheels import EnvironmentRefused
 from workers.agent.host.facts import open_files
 from workers.agent.host.gpus import NvmlMeter
@@ -290,7 +289,7 @@ class Stager:
             )
 
             def make(target: Path) -> None:
-                count = build_environment(order, self._build_site(stage), target)
+                count = build_environment(order, self._build_context(stage), target)
                 notes.append(f"Installed {count} packages of requirements.txt in {time.monotonic() - began:.1f} s.")
 
             key, path = cache.acquire_made(order.key, make)
@@ -301,9 +300,9 @@ class Stager:
         self.staged.cache_keys.append(key)
         return path
 
-    def _build_site(self, stage: Stage) -> BuildSite:
+    def _build_context(self, stage: Stage) -> BuildContext:
         worker, lease = self._worker, self._folder.lease
-        return BuildSite(
+        return BuildContext(
             engine=worker.engine,
             folder=self._folder.path,
             name=f"podium-{worker.key}-{lease}",

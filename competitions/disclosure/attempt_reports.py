@@ -23,7 +23,7 @@ REFUSED: Final = "refused"  # the code of words that have none
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AttemptReport:
     """How an attempt ended, as its worker says. `stages`: names of those that were run."""
 
     reason: str
@@ -49,27 +49,27 @@ class Outcome:
         return self.reason in (OUTPUT_INVALID, SCORING_ERROR) or self.failed_behind_a_program
 
 
-def disclosed_outcome(phase: Phase, outcome: Outcome) -> Outcome:
-    """The outcome as everybody may read it: where the phase holds sealed scores, without what a scoring program said or used.
+def disclosed_report(phase: Phase, report: AttemptReport) -> AttemptReport:
+    """The report as everybody may read it: where the phase holds sealed scores, without what a scoring program said or used.
 
     Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
     A sentence that lists the columns of boards is for its organizers where some of them are hidden.
     """
-    if outcome.is_smoke or not phase.holds_sealed_scores:
-        return _in_fixed_words(outcome) if outcome.code in QUOTES_COLUMNS and hidden_keys(phase) else outcome
-    if outcome.is_of_scoring:
-        outcome = replace(outcome, meters={})
-    return _in_fixed_words(outcome) if outcome.quotes_scoring else outcome
+    if report.is_smoke or not phase.holds_sealed_scores:
+        return _in_fixed_words(report) if report.code in QUOTES_COLUMNS and hidden_keys(phase) else report
+    if report.is_of_scoring:
+        report = replace(report, meters={})
+    return _in_fixed_words(report) if report.quotes_scoring else report
 
 
-def _in_fixed_words(outcome: Outcome) -> Outcome:
-    if outcome.failed_behind_a_program:
-        return replace(outcome, detail="The program failed, and what it left could not be scored.")
-    if outcome.reason == SCORING_ERROR:
-        return replace(outcome, detail="The scoring program failed.")
-    if outcome.code in CODES:
-        return replace(outcome, detail=f"The output cannot be scored: {CODES[outcome.code]}.")
-    return replace(outcome, code=REFUSED, detail="The scoring program refused the output.")
+def _in_fixed_words(report: AttemptReport) -> AttemptReport:
+    if report.failed_behind_a_program:
+        return replace(report, detail="The program failed, and what it left could not be scored.")
+    if report.reason == SCORING_ERROR:
+        return replace(report, detail="The scoring program failed.")
+    if report.code in CODES:
+        return replace(report, detail=f"The output cannot be scored: {CODES[report.code]}.")
+    return replace(report, code=REFUSED, detail="The scoring program refused the output.")
 
 
 def disclosed_meters(
