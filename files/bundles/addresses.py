@@ -30,10 +30,10 @@ def board_key(board: LeaderboardSpec) -> str:
 def phase_slugs(phases: Iterable[PhaseSpec]) -> list[tuple[str, PhaseSpec]]:
     """Each of the phases, given in their order, with its slug: its own, else one made of its name that no other phase has."""
     rows = list(phases)
-    taken = {phase.extra.slug for phase in rows if phase.extra.slug}
+    taken = {phase.podium.slug for phase in rows if phase.podium.slug}
     named = []
     for phase in rows:
-        slug = phase.extra.slug or _free(slug_of(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
+        slug = phase.podium.slug or _free(slug_of(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
         taken.add(slug)
         named.append((slug, phase))
     return named

@@ -75,8 +75,8 @@ def local_jobs(
     chosen = _phase(spec, phase)
     tasks = [task for task in spec.tasks if task.index in chosen.tasks]
     sent = _sent(file or _sample(reader.files, chosen, scratch), chosen, tasks, own, scratch)
-    named = image or chosen.extra.docker_image or spec.docker_image or IMAGE
-    columns = _columns(chosen.extra.leaderboards or spec.leaderboards[:1])
+    named = image or chosen.podium.docker_image or spec.docker_image or IMAGE
+    columns = _columns(chosen.podium.leaderboards or spec.leaderboards[:1])
     plans = [_TaskPlan(chosen, task, sent, _files(reader.files, task, scratch) | sent.files, named) for task in tasks]
     return [LocalJob(plan.task.name, plan.job(columns, spec.enable_detailed_results)) for plan in plans]
 
@@ -98,10 +98,10 @@ def _files(files: BundleFiles, task: TaskSpec, scratch: Path) -> Files:
 
 def _phase(spec: CompetitionSpec, name: str) -> PhaseSpec:
     phases = ordered(spec.phases)
-    matching = [phase for phase in phases if name in (phase.extra.slug, phase.name)] if name else phases[:1]
+    matching = [phase for phase in phases if name in (phase.podium.slug, phase.name)] if name else phases[:1]
     if not matching:
         raise ValueError(
-            f"There is no phase {name!r}; there are {', '.join(phase.extra.slug or phase.name for phase in phases)}."
+            f"There is no phase {name!r}; there are {', '.join(phase.podium.slug or phase.name for phase in phases)}."
         )
     return matching[0]
 
@@ -131,7 +131,7 @@ def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironme
     files: Files = {FileRole.SUBMISSION: path}
     kind = _kind(phase, own)
     for brought in own.kinds:
-        if kind != "code" or brought not in phase.extra.environment:
+        if kind != "code" or brought not in phase.podium.environment:
             raise ValueError(
                 f"The phase {phase.name!r} lets no team bring {NOUNS[brought]}. Add `{brought}` to the phase's `environment` in the "
                 "folder, and `code` to what it accepts."
@@ -146,7 +146,7 @@ def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironme
 
 def _kind(phase: PhaseSpec, own: OwnEnvironment) -> str:
     """What the file is. A phase that takes several kinds is tried with predictions, unless something is brought for code."""
-    kinds = phase.extra.accepts
+    kinds = phase.podium.accepts
     if kinds is None:
         return "prediction" if phase.accepts_only_result_submissions else "code"
     preferred = ("code", "prediction", "dataset") if own.kinds else ("prediction", "code", "dataset")
@@ -155,8 +155,8 @@ def _kind(phase: PhaseSpec, own: OwnEnvironment) -> str:
 
 def _checked(path: Path, phase: PhaseSpec, tasks: list[TaskSpec]) -> str:
     """The text of the code's lock file, where it is installed."""
-    needs_command = "code" in (phase.extra.accepts or ()) and not all(task.ingestion_program for task in tasks)
-    takes_requirements = "requirements" in phase.extra.environment
+    needs_command = "code" in (phase.podium.accepts or ()) and not all(task.ingestion_program for task in tasks)
+    takes_requirements = "requirements" in phase.podium.environment
     try:
         return check_code(path, file_name=path.name, needs_command=needs_command, takes_requirements=takes_requirements)
     except Refusal as refusal:
@@ -190,16 +190,16 @@ class _TaskPlan:
             stages=tuple(map(self._stage, plan_stages(self._facts).stages)),
             columns=columns,
             detailed_results=detailed_results,
-            text_files=tuple(self.phase.extra.text_files or ()),
+            text_files=tuple(self.phase.podium.text_files or ()),
         )
 
     @property
     def _budget(self) -> BudgetSpec:
-        return self.phase.extra.budget or BudgetSpec.model_validate({})
+        return self.phase.podium.budget or BudgetSpec.model_validate({})
 
     @property
     def _facts(self) -> RunFacts:
-        extra, has_ingestion = self.phase.extra, FileRole.INGESTION_PROGRAM in self.files
+        extra, has_ingestion = self.phase.podium, FileRole.INGESTION_PROGRAM in self.files
         return RunFacts(
             kind=self.sent.kind,
             program=program_of(self.files[FileRole.SUBMISSION]),
@@ -249,7 +249,7 @@ class _TaskPlan:
     def _limits(self, *, is_scoring: bool) -> Limits:
         """As the site gives them to the phase: the organizer's scoring program has limits of its own."""
         budget, defaults, wall_s = self._budget, Limits(), self.phase.execution_time_limit
-        scoring_s = self.phase.extra.scoring_time_limit or wall_s
+        scoring_s = self.phase.podium.scoring_time_limit or wall_s
         if self.task.ingestion_only_during_scoring:
             scoring_s = max(scoring_s, wall_s)
         memory_bytes = budget.scoring_memory_bytes if is_scoring else budget.memory_bytes

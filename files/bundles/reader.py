@@ -385,9 +385,9 @@ def _place(spec: CompetitionSpec) -> None:
     for number, image in enumerate(spec.podium.images):
         image.where = ("podium", "images", number)
     for phase in spec.phases:
-        for number, board in enumerate(phase.extra.leaderboards or []):
+        for number, board in enumerate(phase.podium.leaderboards or []):
             board.where = (*phase.where, "podium", "leaderboards", number)
-    for board in [*spec.leaderboards, *(board for phase in spec.phases for board in phase.extra.leaderboards or [])]:
+    for board in [*spec.leaderboards, *(board for phase in spec.phases for board in phase.podium.leaderboards or [])]:
         for number, column in enumerate(board.columns):
             column.where = column.where or (*board.where, "columns", number)
 

@@ -68,7 +68,7 @@ def _tasks(spec: CompetitionSpec) -> Found:
         for number, index in enumerate(phase.tasks):
             if index not in seen:
                 yield (*phase.where, "tasks", number), f"there is no task with the index {index!r}; there are {known}"
-        yield from _growth(phase, seen, phase.extra.leaderboards or spec.leaderboards[:1])
+        yield from _growth(phase, seen, phase.podium.leaderboards or spec.leaderboards[:1])
         yield from _smoke(phase, spec)
 
 
@@ -100,7 +100,7 @@ def _checks(spec: CompetitionSpec, known: str) -> Found:
 
 
 def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]) -> Found:
-    growth, where = phase.extra.grows, (*phase.where, "podium", "grows")
+    growth, where = phase.podium.grows, (*phase.where, "podium", "grows")
     if growth is None:
         return
     if growth.check not in tasks:
@@ -108,15 +108,15 @@ def _growth(phase: PhaseSpec, tasks: list[object], boards: list[LeaderboardSpec]
         yield (*where, "check"), f"there is no task with the index {growth.check!r}; there are {known}"
     elif growth.check in phase.tasks:
         yield (*where, "check"), "the check of datasets is run on datasets alone; take it out of the phase's `tasks`"
-    if sorted(phase.extra.accepts or []) != ["code", "dataset"]:
+    if sorted(phase.podium.accepts or []) != ["code", "dataset"]:
         yield where, "a board that grows takes code and datasets alone: `accepts: [code, dataset]`"
-    if phase.extra.visibility == "sealed" or any(board.podium.visibility == "sealed" for board in boards):
+    if phase.podium.visibility == "sealed" or any(board.podium.visibility == "sealed" for board in boards):
         yield where, "a board that grows cannot be sealed: what is run on new datasets shows what counts"
 
 
 def _smoke(phase: PhaseSpec, spec: CompetitionSpec) -> Found:
     """A smoke run shows all of its log: it must be of code, and on a task that hides nothing."""
-    index, where = phase.extra.smoke_task, (*phase.where, "podium", "smoke_task")
+    index, where = phase.podium.smoke_task, (*phase.where, "podium", "smoke_task")
     if index is None:
         return
     task = next((task for task in spec.tasks if task.index == index), None)
@@ -126,7 +126,7 @@ def _smoke(phase: PhaseSpec, spec: CompetitionSpec) -> Found:
         return
     if index in phase.tasks:
         yield where, "the smoke run comes before the others; take its task out of the phase's `tasks`"
-    if "code" not in (phase.extra.accepts or []):
+    if "code" not in (phase.podium.accepts or []):
         yield where, "a smoke run is of code; add `code` to `accepts`"
     if task.key is None and not task.podium.public_split:
         yield (
@@ -158,10 +158,10 @@ def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:
     for phase in rows:
         if phase.end is not None and phase.end <= phase.start:
             yield (*phase.where, "end"), "the phase ends before it starts; `end` must be later than `start`"
-        if phase.extra.preset and phase.extra.preset not in PRESET_NAMES:
+        if phase.podium.preset and phase.podium.preset not in PRESET_NAMES:
             yield (
                 (*phase.where, "podium", "preset"),
-                f"there is no preset {phase.extra.preset!r}; there are {', '.join(PRESET_NAMES)}",
+                f"there is no preset {phase.podium.preset!r}; there are {', '.join(PRESET_NAMES)}",
             )
     if rows and rows[0].auto_migrate_to_this_phase:
         key = "auto_migration" if legacy else "auto_migrate_to_this_phase"
@@ -187,7 +187,7 @@ def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:
 def _sealing(spec: CompetitionSpec) -> Found:
     """A score that one board keeps sealed and another shows: in one phase, or in two that have a task in common, unless the
     reveal is planned for before the open one starts."""
-    shown = [(phase, board) for phase in spec.phases for board in phase.extra.leaderboards or spec.leaderboards[:1]]
+    shown = [(phase, board) for phase in spec.phases for board in phase.podium.leaderboards or spec.leaderboards[:1]]
     for phase, board in (pair for pair in shown if not _is_sealed(*pair)):
         for other, sealed in (pair for pair in shown if _is_sealed(*pair)):
             common = _score_keys(board) & _score_keys(sealed)
@@ -205,7 +205,7 @@ def _scores_the_same(open_phase: PhaseSpec, sealed: PhaseSpec) -> bool:
 
 
 def _is_sealed(phase: PhaseSpec, board: LeaderboardSpec) -> bool:
-    return "sealed" in (phase.extra.visibility, board.podium.visibility)
+    return "sealed" in (phase.podium.visibility, board.podium.visibility)
 
 
 def _score_keys(board: LeaderboardSpec) -> set[str]:
@@ -214,12 +214,12 @@ def _score_keys(board: LeaderboardSpec) -> set[str]:
 
 def _used_boards(spec: CompetitionSpec) -> list[LeaderboardSpec]:
     """The first of the bundle, for the others of it are on no phase, and those of single phases."""
-    return [*spec.leaderboards[:1], *(board for phase in spec.phases for board in phase.extra.leaderboards or [])]
+    return [*spec.leaderboards[:1], *(board for phase in spec.phases for board in phase.podium.leaderboards or [])]
 
 
 def _boards(spec: CompetitionSpec) -> Found:
     for phase in spec.phases:
-        yield from _same_keys(phase.extra.leaderboards or [])
+        yield from _same_keys(phase.podium.leaderboards or [])
     for board in _used_boards(spec):
         yield from _twice(board)
         indexes = {column.index for column in board.columns}

@@ -212,10 +212,6 @@ class PhaseSpec(Spec):
     sample_submission: str | None = None
     podium: PhaseExtra = Field(default_factory=lambda: PhaseExtra.model_validate({}))
 
-    @property
-    def extra(self) -> PhaseExtra:
-        return self.podium
-
 
 class SolutionSpec(Spec):
     index: Index | None = None

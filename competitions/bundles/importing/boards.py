@@ -14,7 +14,7 @@ from files.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 
 def boards_write(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec, now: datetime) -> None:
     """The phase's own boards where the bundle gives it some, else the one of the whole competition; in place of those that it has."""
-    extra = phase_spec.extra
+    extra = phase_spec.podium
     before = Existing(phase.leaderboards.all(), "key")
     for index, spec in enumerate(extra.leaderboards or [shared]):
         key = board_key(spec)

@@ -293,7 +293,7 @@ class Maker:
         return store_task(task, now=now).row
 
     def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task], now: datetime) -> None:
-        extra, kinds = spec.extra, spec.extra.accepts
+        extra, kinds = spec.podium, spec.podium.accepts
         settings = {
             "index": index,
             "scoring_time_limit_s": extra.scoring_time_limit or spec.execution_time_limit,
@@ -325,7 +325,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def _preset_and_budget(spec: PhaseSpec) -> dict[str, Any]:
-    preset = spec.extra.preset
+    preset = spec.podium.preset
     return (PRESETS[preset].fields() if preset else {}) | said_settings(Phase, spec, "podium.budget")
 
 
@@ -342,7 +342,7 @@ def _text_files(extra: PhaseExtra) -> str:
 
 def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
     """The check of a board that grows by datasets, where it does."""
-    growth = spec.extra.grows
+    growth = spec.podium.grows
     if growth is None:
         return {}
     return {"dataset_check": tasks[growth.check]}
@@ -350,7 +350,7 @@ def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
 
 def _smoke(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
     """The task of the smoke run, where there is one."""
-    index = spec.extra.smoke_task
+    index = spec.podium.smoke_task
     return {} if index is None else {"smoke_task": tasks[index]}
 
 
