@@ -32,6 +32,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.links import link_make, token_of
 from competitions.teams.merging import merge_propose
+from competitions.teams.models import RegistrationQuestion
 from competitions.teams.services import invite, register
 from competitions.web.feeds.calendars import calendar_url
 from competitions.webhooks.models import Webhook
@@ -48,7 +49,9 @@ WORKSPACE_GET = (
     "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
     "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
     "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
+    "questions", "question", "question-new", "question-delete", "winners",
 )  # fmt: skip
+OWN_FILE = ("own-file", "own-file-download", "own-file-delete")
 WORKSPACE_POST = ("organizers", "visibility", "image-delete")
 
 # URL name -> method, who gets an answer below 300 (or a redirect to a page of theirs), what the others get.
@@ -134,6 +137,19 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:page-act": ("post", "OR", {"A": 302, "SMTX": 404}),
     "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
+    "organize:files": ("get", "OXR", {"A": 302, "SMT": 403}),
+    "organize:own-file-new": ("post", "", {"A": 302, "SMT": 403, "OXR": 422}),  # says no kind
+    **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in OWN_FILE},
+    "organize:queues": ("get", "OXR", {"A": 302, "SMT": 403}),
+    "organize:queue-new": ("get", "OXR", {"A": 302, "SMT": 403}),
+    "organize:queue": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),  # the site's own
+    "organize:queue-settings": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),
+    "organize:queue-token": ("post", "", {"A": 302, "SMT": 403, "OX": 404, "R": 422}),  # says nothing
+    "organize:queue-worker": ("post", "", {"A": 302, "SMT": 403, "OXR": 404}),  # there is none
+    "organize:series": ("get", "OXR", {"A": 302, "SMT": 403}),
+    "organize:series-new": ("get", "OXR", {"A": 302, "SMT": 403}),
+    "organize:series-one": ("get", "R", {"A": 302, "SMT": 403, "OX": 404}),  # nobody owns it
+    "organize:series-delete": ("get", "R", {"A": 302, "SMTOX": 404}),
     "organize:begin": ("post", "", {"A": 302, "SMTOXR": 422}),
     "organize:ask": ("post", "", {"A": 302, "SMTOXR": 422}),
     **{
@@ -310,6 +326,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_of()))
     page = Page(competition=site.competition, tab=Page.Tab.OWN, title="How to", body="Begin here.")
     page_save(page)
+    RegistrationQuestion.objects.create(competition=site.competition, key="asked", title="Real name")
     site.competition.save()
     submission = site.submit(kind=Kind.CODE)
     told = {"subject": "News", "text": "Text.", "path": "/"}
@@ -447,7 +464,16 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     in_workspace("page", "page-act"): lambda world: {"pk": world.arguments["page"], "action": "up"},
     in_workspace("phase", "phase-delete", "board-new"): lambda world: {"pk": world.site.phase.pk},
     in_workspace("file"): lambda world: {"owner": "phase", "pk": world.site.phase.pk, "name": "starting_kit"},
-    in_workspace("board", "board-delete"): lambda world: {"pk": world.site.phase.leaderboard.pk},
+    in_workspace("board", "board-delete", "winners"): lambda world: {"pk": world.site.phase.leaderboard.pk},
+    in_workspace("question-new", "question", "question-delete"): lambda world: {
+        "kind": "registration",
+        "pk": world.site.competition.registration_questions.get().pk,
+    },
+    in_workspace(*OWN_FILE): key_of_kit,
+    in_workspace("queue", "queue-settings", "queue-token", "queue-worker"): lambda world: {
+        "name": world.site.queue.name,
+        "key": world.arguments["draft"],
+    },
     in_workspace("task", "task-delete"): lambda world: {"pk": world.site.phase.tasks.get().pk},
     BY_COMPETITION: lambda world: {"pk": world.site.competition.pk},
     BY_PHASE: lambda world: {"pk": world.site.phase.pk},

@@ -39,7 +39,7 @@ class DatasetView(RobotView):
 
     def put(self, request: Request, key: str) -> Response:
         self.get(request, key)
-        raise ManagedElsewhere("Datasets are changed, replaced and deleted", "/admin/resources/resource/")
+        raise ManagedElsewhere("Datasets are changed, replaced and deleted", "/host/files/")
 
     patch = delete = put
 

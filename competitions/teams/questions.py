@@ -22,7 +22,7 @@ def impact_of_registration_question(question: RegistrationQuestion, now: datetim
     """Sentences on what writing it does to people who have registered."""
     registered = Registration.objects.filter(competition=question.competition_id).count()
     if not question.pk and registered:
-        yield f"{registered:,} {_people(registered)} registered already and are not asked it."
+        yield f"{registered:,} {_people(registered)} registered already: they see it when they next accept a version of the rules."
     elif question.pk and (answered := answers_given(question)):
         yield f"{answered:,} {_people(answered)} answered it as it was; their answers stay as they are."
 

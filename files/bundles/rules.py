@@ -200,7 +200,7 @@ def _sealing(spec: CompetitionSpec) -> Found:
 
 def _scores_the_same(open_phase: PhaseSpec, sealed: PhaseSpec) -> bool:
     """Whether a file gets the scores that one phase keeps sealed in the other as well, before they are revealed."""
-    reveal = sealed.extra.reveal
+    reveal = sealed.podium.reveal
     return bool(set(open_phase.tasks) & set(sealed.tasks)) and (reveal is None or open_phase.start < reveal)
 
 

@@ -110,7 +110,7 @@ class Queues(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ManagedElsewhere("Queues are made, changed and deleted", "/admin/compute/queue/")
+        raise ManagedElsewhere("Queues are made, changed and deleted", "/host/queues/")
 
 
 class QueueView(RobotView):
@@ -123,7 +123,7 @@ class QueueView(RobotView):
 
     def put(self, request: Request, pk: int) -> Response:
         self.get(request, pk)
-        raise ManagedElsewhere("Queues are made, changed and deleted", "/admin/compute/queue/")
+        raise ManagedElsewhere("Queues are made, changed and deleted", "/host/queues/")
 
     patch = delete = put
 

@@ -48,11 +48,15 @@ class LinesField(forms.CharField):
 class QuestionForm(CompetitionForm):
     """Base: a question of either kind. A new one gets its key from its words, and the last place."""
 
-    choices = LinesField(label="Choices", required=False, help_text="For one of several: one choice a line.")
+    choices = LinesField(
+        label="Choices", required=False, max_length=10_000, help_text="For one of several: one choice a line."
+    )
 
     def __init__(self, competition: Competition, data: QueryDict | None = None, *, instance: Any = None) -> None:
         super().__init__(competition, data, instance=instance or self._meta.model(competition=competition))
         self.fields["key"].required = self.fields["index"].required = False
+        if instance is None:
+            self.initial["index"] = None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -128,8 +132,10 @@ def _impact_of_fact_question(question: Question, changed: list[str]) -> Iterator
 
 
 def _submissions_with(question: Question) -> int:
-    made = Submission.objects.filter(phase__competition=question.competition_id, fact_sheet__has_key=question.key)
-    return (made if question.phase_id is None else made.filter(phase=question.phase_id)).count()
+    submissions = Submission.objects.filter(
+        phase__competition=question.competition_id, fact_sheet__has_key=question.key
+    )
+    return (submissions if question.phase_id is None else submissions.filter(phase=question.phase_id)).count()
 
 
 def _free_key(title: str, taken: set[str]) -> str:

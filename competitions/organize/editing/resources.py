@@ -100,12 +100,9 @@ def _may_change(row: Model, managed: set[int], by: User) -> bool:
 def resource_deletion(resource: Resource) -> Deletion:
     """What deleting a file does, and what keeps it."""
     uses = uses_of(resource)
-    kept = (
-        (f"{uses} task{'' if uses == 1 else 's'} or phases use it. Put other files in its place there first.",)
-        if uses
-        else ()
-    )
-    return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), kept)
+    named = "1 task or phase uses it" if uses == 1 else f"{uses} tasks or phases use it"
+    refusals = (f"{named}. Put other files in its place there first.",) if uses else ()
+    return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), refusals)
 
 
 @transaction.atomic

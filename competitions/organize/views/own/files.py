@@ -92,10 +92,9 @@ def file(request: HttpRequest, key: UUID) -> HttpResponse:
 def _new_version(request: HttpRequest, before: Resource) -> Resource:
     fresh, left = add_version(resource=before, upload=upload_of(request), by=person(request))
     if left:
-        messages.warning(
-            request,
-            f"Competitions that you do not organize name it {left} times; they keep the version that they have.",
-        )
+        places = "A task or phase" if left == 1 else f"{left} tasks or phases"
+        text = f"{places} of competitions that you do not organize kept the version from before."
+        messages.warning(request, text)
     return fresh
 
 

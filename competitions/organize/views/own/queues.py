@@ -31,7 +31,9 @@ WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]]
 
 def _own(request: HttpRequest, name: str) -> Queue:
     """The asker's queue of this name; any other does not exist."""
-    return get_object_or_404(own_queues(person(request)), name=name)
+    user = person(request)
+    require_staff(user)
+    return get_object_or_404(own_queues(user), name=name)
 
 
 @require_safe
@@ -49,8 +51,7 @@ def queues(request: HttpRequest) -> HttpResponse:
 @login_required
 def queue(request: HttpRequest, name: str) -> HttpResponse:
     """One queue: what waits and runs, its workers, and its token."""
-    shown = get_object_or_404(with_loads(own_queues(person(request))), name=name)
-    now = timezone.now()
+    shown, now = get_object_or_404(with_loads(Queue.objects.filter(pk=_own(request, name).pk))), timezone.now()
     workers = [(worker, worker.is_silent(now)) for worker in shown.workers.all()]
     return render(
         request, "organize/own/queue.html", page_context(None, "queues") | {"queue": shown, "workers": workers}
