@@ -18,7 +18,10 @@ MAX_PIECE_CHARS = 64_000
 
 
 class Role(StrEnum):
-    """Which stages a worker runs: scoring never runs participants' code, ingestion never sees reference data."""
+    """The stages that a worker runs.
+
+    Scoring never runs participants' code, ingestion never sees reference data.
+    """
 
     BOTH = "both"
     INGESTION = "ingestion"
@@ -73,7 +76,7 @@ class Claim(Message):
 
 
 class Activity(StrEnum):
-    """How far the worker is with a run."""
+    """The progress of a worker with a run."""
 
     LEASED = "leased"
     PREPARING = "preparing"
@@ -82,7 +85,7 @@ class Activity(StrEnum):
 
 
 class LogStream(StrEnum):
-    """Whose log: one for each stage, and the platform's own."""
+    """The source of a log: one for each stage, and the platform's own."""
 
     SUBMISSION = "submission"
     INGESTION = "ingestion"
@@ -99,7 +102,7 @@ class LogPiece(Message):
 
 
 class Meters(Message):
-    """What a stage has used so far."""
+    """The use of resources by a stage so far."""
 
     wall_s: Measured = None
     cpu_s: Measured = None
@@ -117,7 +120,7 @@ class Meters(Message):
 
 
 class Progress(Message):
-    """What the participant's program says about how far it is."""
+    """The progress that the participant's program reports."""
 
     fraction: Measured = None
 
@@ -135,7 +138,7 @@ class Heartbeat(Message):
 
 
 class Action(StrEnum):
-    """What a worker has to do about a run."""
+    """The order that a worker gets about a run."""
 
     CONTINUE = "continue"
     CANCEL = "cancel"

@@ -1,4 +1,4 @@
-"""The small JSON files that a stage may leave: scores, a refusal, progress. Bounded, checked value by value."""
+"""The small JSON files of a stage: scores, a refusal, progress. Bounded, checked value by value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CODE = re.compile(r"\A[a-z][a-z0-9_]{0,63}\Z")
 
 
 class ScoresInvalid(Judged):
-    """The scorer did not do its part: no scores, or a column without a finite number. `code` is a stable word."""
+    """The scorer left no scores, or a column without a finite number. `code` is a stable word."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -37,7 +37,7 @@ class ScoresInvalid(Judged):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why the scorer refused a participant's file: a stable `code` and a message for the participant."""
+    """The scorer's refusal of a participant's file: a stable `code` and a message."""
 
     code: str
     message: str
@@ -157,7 +157,10 @@ def read_refusal(output: Path) -> Refusal | None:
 
 
 def read_progress(output: Path) -> float | None:
-    """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`). Shown, never trusted."""
+    """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`).
+
+    It is shown, never trusted.
+    """
     try:
         progress = _small_json(output, "progress.json", MAX_PROGRESS_BYTES)
     except (SandboxError, OSError):

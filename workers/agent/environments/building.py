@@ -1,7 +1,7 @@
-"""An environment from locked requirements, built once for each lock, image and mirror, in a container without network.
+"""Environments from locked requirements, built once for each lock, image and mirror.
 
-The worker fetches the wheels, which runs nothing; the container has them mounted and installs them with pip. Wheels hold no code that
-runs at installation, and the container has the limits of every other. So nothing of a team reaches the mirror or anything else.
+The worker fetches the wheels, which runs nothing; a container without network has them mounted and installs them with pip. Wheels hold
+no code that runs at installation, and the container has the limits of every other. So nothing of a team reaches the mirror.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ VERSION: Final = "2"  # of how environments are built: another one builds them a
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be built: the lock's content, for which image, from which mirror, within which bounds."""
+    """The order for an environment: lock, image, mirror and bounds."""
 
     requirements: bytes
     image: str
@@ -73,14 +73,14 @@ class Order:
 
     @property
     def key(self) -> str:
-        """What the result depends on, as a digest."""
+        """A digest of all that the result depends on."""
         parts = (VERSION, self.image_facts.digest, self.mirror, hashlib.sha256(self.requirements).hexdigest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class BuildContext:
-    """The place on this host where an environment is built: the run's folder, whose leftovers the janitor removes, and its user."""
+    """The place and the user of a build: the run's folder, whose leftovers the janitor removes."""
 
     engine: Engine
     folder: Path
@@ -199,9 +199,10 @@ def _install(order: Order, context: BuildContext, inputs: Path, target: Path, *,
 
 
 def _made_bytes(packages: Path, max_bytes: int) -> int:
-    """Room on this host's disk for what a team's python3 made, checked as outputs are: a link would lead to other files of the host.
+    """The bytes on this host's disk of what a team's python3 installed.
 
-    Raises `EnvironmentRefused` for what is no folder of ordinary files, or too large.
+    It is checked as outputs are: a link would lead to other files of the host. Raises `EnvironmentRefused` for what is no folder of
+    ordinary files, or too large.
     """
     if packages.is_symlink() or not packages.is_dir():
         raise EnvironmentRefused("install_failed", "The image's python3 left no folder of packages.")
@@ -262,7 +263,7 @@ class _Container:
 
     @property
     def output(self) -> Path:
-        """What it may write to."""
+        """The folder that the container may write to."""
         return self._volume.path
 
     def run(self, argv: tuple[str, ...], inputs: Path) -> tuple[Evidence, str]:
@@ -294,7 +295,7 @@ class _Container:
         return evidence, " ".join(log_tail.split())
 
     def _executed(self, run: StageRun) -> Evidence:
-        """Run the container. Raises `EnvironmentRefused` where it cannot be created or started because of a team's image."""
+        """Run the container. Raises `EnvironmentRefused` where a team's image cannot be started."""
         try:
             run.prepare()
             return run.execute()
@@ -305,7 +306,10 @@ class _Container:
 
 
 def _put_tools(folder: Path) -> None:
-    """Copy the installer from the worker's own Python: a worker in a container has a folder that the engine sees, and no other."""
+    """Copy the installer from the worker's own Python.
+
+    A worker in a container has one folder that the engine sees, and no other.
+    """
     for name in TOOLS:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:

@@ -1,4 +1,7 @@
-"""The state of runs for the worker's next process: one folder for each lease, written before its containers are started."""
+"""The state of runs for the worker's next process: a folder for each lease.
+
+It is written before the containers are started.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from workers.sandbox.output_volume import remove_tree
 
 
 class StageFacts(TypedDict, total=False):
-    """`started` by the monotonic clock, why the worker killed the container, and the seconds that it was watched to its end."""
+    """Facts of a stage: its start by the monotonic clock, why it was killed, the seconds watched."""
 
     started: float
     killed_by: str
@@ -42,7 +45,7 @@ class _State(TypedDict):
 
 
 class RunFolder:
-    """`runs/<lease>/`: the job (with its token: the worker's alone), the state, outputs and what is to be uploaded.
+    """`runs/<lease>/`: the job with its token, the state, outputs, and files to upload.
 
     Its name is the lease and nothing else: a container can read the host paths of its mounts.
     """
@@ -74,7 +77,10 @@ class RunFolder:
 
     @classmethod
     def load(cls, runs: Path, lease: str) -> tuple[RunFolder, Job]:
-        """Open the folder that an earlier process left. Raises `OSError`, `ValueError` or `MessageInvalid` when it is not whole."""
+        """Open the folder that an earlier process left.
+
+        Raises `OSError`, `ValueError` or `MessageInvalid` when it is not whole.
+        """
         folder = cls(runs, lease)
         job = parse_job(json.loads((folder.path / "job.json").read_text()))
         folder._state = json.loads((folder.path / "state.json").read_text())
@@ -149,7 +155,7 @@ class RunFolder:
         return self._state["stages"].get(stage, {}).copy()
 
     def log_sent(self, stream: str, seq: int, sent_bytes: int) -> None:
-        """Remember how much of a log the site has; a successor of this process that does not know it sends that text again."""
+        """Remember how much of a log the site has. A process that does not know sends that text again."""
         self._state["logs"][stream] = (seq, sent_bytes)
         with contextlib.suppress(OSError):  # a full disk must not keep a heartbeat from being sent
             self._write_state()

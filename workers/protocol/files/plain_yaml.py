@@ -1,4 +1,4 @@
-"""YAML that a stranger wrote, read within bounds: plain values, a few levels deep, nothing that stands for something else."""
+"""YAML that a stranger wrote, read within bounds: plain values, a few levels deep, no aliases."""
 
 from __future__ import annotations
 
