@@ -1,1 +1,4 @@
-"""Readers and checks of the files that people send: the same on the site and on a participant's machine. No Django, no database."""
+"""Readers and checks of the files that people send, for the site and for participants' machines.
+
+No Django, no database.
+"""

@@ -40,7 +40,7 @@ ENTRY_SIGNATURE = b"PK\x01\x02"
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """What an archive may hold."""
+    """The most that an archive may hold."""
 
     unpacked_bytes: int = 10 * 1024**3
     files: int = 20_000  # and folders, also those that only the paths of files name
@@ -49,7 +49,7 @@ class ArchiveLimits:
 
 @dataclass(frozen=True)
 class DirectoryBounds:
-    """How much of an archive's directory is read at all: its parts cost time before any of them can be judged."""
+    """The part of an archive's directory that is read at all: reading costs time before any check."""
 
     size_bytes: int
     entries: int
@@ -60,7 +60,7 @@ IN_A_REQUEST = DirectoryBounds(size_bytes=256 * 1024, entries=1000)
 
 
 def _bounds_for(limits: ArchiveLimits) -> DirectoryBounds:
-    """As much of a directory as an archive within these limits can need, with paths of a few hundred bytes."""
+    """The largest directory of an archive within these limits, with paths of a few hundred bytes."""
     return DirectoryBounds(size_bytes=64 * 1024 + limits.files * 800, entries=limits.files)
 
 
@@ -69,7 +69,7 @@ class DirectoryTooLarge(Exception):
 
 
 class _BoundedFile(io.FileIO):
-    """A file of which zipfile reads no larger directory than the bounds allow: it loads the whole of one by a single read."""
+    """A file of which zipfile reads no directory beyond the bounds: it loads one by a single read."""
 
     def __init__(self, path: Path, bounds: DirectoryBounds) -> None:
         super().__init__(path)
@@ -85,7 +85,7 @@ class _BoundedFile(io.FileIO):
 
 
 def look_at_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str] | None:
-    """What a web request finds out about a zip: as `check_directory`. None where the directory is too large to be read there."""
+    """Check a zip in a web request, as `check_directory`; None where its directory is too large."""
     try:
         return check_directory(path, limits=limits, what=what, bounds=IN_A_REQUEST)
     except DirectoryTooLarge:
@@ -95,9 +95,9 @@ def look_at_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str] | 
 def check_directory(
     path: Path, *, limits: ArchiveLimits, what: str, bounds: DirectoryBounds | None = None
 ) -> list[str]:
-    """Refuse a zip for what it declares: names, links, sizes, counts. Unpacks nothing; returns the names of its files.
+    """Refuse a zip for its declared names, links, sizes and counts. Returns the names of its files.
 
-    Raises `InvalidFile` as `check_zip`, and `DirectoryTooLarge` where `bounds` are given.
+    Unpacks nothing. Raises `InvalidFile` as `check_zip`, and `DirectoryTooLarge` where `bounds` are given.
     """
     with _BoundedFile(path, bounds or _bounds_for(limits)) as file:
         try:
@@ -252,7 +252,7 @@ def _stays_inside(name: str, parts: list[str]) -> bool:
 
 
 def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limits: ArchiveLimits, what: str) -> None:
-    """Decompress everything once, counting: declared sizes may lie, and checksums are only known afterwards."""
+    """Decompress everything once, counting: declared sizes may lie, and checksums are known at the end."""
     total, digests = 0, dict[str, bytes]()
     for member in members:
         digest = hashlib.sha256()
@@ -279,7 +279,7 @@ def _unpacks_to_more(limits: ArchiveLimits, what: str) -> InvalidFile:
 
 
 def text_fault(path: Path, names: list[str], patterns: Iterable[str]) -> str | None:
-    """What is wrong with the first file of a checked zip that its name calls text and that is none; None where all is well."""
+    """A sentence on the first file of a checked zip with a text's name that is no text; else None."""
     with zipfile.ZipFile(path) as archive:
         for name in names:
             if is_text_name(name, patterns):

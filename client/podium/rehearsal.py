@@ -1,4 +1,7 @@
-"""The site's verdict on this machine: what `podium run` does. It runs a worker's code, so it comes with the extra `run`."""
+"""The site's verdict on this machine: what `podium run` does.
+
+It runs a worker's code, so it comes with the extra `run`.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ PUBLIC_INDEX: Final = "https://pypi.org/simple/"
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a run ended, in the site's words, and what it took. `meters`: of the program that was sent in, in seconds and bytes."""
+    """The end of a run, in the site's words, and the use of resources.
+
+    `meters` are those of the program that was sent in, in seconds and bytes.
+    """
 
     outcome: str
     reason: str = ""
@@ -113,7 +119,10 @@ def rehearse(
 
 
 def _run(client: Client, offer: SmokeOffer, brought: Brought, *, phase: tuple[str, str], calibrate: bool) -> LocalRun:
-    """Fetch the files of the run, and run it. `phase`: the competition's and its own name. Raises `InvalidInput`."""
+    """Fetch the files of the run, and run it. Raises `InvalidInput`.
+
+    `phase`: the competition's name and its own.
+    """
     files = _fetch(client, *phase, files_of(offer), _cache_dir() / "files")
     try:
         if calibrate:
@@ -128,7 +137,10 @@ def _cache_dir() -> Path:
 
 
 def _described(own: OwnEnvironment) -> dict[str, str | int]:
-    """The environment as the site is asked about it. Raises `InvalidInput` for an archive that is none of an image."""
+    """The environment as the site's address for smoke runs takes it.
+
+    Raises `InvalidInput` for an archive that is none of an image.
+    """
     described: dict[str, str | int] = {}
     if own.weights is not None:
         described["weights_bytes"] = own.weights.stat().st_size

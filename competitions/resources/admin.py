@@ -108,7 +108,7 @@ class ResourceAdmin(GuardedAdmin):
         return super().changelist_view(request, {"subtitle": self._room(request)} | (extra_context or {}))
 
     def _room(self, request: HttpRequest) -> str:
-        """How much room the files of the asker take; for an administrator, of the owner that the list is narrowed to."""
+        """The room that the person's files take; for an administrator, those of the chosen owner."""
         assert isinstance(request.user, User), "the admin lets nobody else in"
         owner_id = request.GET.get("owner__id__exact", "")
         chosen = (

@@ -1,4 +1,4 @@
-"""Addresses and keys that a site makes of what a bundle calls its phases and leaderboards. No Django in here."""
+"""Addresses and keys that a site makes of the names of phases and leaderboards. No Django."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ def board_key(board: LeaderboardSpec) -> str:
 
 
 def phase_slugs(phases: Iterable[PhaseSpec]) -> list[tuple[str, PhaseSpec]]:
-    """Each of the phases, given in their order, with its slug: its own, else one made of its name that no other phase has."""
+    """Each of the phases, in their order, with its slug: its own, or a new one made of its name."""
     rows = list(phases)
     taken = {phase.podium.slug for phase in rows if phase.podium.slug}
     named = []

@@ -1,4 +1,4 @@
-"""A bundle's files: a zip that is checked and unpacked beside nothing else, or a folder; and the parts of it as zips."""
+"""A bundle's files: a folder, or a zip that is checked and unpacked; its parts as zips."""
 
 import hashlib
 import tempfile
@@ -20,9 +20,10 @@ LITTER: Final = {"__pycache__", "__MACOSX", ".DS_Store", ".ipynb_checkpoints", "
 
 @contextmanager
 def opened(source: Path, *, name: str = "") -> Iterator["BundleFiles"]:
-    """The files of a bundle given as a folder or a zip. Raises `InvalidBundle` for a zip that must not be unpacked.
+    """The files of a bundle given as a folder or a zip.
 
-    `name` is what people know it by, where the path is not theirs: stored files are named by their digest.
+    Raises `InvalidBundle` for a zip that must not be unpacked. `name` is what people know it by, where the path is not theirs:
+    stored files are named by their digest.
     """
     if source.is_dir():
         yield BundleFiles(source)
@@ -77,7 +78,7 @@ class BundleFiles:
         return f"It holds {listed}{' and more' if len(names) > 5 else ''}."
 
     def path(self, relative: str) -> Path | None:
-        """The path below the bundle's folder; None when it leads outside, or through a link, or is too long to be one."""
+        """The path below the bundle's folder; None for one that is too long, or leads outside or to a link."""
         if is_too_long(relative) or "\0" in relative or relative[1:2] == ":":
             return None
         parts = PurePosixPath(relative.replace("\\", "/"))
@@ -96,7 +97,7 @@ class BundleFiles:
         return path if path is not None and path.is_file() else None
 
     def similar(self, relative: str) -> str:
-        """What may have been meant: a file of that name elsewhere, or one that is spelt nearly so; else empty."""
+        """A hint to a file of that name elsewhere, or of a similar name; else empty."""
         posix_path = relative.rstrip("/").replace("\\", "/")
         names = [str(path.relative_to(self.folder)) for path in self.folder.rglob("*")][:5000]
         same = [name for name in names if PurePosixPath(name).name.lower() == PurePosixPath(posix_path).name.lower()]
@@ -106,7 +107,7 @@ class BundleFiles:
         return near[0] if near else ""
 
     def text(self, relative: str) -> str:
-        """A page's text; bytes that are no UTF-8 are shown as such, for a page of another encoding is still read."""
+        """A page's text; bytes that are no UTF-8 are shown as such, so a page is always readable."""
         path = self.path(relative)
         assert path is not None, "checked before"
         return path.read_bytes().decode("utf-8-sig", errors="replace")
@@ -129,7 +130,7 @@ class BundleFiles:
 
 
 def is_too_long(text: str) -> bool:
-    """Whether no file can have this path, as where a text itself is written in place of the name of its file."""
+    """True if no file can have this path, as for a text in place of the name of its file."""
     path = text.replace("\\", "/").encode(errors="replace")
     return len(path) > MAX_PATH_BYTES or max(map(len, path.split(b"/"))) > MAX_NAME_BYTES
 

@@ -1,4 +1,4 @@
-"""`podium bundle`: check a bundle, begin one from a template, send one to a site. No database, no Django."""
+"""`podium bundle`: check a bundle, begin one from a template, send one to a site. No Django."""
 
 import argparse
 import json
@@ -147,7 +147,7 @@ def _told(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
 
 
 def _followed(url: str, token: str) -> dict[str, Any]:
-    """The import once it is over; meanwhile, say how far the site has come. Raises `OSError` where the site refuses to say."""
+    """Wait for the import's end, and print its progress. Raises `OSError` for a refusal of the site."""
     last = ""
     while True:
         job = _asked(url, token)
@@ -160,7 +160,7 @@ def _followed(url: str, token: str) -> dict[str, Any]:
 
 
 def _asked(url: str, token: str) -> dict[str, Any]:
-    """The import as it is now; empty while the site is away, for it goes on. Raises `OSError` for a refusal."""
+    """The import's state; empty while the site is away, for it goes on. Raises `OSError` if refused."""
     import requests
 
     try:

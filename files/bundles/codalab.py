@@ -81,7 +81,10 @@ NEVER_OPEN: Final = timedelta(seconds=1)
 
 
 def is_legacy(data: dict[str, Any]) -> bool:
-    """True for the shape of 1.5: whatever `version` says, a mapping of phases, pages by title, or columns outside boards."""
+    """True for the shape of 1.5, whatever `version` says.
+
+    It has a mapping of phases, pages by title, or columns outside boards.
+    """
     board = data.get("leaderboard")
     return (
         isinstance(data.get("phases"), dict)
@@ -91,7 +94,7 @@ def is_legacy(data: dict[str, Any]) -> bool:
 
 
 class Legacy:
-    """One document of the old shape. `spec()` gives the keys of version 2; faults and notes go into the report."""
+    """One document of the old shape. `spec()` gives the keys of version 2; the report gets the notes."""
 
     def __init__(self, document: Document, report: Report) -> None:
         self.document, self.report = document, report

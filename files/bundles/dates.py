@@ -11,7 +11,7 @@ _RIGHT: Final = "write it as 2027-03-31 13:30:00, in UTC or with an offset such 
 
 
 def read_instant(text: str) -> datetime:
-    """The instant that a text means, in UTC. Without an offset it is UTC; `8-7-2027` is month first, 7 August.
+    """The instant of a text, in UTC. Without an offset it is UTC; `8-7-2027` is 7 August.
 
     Raises `ValueError` with a sentence that says what would be right.
 

@@ -1,4 +1,4 @@
-"""Settings of the site that stand in a bundle as they are, read from `settings.json` in the words of JSON Schema.
+"""Settings that a bundle has as the site has them, from `settings.json` in JSON Schema's words.
 
 `manage.py settings_write` makes the file from the models that declare them, so that a bundle is checked without a site, too.
 """
@@ -49,7 +49,7 @@ def _file() -> dict[str, dict[str, Declared]]:
 
 
 def with_settings(place: str) -> Callable[[type[SpecT]], type[SpecT]]:
-    """Give a part of a bundle the settings that are declared at the place, such as `phase` or `phase.podium`."""
+    """Give a part of a bundle the settings declared at the place, as `phase` or `phase.podium`."""
 
     def extend(spec: type[SpecT]) -> type[SpecT]:
         fields: dict[str, Any] = {key: _field(setting) for key, setting in _file().get(place, {}).items()}

@@ -1,4 +1,7 @@
-"""A YAML text as plain data with the line of everything in it; keys given twice are faults. Dates stay text."""
+"""A YAML text as plain data with the line of everything in it; repeated keys are faults.
+
+Dates stay text.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +24,7 @@ LAST_WINS: Final = ("solutions",)  # given twice in bundles that are in use, and
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe loader, but that a date stays the text that was written: its time and offset are read later."""
+    """YAML's safe loader, but that a date stays text: its time and offset are read later."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -52,7 +55,7 @@ class Document:
 
 
 def read_document(path: Path, name: str = YAML_NAME) -> Document:
-    """Read a YAML file of a bundle. Raises `InvalidBundle` when it is no YAML at all; other faults are in the document."""
+    """Read a YAML file of a bundle, with its faults. Raises `InvalidBundle` when it is no YAML at all."""
     if path.stat().st_size > MAX_BYTES:
         raise invalid(f"The file is larger than {MAX_BYTES:,} bytes. Keep data in files beside it.", file=name)
     return parse_document(_decoded(path.read_bytes(), name), name)

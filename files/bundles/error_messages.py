@@ -1,4 +1,4 @@
-"""What a value that the schema refuses should have been, in a sentence for an organizer."""
+"""Sentences for an organizer on values that the schema refuses."""
 
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ SENTENCES: Final[dict[str, str]] = {
 
 
 def sentence_of(item: Any) -> str:
-    """What is wrong with a value, for a person; pydantic's own words where there are no better ones."""
+    """A sentence on a wrong value; pydantic's own words where there are no better ones."""
     context = dict(item.get("ctx") or {})
     if item["type"] == "value_error":
         return str(context.get("error") or item["msg"])

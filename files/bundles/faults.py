@@ -1,4 +1,4 @@
-"""What a bundle gets told: faults that stop an import, and notes of what was mapped or left out. No Django in here."""
+"""Reports on bundles: faults that stop an import, and notes on the rest. No Django."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -35,7 +35,7 @@ class Note:
 
 @dataclass
 class Report:
-    """What happened to a bundle, or would happen: `faults` stop the import, all else is for the organizer to read."""
+    """The report on a bundle: `faults` stop the import, all else is for the organizer to read."""
 
     shape: str = ""
     title: str = ""
@@ -65,7 +65,7 @@ class Report:
 
     @classmethod
     def from_json(cls, report: dict[str, Any]) -> "Report":
-        """What `as_json` was made of, for a program that got it from a site."""
+        """The report, for a program that got it from a site."""
         notes = {name: [Note(**note) for note in report[name]] for name in ("faults", "warnings", "mapped", "ignored")}
         return cls(shape=report["shape"], title=report["title"], created=report["created"], **notes)
 

@@ -15,7 +15,10 @@ from files.refusals import InvalidFile
 
 
 class BundleImages:
-    """`logo` and `cover` are paths of what can be shown; `files` maps names of images to paths; `notes` say what is left out and why."""
+    """The images of a bundle.
+
+    `logo` and `cover` are paths of usable images; `files` maps names of images to paths; `notes` say what is left out and why.
+    """
 
     def __init__(self, spec: CompetitionSpec, files: BundleFiles, document: Document) -> None:
         self._bundle, self._document = files, document
@@ -81,7 +84,7 @@ class BundleImages:
 
 
 def _sources(text: str) -> tuple[str, ...]:
-    """Addresses of images, whether the text is Markdown or HTML; of a text that is too long, the import says so."""
+    """Addresses of images in Markdown or HTML; none of a text that is too long, which the import refuses."""
     return render(text, "mixed").sources if len(text) <= MAX_CHARACTERS else ()
 
 

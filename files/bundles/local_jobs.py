@@ -1,4 +1,4 @@
-"""The jobs that a submission to a competition's folder is: what `podium competition run` runs. No database, no Django."""
+"""Jobs of a submission to a competition's folder: what `podium competition run` runs. No Django."""
 
 import hashlib
 import uuid
@@ -63,9 +63,9 @@ def local_jobs(
     image: str = "",
     own: OwnEnvironment = NOTHING,
 ) -> list[LocalJob]:
-    """The jobs of a submission: of the file, or of the phase's sample submission. `scratch` takes what is packed.
+    """The jobs of a submission: of the file, or of the phase's sample submission.
 
-    Raises `ValueError` with what is wrong with the folder or the file, or missing from them.
+    `scratch` takes what is packed. Raises `ValueError` with what is wrong with the folder or the file, or missing from them.
     """
     try:
         reader = BundleReader(BundleFiles(folder))

@@ -71,7 +71,10 @@ def run(
         str, typer.Option(help="A package index to install the code's requirements.txt from; else the public one.")
     ] = "",
 ) -> None:
-    """Score a submission on this machine, in the containers of a compute worker, and show the scores and what the programs print."""
+    """Score a submission on this machine, in a compute worker's containers.
+
+    Shows the scores, and what the programs print.
+    """
     with needing("run"):
         from files.bundles.local_jobs import local_jobs
         from files.environment import OwnEnvironment
@@ -96,7 +99,7 @@ def run(
 
 
 def _show_run(task: str, run: LocalRun) -> None:
-    """Print what a worker would report of one task, with all of its logs: who has the folder may read them."""
+    """Print a worker's report on one task with all logs: who has the folder may read them."""
     result = run.result
     for stage, log in run.logs.items():
         say(f"--- {task}: {stage}\n{log.rstrip()}")
@@ -120,7 +123,10 @@ def push(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what differs from the site, then change the competition there, or make it. Large files are sent once, in parts."""
+    """Show the differences from the site, then change the competition there, or make it.
+
+    Large files are sent once, in parts.
+    """
     me, opened = client(profile), Folder(folder)
     compared = compare(me.site, opened, is_forced=force, bars=transfer_bar, notify=say)
     _show(compared, as_json=as_json)

@@ -24,7 +24,7 @@ ANY: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_op
 
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
-    """Around imports that only an extra of the client brings. Raises `InvalidInput` where one is not installed."""
+    """Guard imports of an extra of the client. Raises `InvalidInput` where it is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -101,7 +101,7 @@ def check(
 
 
 def _table_arguments(site: Client, slug: str, phase: str, table: dict[str, Any], folder: Path) -> list[str]:
-    """What the table must look like, and the phase's sample submission, fetched into the folder."""
+    """Options for the table's schema, and for the phase's sample submission, which is fetched."""
     schema = folder / "schema.json"
     schema.write_text(json.dumps(table), "utf-8")
     samples = [file for file in site.files(slug) if (file.phase, file.name) == (phase, "sample_submission")]

@@ -40,7 +40,10 @@ def run(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Run code as the site would, on the phase's public mini split: same image, limits and verdict, in containers of this machine."""
+    """Run code as the site would, on the phase's public mini split.
+
+    Image, limits and verdict are the site's, containers are on this machine.
+    """
     with needing("run"):
         from files.environment import OwnEnvironment
         from podium.rehearsal import rehearse
@@ -55,7 +58,10 @@ def run(
 
 
 def show(verdict: Verdict) -> None:
-    """Print the score or the verdict, the meters and the time it takes on the site as results; logs and remarks go to standard error."""
+    """Print the score or the verdict, the meters and the projected time as results.
+
+    Logs and remarks go to standard error.
+    """
     for stage, log in verdict.logs.items():
         say(f"--- {stage}\n{log.rstrip()}")
     for line in (*verdict.notes, *verdict.remarks):
