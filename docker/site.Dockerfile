@@ -42,6 +42,7 @@ COPY --from=project /opt/podium /opt/podium
 WORKDIR /srv/podium
 COPY manage.py LICENSE ./
 COPY docker/gunicorn.conf.py docker/prepare.py docker/
+COPY files/ files/
 COPY scoring/ scoring/
 COPY workers/__init__.py workers/
 COPY workers/protocol/ workers/protocol/
@@ -50,7 +51,7 @@ COPY platform/ platform/
 ENV PATH=/opt/podium/bin:$PATH PYTHONPATH=/srv/podium:/srv/podium/platform PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=config.settings PODIUM_DATA_DIR=/var/lib/podium PODIUM_STATIC_DIR=/srv/podium/static
 # Static files are part of the image; the key that settings need for this one command is made up and thrown away.
-RUN python3 -m compileall -q scoring workers competitions platform \
+RUN python3 -m compileall -q files scoring workers competitions platform \
  && PODIUM_DATA_DIR=/tmp/build python manage.py collectstatic --no-input --verbosity 0 \
  && rm -rf /tmp/build
 USER podium

@@ -175,7 +175,7 @@ def compared_as(dtype: np.dtype[Any]) -> dict[str, Any]:
 
 
 def is_labelled(labels: AnyArray) -> NDArray[np.bool_]:
-    """Where there is a label: NaN means "not labelled".
+    """True for each place with a label: NaN means "not labelled".
 
     >>> is_labelled(np.array([1.0, np.nan]))
     array([ True, False])
@@ -184,7 +184,9 @@ def is_labelled(labels: AnyArray) -> NDArray[np.bool_]:
 
 
 def count_equal(first: AnyArray, second: AnyArray, dtype: np.dtype[Any] | None = None) -> int:
-    """Number of places of two one-dimensional arrays that are equal, compared as `dtype` (default: numpy's promotion).
+    """Number of places of two one-dimensional arrays that are equal, compared as `dtype`.
+
+    Default: numpy's promotion.
 
     >>> count_equal(np.array([1, 2, 3]), np.array([1.0, 2.5, 3.0]))
     2

@@ -27,7 +27,7 @@ def names() -> list[str]:
 
 
 def metric_names() -> list[str]:
-    """Names of the metrics that two arrays of one number a row are enough for; `describe` and `evaluate` take them as well.
+    """Names of the metrics of two arrays of one number a row; `describe` and `evaluate` take them.
 
     >>> "balanced_accuracy" in metric_names()
     True
@@ -36,7 +36,7 @@ def metric_names() -> list[str]:
 
 
 def describe(name: str) -> Description:
-    """Task, metrics (direction, unit), inputs (shapes, types), rows per split and source of a dataset or metric.
+    """Task, metrics, inputs, rows per split and source of a dataset or metric.
 
     Raises `ScoringInputError` (``unknown_name``) with the nearest known name.
 

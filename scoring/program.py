@@ -27,7 +27,9 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry of every scoring program: ``score.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``. The exit code.
+    """Run a scoring program: ``score.py INPUT OUTPUT``, where INPUT holds ``ref`` and ``res``.
+
+    Returns the exit code.
 
     The reference folder says what is scored: files of predictions, results of several seeds, or a table.
 
@@ -111,7 +113,10 @@ def _score_results(ref: Path, res: Path) -> dict[str, float]:
 
 
 def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:
-    """The checked predictions for one split. The labels have not been opened yet, so the whole message may be shown."""
+    """The checked predictions for one split.
+
+    The labels have not been opened yet, so the whole message may be shown.
+    """
     expected = known.layout(split)
     path = _find_upload(res, expected.filename)
     try:
@@ -121,7 +126,10 @@ def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:
 
 
 def _find_upload(res: Path, filename: str) -> Path:
-    """The uploaded file of that name; else the only other file, whose wrong name then makes the best message."""
+    """The uploaded file of that name, or the only other file.
+
+    Its wrong name then makes the best message.
+    """
     files = uploaded_files(res)
     exact = [path for path in files if path.name == filename]
     if len(exact) == 1:

@@ -135,7 +135,7 @@ def write_metrics(
     *,
     filenames: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write the reference folder of a competition of one's own: one array of labels per split, scored by `metrics`.
+    """Write the reference folder of one's own competition: an array of labels per split.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How sure a score is: paired bootstrap over the scores of the single samples (`scoring.per_sample`).
+"""The confidence in a score: paired bootstrap over single samples (`scoring.per_sample`).
 
 Every function takes one row per entry and one column per sample; the score of an entry is the mean of its row. All
 entries are resampled together, sample by sample, so what is common to them (hard samples) cancels in a comparison.
@@ -134,7 +134,7 @@ def probability_better(
 def rank_intervals(
     samples: ArrayLike, *, direction: Direction, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> NDArray[np.int64]:
-    """Lowest and highest rank of every entry that the data support; array of shape (n_entries, 2), 1 is the best rank.
+    """Lowest and highest rank of every entry that the data support; shape (n_entries, 2).
 
     In every resample an entry's rank is 1 plus the number of entries that score strictly better. The interval holds the
     central `level` of the resamples, rounded outwards.
@@ -184,7 +184,10 @@ def _entries(samples: ArrayLike) -> NDArray[np.float64]:
 
 
 def _times_drawn(rng: np.random.Generator, count: int, resamples: int) -> Iterator[NDArray[np.float64]]:
-    """How often each sample is drawn, for a few resamples at a time: arrays of shape (some, count)."""
+    """The number of times that each sample is drawn, for a few resamples at a time.
+
+    Arrays of shape (some, count).
+    """
     rows = max(1, _DRAWS_AT_A_TIME // count)
     for start in range(0, resamples, rows):
         some = min(rows, resamples - start)

@@ -1,4 +1,4 @@
-"""Labels and predictions of a chosen quality for every dataset, at true size or smaller: for demos, tests, benchmarks.
+"""Labels and predictions of a chosen quality for every dataset, at true size or smaller.
 
 Everything is drawn from a seeded generator: the same arguments give the same arrays. Nothing here resembles the real
 data but its shapes, types and ranges.

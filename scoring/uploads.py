@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 def uploaded_files(res: Path) -> list[Path]:
-    """The regular files that a person put there: no link, nothing hidden, none of the extras archivers add.
+    """The regular files that a person put there: no link, nothing hidden, no archiver's extras.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -32,7 +32,7 @@ check "deployment check" env DATABASE_URL=postgres://nobody@localhost/none PODIU
     "$bin/python" manage.py check --deploy --fail-level WARNING
 check "known vulnerabilities" "$bin/python" scripts/checks/audit_dependencies.py
 check words "$bin/python" scripts/checks/words.py
-check functions "$bin/python" scripts/checks/function_lengths.py competitions platform client workers scoring examples scripts tests
+check functions "$bin/python" scripts/checks/function_lengths.py competitions platform client files workers scoring examples scripts tests
 check "shell syntax" bash -n scripts/*.sh workers/*.sh .ci/run
 
 [ ${#failed[@]} -eq 0 ] || { echo "lint: failed: ${failed[*]}"; exit 1; }

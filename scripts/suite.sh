@@ -11,7 +11,7 @@ run_doctests() {
     local programs=()
     for program in baselines algorithms environments scoring_program ingestion_program; do programs+=(--ignore-glob="*/$program/*"); done
     local site
-    mapfile -t site < <(grep -rl --include='*.py' '>>> ' competitions platform workers client)
+    mapfile -t site < <(grep -rl --include='*.py' '>>> ' competitions platform files workers client)
     run_pytest --doctest-modules scoring examples "${site[@]}" "${programs[@]}" --ignore-glob='*/baseline*.py'
 }
 

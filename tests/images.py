@@ -1,9 +1,12 @@
-"""Small images for tests, made by hand: what their headers announce is ours to choose."""
+"""Small images for tests, most of them made by hand: what their headers announce is ours to choose."""
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
+
+from PIL import Image
 
 
 def png_of(width: int = 2, height: int = 1, *, announced: tuple[int, int] | None = None) -> bytes:
@@ -37,12 +40,9 @@ def jpeg_head(width: int, height: int) -> bytes:
     return b"\xff\xd8" + app + b"\xff\xff\xfe\0\4hi" + frame
 
 
-def webp_head(width: int, height: int, kind: str) -> bytes:
-    """The headers of a WebP image: `VP8 `, `VP8L` or `VP8X`."""
-    body = {
-        "VP8 ": b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", width, height),
-        "VP8L": b"\x2f" + struct.pack("<I", (width - 1) | (height - 1) << 14),
-        "VP8X": b"\0\0\0\0" + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little"),
-    }[kind]
-    content = b"WEBP" + kind.encode() + struct.pack("<I", len(body)) + body
-    return b"RIFF" + struct.pack("<I", len(content)) + content
+def webp_of(width: int, height: int, *, lossless: bool = False, frames: int = 1) -> bytes:
+    """A black WebP image; one of several frames is `VP8X`, the extended form."""
+    written = io.BytesIO()
+    images = [Image.new("RGB", (width, height), (number, 0, 0)) for number in range(frames)]
+    images[0].save(written, "WEBP", lossless=lossless, save_all=frames > 1, append_images=images[1:])
+    return written.getvalue()

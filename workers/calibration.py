@@ -1,4 +1,4 @@
-"""`podium-worker calibrate`: a fixed load on this host, so that times from different hosts can be compared.
+"""`podium-worker calibrate`: a fixed load on this host, so that times of hosts can be compared.
 
 The loads never change; a change of one is a new `LOADS_VERSION`, and results of different versions are not compared.
 """
@@ -120,7 +120,7 @@ print(json.dumps({"fma_s": timed(compute, 1_000_000), "memory_s": timed(move, 40
 def calibrate(
     *, image: str, data_dir: Path, engine: str | None, gpus: str = "auto", gpu_image: str = ""
 ) -> dict[str, Any]:
-    """Run the loads, each `ROUNDS` times, and keep the medians in `data_dir`; the worker sends them when it registers.
+    """Run the loads, each `ROUNDS` times, and keep the medians for the worker's registration.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def _once(tester: Tester, source: str, gpu_uuid: str | None) -> dict[str, float]
 
 
 def kept_calibration(data_dir: Path) -> Calibration:
-    """What the last calibration on this host found; empty when there was none."""
+    """The figures of the last calibration on this host; empty when there was none."""
     try:
         return read_message(Calibration, json.loads((data_dir / FILE_NAME).read_text()))
     except (OSError, ValueError):

@@ -155,7 +155,10 @@ def run_self_test(chosen: argparse.Namespace) -> int:
 
 
 def run_calibration(chosen: argparse.Namespace) -> int:
-    """Print the figures as JSON and keep them for the next registration. The worker must be stopped: it would be measured too."""
+    """Print the figures as JSON and keep them for the next registration.
+
+    The worker must be stopped: it would be measured, too.
+    """
     from workers.agent.service import lock_folder
     from workers.calibration import calibrate
 
@@ -180,7 +183,7 @@ COMMANDS = {"run": run_worker, "self-test": run_self_test, "calibrate": run_cali
 
 
 def status_of(chosen: argparse.Namespace) -> int:
-    """Execute a command: 0: stopped in good order; 1: a limit does not hold, or it cannot start; 2: wrong options."""
+    """Execute a command. 0: stopped in good order; 1: a limit does not hold, or no start; 2: wrong use."""
     try:
         return COMMANDS[chosen.command](chosen)
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""What can go wrong around a container, told apart by whose fault it is."""
+"""Errors around a container, by whose fault they are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class SandboxError(Judged):
 
 
 class OutputRefused(Judged):
-    """What the container left breaks a rule. `reason` is `output_invalid` or `disk_limit`; `code` names the rule."""
+    """The container's output breaks a rule.
+
+    `reason` is `output_invalid` or `disk_limit`; `code` names the rule.
+    """
 
     def __init__(self, reason: str, code: str, detail: str) -> None:
         super().__init__(f"{code}: {detail}")
@@ -55,10 +58,10 @@ def is_fault_of_host(error: Exception) -> bool:
 
 @contextmanager
 def reading(refused: Callable[[str], Judged]) -> Iterator[None]:
-    """Guard a reader of what a team or its program sent: whatever is raised over it is a refusal of that data.
+    """Guard a reader of a team's data: any exception over the data becomes a refusal of them.
 
-    `refused` makes the refusal of a few words on what was raised. What is judged already goes through as it is, as does what
-    tells of this host. Usable as a decorator.
+    `refused` makes the refusal of a few words on the exception. An error that is judged already goes through as it is, and so does one of
+    this host. Usable as a decorator.
     """
     try:
         yield
@@ -80,7 +83,7 @@ def _words(error: Exception) -> str:
 
 
 def unless_stopped(chunks: Iterable[bytes], stop: Callable[[], bool], what: str) -> Iterator[bytes]:
-    """The chunks. Raises `SandboxError` between two of them once `stop` says so; `what` was not brought to its end."""
+    """The chunks. Raises `SandboxError` between two of them once `stop` says so; `what` names the work."""
     for chunk in chunks:
         if stop():
             raise SandboxError(STOPPED, what)

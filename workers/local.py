@@ -1,4 +1,4 @@
-"""Runs a job on this machine's engine without a site: input files lie on this disk, the result is returned.
+"""Runs a job on this machine's engine without a site: input files lie on this disk.
 
 The code that stages, starts, watches and judges is that of a compute worker.
 """
@@ -53,7 +53,7 @@ class LocalFiles(SiteClient):
 
 @dataclass(frozen=True)
 class LocalRun:
-    """How a job ended, and what its programs printed, by stage."""
+    """The result of a job, and its programs' output, by stage."""
 
     result: Complete
     logs: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +79,10 @@ class _Cache(StagingCache):
 
 @contextmanager
 def _environments(cache_dir: Path | None, scratch: Path) -> Iterator[StagingCache]:
-    """Where environments are built: `cache_dir`, unless another process or thread uses that now; else a folder that goes with the run."""
+    """The cache of environments: in `cache_dir`, unless another process or thread uses that now.
+
+    Then it is a folder that goes with the run.
+    """
     with ExitStack() as held:
         folder = scratch
         if cache_dir is not None:
@@ -97,9 +100,10 @@ def _environments(cache_dir: Path | None, scratch: Path) -> Iterator[StagingCach
 
 
 def run_locally(job: Job, *, engine: str = "", environments: Path | None = None, any_mirror: bool = False) -> LocalRun:
-    """Run the job as a compute worker would; nothing of it is left on this machine but environments in the folder of that name.
+    """Run the job as a compute worker would. Raises `CannotRunHere`.
 
-    With `any_mirror`, whoever runs this chose the package mirror: its files may lie on other hosts. Raises `CannotRunHere`.
+    Nothing of it is left on this machine but environments in the folder of that name. With `any_mirror`, whoever runs this chose
+    the package mirror: its files may lie on other hosts.
     """
     if os.geteuid() != 0:
         raise CannotRunHere(
@@ -122,7 +126,7 @@ def run_locally(job: Job, *, engine: str = "", environments: Path | None = None,
 
 
 def has_gpu() -> bool:
-    """Whether a run here can have a GPU."""
+    """True if a run here can have a GPU."""
     return bool(find_gpus().devices())
 
 

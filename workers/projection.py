@@ -1,4 +1,7 @@
-"""What a run would take on other hardware, and on more data: an interval, from the times of a fixed load on both hosts."""
+"""The time of a run on other hardware, and on more data, as an interval.
+
+It follows from the times of a fixed load on both hosts.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ class Interval:
     high: float
 
     def times(self, factor: float) -> Interval:
-        """All of it, so many times."""
+        """The interval, so many times as long."""
         return Interval(self.low * factor, self.middle * factor, self.high * factor)
 
 
@@ -29,7 +32,10 @@ SAME = Interval(1.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Projection:
-    """Seconds on the site's hardware: of the mini split, and of the hidden data, whose limit is `limit_s`; None: not known."""
+    """Seconds on the site's hardware: of the mini split, and of the hidden data with their limit.
+
+    None where that is not known.
+    """
 
     smoke_s: Interval
     whole_s: Interval | None
@@ -37,7 +43,10 @@ class Projection:
 
 
 def project(wall_s: float, speed: Interval, *, scale: float | None, limit_s: float) -> Projection:
-    """What took `wall_s` seconds here, there. `scale`: how many times the mini split the hidden data are."""
+    """The time there of a run that took `wall_s` seconds here.
+
+    `scale`: how many times the mini split the hidden data are.
+    """
     whole_s = projected_s(wall_s, scale)
     return Projection(speed.times(wall_s), None if whole_s is None else speed.times(whole_s), limit_s)
 

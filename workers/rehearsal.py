@@ -1,4 +1,4 @@
-"""A phase's smoke run on a participant's own machine: the job that the site offers, with files that lie on this disk."""
+"""A phase's smoke run on a participant's own machine: the site's job, with files of this disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def files_of(offer: SmokeOffer) -> dict[str, FileRef]:
 
 @dataclass(frozen=True)
 class Brought:
-    """What lies on this disk: the zip of code, and what it runs with. `mirror` takes the place of the site's package mirror."""
+    """The files of this disk: the zip of code, and its environment.
+
+    `mirror` takes the place of the site's package mirror.
+    """
 
     submission: Path
     weights: Path | None = None
@@ -52,10 +55,13 @@ class Brought:
         return FileRef(url=str(path), sha256=sha256, size_bytes=path.stat().st_size, name=name)
 
 
-def rehearse(
+def run_offer(
     offer: SmokeOffer, brought: Brought, files: Mapping[str, Path], *, cache_dir: Path | None = None, engine: str = ""
 ) -> LocalRun:
-    """Run code as the site would, with `files_of` by digest; `cache_dir`: a folder for what was installed. Raises `CannotRunHere`."""
+    """Run code as the site would. Raises `CannotRunHere`.
+
+    `files` are those of `files_of` by digest; `cache_dir` keeps installed packages.
+    """
     job = local_job(offer.job, brought, files)
     return run_locally(
         job, engine=engine, environments=cache_dir and cache_dir / "environments", any_mirror=bool(brought.mirror)
@@ -92,7 +98,10 @@ def local_job(job: Job, brought: Brought, files: Mapping[str, Path]) -> Job:
 
 
 def projection_of(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Projection | None:
-    """What the run would take on the site's hardware; None where one of the two was never measured, or no program was run."""
+    """The time of the run on the site's hardware.
+
+    None where one of the two was never measured, or no program was run.
+    """
     stage = next((record for record in run.result.stages if record.name != StageName.SCORING), None)
     limits = next(job_stage.limits for job_stage in offer.job.stages)
     if stage is None or stage.wall_s is None:
@@ -105,7 +114,10 @@ def projection_of(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Pr
 
 
 def measure(offer: SmokeOffer, calibration_dir: Path, *, engine: str = "") -> None:
-    """Run the fixed loads on this machine, in the phase's image (scoring has no other), and keep their times. Takes about a minute."""
+    """Run the fixed loads on this machine, and keep their times. Takes about a minute.
+
+    They run in the phase's image; scoring has no other.
+    """
     calibration_dir.mkdir(parents=True, exist_ok=True)
     gpus = "auto" if offer.job.gpus else "none"
     calibrate(image=offer.job.stages[-1].image, data_dir=calibration_dir, engine=engine or None, gpus=gpus)

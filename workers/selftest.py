@@ -37,7 +37,7 @@ LIMITS = Limits(
 
 @dataclass(frozen=True)
 class Seen:
-    """What a probe left: evidence, log, and the code with which its output was refused, if it was."""
+    """The result of a probe: evidence, log, and the code of its output's refusal, if any."""
 
     evidence: Evidence
     log: str
@@ -186,7 +186,7 @@ class Tester:
 
     @property
     def quota(self) -> bool:
-        """Whether outputs are bounded by file systems of fixed size."""
+        """True where outputs are bounded by file systems of fixed size."""
         return self._quota
 
     def run(self, probe: Probe, *, gpu_uuid: str | None = None) -> Seen:
@@ -283,7 +283,7 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
 
 @dataclass(frozen=True)
 class Result:
-    """Whether one limit held."""
+    """The result for one limit."""
 
     probe: Probe
     seen: Seen

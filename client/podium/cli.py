@@ -55,5 +55,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: OSError) -> str:
-    """What the system says of a file, without its number for it."""
+    """The system's words on a file, without its error number."""
     return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)

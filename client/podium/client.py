@@ -55,7 +55,7 @@ class Client:
     # --- competitions and teams
 
     def competitions(self) -> Iterator[Competition]:
-        """All that you can see, newest first."""
+        """The competitions that you can see, newest first."""
         return (Competition.model_validate(competition) for competition in self._pages("competitions/"))
 
     def competition(self, slug: str) -> Competition:
@@ -63,7 +63,7 @@ class Client:
         return Competition.model_validate(self.site.get(f"competitions/{slug}/"))
 
     def join(self, slug: str, *, rules_version: int, answers: Mapping[str, Any] | None = None) -> Registration:
-        """Register, accepting this version of the rules. `answers` are those to the registration questions, by key."""
+        """Register, accepting this version of the rules; `answers` by the questions' keys."""
         body = {"rules_version": rules_version, "answers": dict(answers or {})}
         return Registration.model_validate(self.site.post(f"competitions/{slug}/registration/", body))
 
@@ -84,7 +84,7 @@ class Client:
         return Invitation.model_validate(self.site.post(f"competitions/{slug}/team/invitations/", {"person": person}))
 
     def invitations(self) -> list[Invitation]:
-        """Those that wait for your answer."""
+        """The invitations that wait for your answer."""
         return [Invitation.model_validate(invitation) for invitation in self.site.get("invitations/")]
 
     def invitation_answer(self, key: str, *, accept: bool) -> Invitation:
@@ -93,7 +93,7 @@ class Client:
         return Invitation.model_validate(self.site.post(f"invitations/{key}/{answer}/"))
 
     def notifications(self, *, unread: bool = False) -> Iterator[Notification]:
-        """What you were told, newest first; with `unread` only what you have not read."""
+        """Your notifications, newest first; with `unread` only those that you have not read."""
         notifications = self._pages("notifications/", unread="true" if unread else None)
         return (Notification.model_validate(notification) for notification in notifications)
 
@@ -102,7 +102,10 @@ class Client:
         self.site.post("notifications/read/", {"up_to": up_to})
 
     def files(self, slug: str) -> list[DownloadFile]:
-        """What participants may download. Files that share a name are put into folders of their own, as `PHASE/NAME/`."""
+        """The files that participants may download.
+
+        Files that share a name are put into folders of their own, as `PHASE/NAME/`.
+        """
         files = [DownloadFile.model_validate(file) for file in self.site.get(f"competitions/{slug}/files/")]
         names = Counter(file.file_name.casefold() for file in files)
         names.update({file.phase.casefold() for file in files})  # a file cannot lie where such a folder may be
@@ -118,7 +121,7 @@ class Client:
         return download(self.site, file, Path(folder), progress)
 
     def limits(self, slug: str, phase: str = "") -> list[Allowance]:
-        """What your team may still submit."""
+        """The number of submissions that your team has left, by period."""
         chosen = self.phase(slug, phase)
         return [
             Allowance.model_validate(allowance)
@@ -126,7 +129,7 @@ class Client:
         ]
 
     def phase(self, slug: str, phase: str = "") -> Phase:
-        """The phase of that slug; without one, the only one, or the only one that is open. Raises `InvalidInput`."""
+        """The phase of that slug; without one, the only one, or the only open one. Raises `InvalidInput`."""
         phases = self.competition(slug).phases
         named = (
             [candidate for candidate in phases if candidate.slug == phase]
@@ -157,12 +160,12 @@ class Client:
         image: str = "",
         progress: Progress = quiet,
     ) -> Submission:
-        """Send a file in. Without a `kind` it is what the phase accepts; of several, what the file looks like. `smoke`: code, on the
-        phase's public mini split alone, which is free.
+        """Send a file in. Without a `kind`, it is a kind that the phase accepts and the file looks like.
 
-        `weights` and `image` are what code runs with: `name@version` of your team's, or for an image `registry/repository@sha256:…`.
+        `smoke`: code, on the phase's public mini split alone, which is free. `weights` and `image` are the code's environment:
+        `name@version` of your team's, or for an image `registry/repository@sha256:…`.
 
-        The same call is never made twice at the site, however often the connection breaks.
+        The site makes one submission of the call, however often the connection breaks.
         """
         file = Path(path)
         if not file.is_file():
@@ -196,7 +199,7 @@ class Client:
     def environment_file_upload(
         self, slug: str, kind: EnvironmentKind, path: str | Path, *, name: str, progress: Progress = quiet
     ) -> EnvironmentFile:
-        """Send a file as the next version of a name. It is checked by the site afterwards: see `environment_file_wait`."""
+        """Send a file as the next version of a name. The site checks it: see `environment_file_wait`."""
         file = Path(path)
         if not file.is_file():
             raise InvalidInput(f"There is no file {str(path)!r}.", code="no_file")
@@ -234,7 +237,7 @@ class Client:
         on_change: Callable[[Submission], None] | None = None,
         check: bool = True,
     ) -> Submission:
-        """Ask until the submission has ended; `on_change` is told of each change of its status or place in the queue.
+        """Wait until the submission has ended; `on_change` gets each change of status or place.
 
         Raises `StillWaiting` after `timeout_s`, and with `check` `SubmissionFailed` for one that ended without a score.
         """
@@ -268,11 +271,11 @@ class Client:
         return self._submission(answer.json())
 
     def logs(self, number: int) -> list[Log]:
-        """What its programs printed, as far as you may see it."""
+        """The output of its programs, as far as you may see it."""
         return [Log.model_validate(log) for log in self.site.get(f"submissions/{number}/logs/")]
 
     def receipt(self, number: int) -> dict[str, Any]:
-        """What is needed to run it again: digests, image, limits, hardware, times."""
+        """The facts to run it again: digests, image, limits, hardware, times."""
         receipt: dict[str, Any] = self.site.get(f"submissions/{number}/receipt/")
         return receipt
 
@@ -290,7 +293,10 @@ class Client:
         raise AssertionError("the last try returns or raises")
 
     def _whole_board(self, path: str, board: str, limit: int | None) -> Board:
-        """Its pages in one. Raises `Refused` with `board_changed` where the row between two of them moved."""
+        """The pages of a board in one.
+
+        Raises `Refused` with `board_changed` where the row between two of them moved.
+        """
         rows: list[Any] = []
         cursor: str | None = None
         while True:

@@ -1,4 +1,4 @@
-"""What can go wrong, by what there is to do about it. `exit_code` is the one of the program `podium`."""
+"""Errors, by what there is to do about them. `exit_code` is the one of the program `podium`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 class PodiumError(Exception):
-    """Base. `code` is a stable word; the text says what happened and what to do; `extra` is what else the site said, for programs."""
+    """Base of all errors. `code` is a stable word; the text says what happened and what to do.
+
+    `extra` has the site's other fields, for programs.
+    """
 
     exit_code = 1
 
@@ -25,7 +28,7 @@ class Refused(PodiumError):
 
 
 class InvalidInput(PodiumError):
-    """What was asked for is wrong, or there is no such thing."""
+    """Wrong input, or there is no such thing."""
 
     exit_code = 2
 
@@ -55,7 +58,7 @@ class SubmissionFailed(PodiumError):
 
 
 class StillWaiting(PodiumError):
-    """A submission had not ended when the time to wait for it was up; `submission` is as it was then. It goes on."""
+    """The submission had not ended in the time to wait; `submission` is as it was then. It goes on."""
 
     def __init__(self, submission: Submission, timeout_s: float) -> None:
         self.submission = submission

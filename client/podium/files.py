@@ -8,7 +8,10 @@ from pathlib import Path
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file in one piece, readable by nobody else at any moment. Where it is broken off, the file stays as it was."""
+    """Write a file in one piece, readable by nobody else at any moment.
+
+    Where that is broken off, the file stays as it was.
+    """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")  # made with 0600
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

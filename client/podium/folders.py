@@ -1,4 +1,4 @@
-"""A competition's folder: which of its files belong to it, and what is remembered of the site that it came from or went to."""
+"""A competition's folder: the files that belong to it, and its memory of the site."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
 class _Loader(yaml.SafeLoader):
-    """Leaves each value the text that was written: 2024 and 2024-01-01 may be names of files, 2026-09-31 is for the site to refuse."""
+    """Reads each value as text: 2024 may be the name of a file, and 2026-09-31 is for the site to refuse."""
 
 
 def _as_written(loader: _Loader, node: yaml.ScalarNode) -> str:
@@ -36,9 +36,9 @@ for _name in ("bool", "int", "float", "timestamp", "binary"):
 
 
 class Folder:
-    """The folder, and `state`: site, version, and the uploads that were begun. That is this checkout's alone, and not for git.
+    """The folder, and `state`: site, version, and the uploads that were begun.
 
-    Raises `InvalidInput` for a file.
+    The state is this checkout's alone, and not for git. Raises `InvalidInput` for a file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,7 +61,7 @@ class Folder:
 
     @property
     def document(self) -> Any:
-        """What `competition.yaml` says, each value as text. Raises `InvalidInput`."""
+        """The content of `competition.yaml`, each value as text. Raises `InvalidInput`."""
         try:
             return yaml.load((self.path / YAML_NAME).read_text("utf-8-sig"), _Loader)
         except FileNotFoundError as error:
@@ -82,7 +82,7 @@ class Folder:
         return str(slug)
 
     def files(self) -> dict[str, Path]:
-        """What is sent: the YAML, what it names, and the images that pages may show; links are left out."""
+        """The files to send: the YAML, the files that it names, and images for pages; no links."""
         files = {YAML_NAME: self.path / YAML_NAME}
         for text in sorted(_texts(self.document)):
             if (path := self._named(text)) is not None:
@@ -106,7 +106,7 @@ class Folder:
 
 
 def _state_in(path: Path) -> dict[str, Any]:
-    """What is remembered; nothing where the file is damaged, as in a checkout without one."""
+    """The state; empty where the file is damaged, as in a checkout without one."""
     try:
         state = json.loads(path.read_text("utf-8"))
     except (FileNotFoundError, ValueError):
@@ -145,7 +145,7 @@ def packed(folder: Path) -> bytes:
 
 
 def unpack(archive: Path, folder: Path) -> bool:
-    """Unpack a zip where packing the folder gives the same zip again; else nothing is left, and the answer is False.
+    """Unpack a zip, unless packing the folder would give another zip: then nothing is left, and False.
 
     The folder is there once it is whole, whenever this is broken off.
     """

@@ -1,4 +1,4 @@
-"""What a site answers, typed. Fields that a newer site adds are left out."""
+"""Answers of a site, typed. Fields that a newer site adds are left out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Answer(BaseModel):
 
 
 class Phase(_Answer):
-    """A phase of a competition. `prediction_format` is what its prediction files are checked against, None for any zip."""
+    """A phase of a competition. `prediction_format` is the form of its prediction files, None for any zip."""
 
     id: int
     slug: str
@@ -47,7 +47,7 @@ class Phase(_Answer):
 
     @property
     def is_open(self) -> bool:
-        """By the clock of this machine."""
+        """True while the phase is open by the clock of this machine."""
         now = datetime.now(UTC)
         return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
 
@@ -95,7 +95,10 @@ class Competition(_Answer):
 
 
 class DownloadFile(_Answer):
-    """A file that participants may download. `folder` is where it is put below the folder of all: empty unless another has its name."""
+    """A file that participants may download.
+
+    `folder` is where it is put below the folder of all: empty unless another file has its name.
+    """
 
     phase: str
     name: str
@@ -129,7 +132,7 @@ class Invitation(_Answer):
 
 
 class Notification(_Answer):
-    """What you were told; `path` is the page of the site where you read or do more."""
+    """A notification; `path` is the page of the site where you read or do more."""
 
     id: int
     kind: str
@@ -142,7 +145,7 @@ class Notification(_Answer):
 
 
 class Allowance(_Answer):
-    """How many submissions are left in a period."""
+    """The number of submissions that are left in a period."""
 
     period: str
     limit: int
@@ -177,7 +180,7 @@ class Run(_Answer):
 
 
 class Verdict(_Answer):
-    """Why there is no score: whose fault it is, and what to do."""
+    """The reason why there is no score: whose fault it is, and what to do."""
 
     reason: str
     blame: str
@@ -199,7 +202,10 @@ class Waiter(Protocol):
 
 
 class Submission(_Answer):
-    """A submission as it was when it was asked for. `scores` are as the board shows them, None while there are none or they are sealed."""
+    """A submission as it was when the site answered.
+
+    `scores` are as the board shows them, None while there are none or they are sealed.
+    """
 
     id: int
     competition: str
@@ -248,7 +254,10 @@ class Change(_Answer):
 
 
 class Push(_Answer):
-    """A folder that was compared with what is live, or applied to it. `version` is empty where it makes a new competition."""
+    """A folder that was compared with the live competition, or applied to it.
+
+    `version` is empty where it makes a new competition.
+    """
 
     id: int
     state: str

@@ -1,4 +1,4 @@
-"""What the program prints: results on standard output, everything else on standard error, so that results can be piped."""
+"""The program's output: results on standard output, all else on standard error."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def transfer_bar(what: str) -> Iterator[Report]:
 
 
 def describe(submission: Submission) -> str:
-    """How far a submission is, in one line."""
+    """The progress of a submission, in one line."""
     places = [run.queue_place for run in submission.runs if run.queue_place is not None]
     place = f", place {min(places)} in the queue" if places else ""
     return f"{submission.id}: {submission.status}{place}"

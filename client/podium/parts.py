@@ -15,7 +15,10 @@ LEFT_OUT: Final = ("__pycache__", ".git", ".venv", ".ipynb_checkpoints")
 
 
 def kind_of(phase: Phase, file: Path) -> Kind:
-    """The kind that the phase accepts; of several, the one that the file looks like. Raises `InvalidInput` where that is not clear."""
+    """The kind that the phase accepts; of several, the one that the file looks like.
+
+    Raises `InvalidInput` where that is not clear.
+    """
     if len(phase.kinds) == 1:
         return phase.kinds[0]
     looks_like = _looks_like(file)
@@ -28,7 +31,10 @@ def kind_of(phase: Phase, file: Path) -> Kind:
 
 
 def _looks_like(file: Path) -> Kind:
-    """A zip with a program at its top is code, one with both folders of a dataset is that; all else are predictions."""
+    """The kind that a file looks like.
+
+    A zip with a program at its top is code, one with both folders of a dataset is a dataset; all else are predictions.
+    """
     if file.suffix.lower() != ".zip" or not zipfile.is_zipfile(file):
         return "prediction"
     with zipfile.ZipFile(file) as archive:
@@ -41,7 +47,10 @@ def _looks_like(file: Path) -> Kind:
 
 
 def packed(path: Path, scratch: Path) -> Path:
-    """The zip to run or to send: the file as it is, or a folder with its files at the top. Raises `InvalidInput`."""
+    """The zip to run or to send: the file, or a folder with its files at the top.
+
+    Raises `InvalidInput`.
+    """
     if path.is_file():
         return path
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""Where the tokens of sites are kept: one file of this person's, readable by nobody else.
+"""The tokens of sites, in one file of this person's, readable by nobody else.
 
 `PODIUM_SITE` and `PODIUM_TOKEN` come before it, for programs that run elsewhere.
 """
@@ -35,7 +35,7 @@ def config_file() -> Path:
 
 
 def profiles() -> list[Profile]:
-    """All that are kept; the first is used where none is named. Raises `InvalidInput` for a file that is damaged."""
+    """All profiles; the first is used where none is named. Raises `InvalidInput` for a damaged file."""
     path = config_file()
     if not path.is_file():
         return []

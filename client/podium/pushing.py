@@ -1,4 +1,4 @@
-"""Competitions as code: a folder sent to a site and applied after a yes, and what is live written into a folder."""
+"""Competitions as code: a folder is sent to a site and applied, or written from the live one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ Notify = Callable[[str], None]
 
 
 def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, notify: Notify) -> Push:
-    """Send what the site lacks, and have it say what would change. Raises `Refused` with every fault of the folder."""
+    """Send the files that the site lacks, and get the differences.
+
+    Raises `Refused` with every fault of the folder.
+    """
     files = folder.files()
     large = {name: path for name, path in files.items() if path.stat().st_size > SMALL_BYTES}
     digests = {name: digest_of(path) for name, path in large.items()}
@@ -96,7 +99,7 @@ def _wait_until_over(site: Site, push: Push, notify: Notify) -> Push:
 
 
 class Pull:
-    """What is live, fetched and ready to be written. `replaced` are the files of the folder that differ."""
+    """The live competition, fetched and ready to be written. `replaced` are the files that differ."""
 
     def __init__(self, site: Site, folder: Folder, slug: str, *, bars: Bars) -> None:
         self.site, self.folder = site, folder
@@ -144,7 +147,7 @@ class Pull:
         return Path(tempfile.mkdtemp(dir=self._fetched)) / "place"
 
     def _fetch(self, file: dict[str, Any], bars: Bars) -> None:
-        """What is there with this content stays as it is, a zip also where it lies unpacked."""
+        """Fetch a file, unless it is there with this content, unpacked or not."""
         target, digest = self._target(file["path"]), str(file["sha256"])
         may_unpack = target.suffix == ".zip"
         if may_unpack and target.with_suffix("").is_dir() and self._is_packed(target.with_suffix(""), file):
@@ -191,7 +194,7 @@ class Pull:
 
 
 def difference_lines(push: Push) -> Iterator[str]:
-    """What a push changes, line by line, for people."""
+    """The changes of a push, line by line, for people."""
     signs = {"added": "+", "removed": "-", "changed": "~"}
     for change in push.changes:
         values = " -> ".join(value for value in (change.before, change.after) if value)

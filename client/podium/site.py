@@ -1,4 +1,4 @@
-"""One site over HTTP: repeats what may be repeated while it is away, and turns its refusals into errors."""
+"""One site over HTTP: repeats calls while it is away, and turns its refusals into errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ class Site:
         return self.call("GET", path, params=named).json()
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, key: str = "") -> Any:
-        """As `get`. It is repeated only with an idempotency `key`, for which the site does it once."""
+        """Post to a route, as `get`. It is repeated only with an idempotency `key`.
+
+        The site does it once for each key.
+        """
         headers = {"Idempotency-Key": key} if key else {}
         answer = self.call("POST", path, json=dict(body or {}), headers=headers, is_repeatable=bool(key))
         return answer.json() if answer.content else None
@@ -73,7 +76,10 @@ class Site:
 
 
 def checked_url(url: str) -> str:
-    """The site's address without a slash at its end. Raises `InvalidInput`, also where a token would travel unencrypted."""
+    """The site's address without a slash at its end.
+
+    Raises `InvalidInput`, also where a token would travel unencrypted.
+    """
     parts = urlsplit(url if "://" in url else f"https://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(f"{url!r} is no address of a site; write it as https://podium.example.org.")
@@ -83,12 +89,15 @@ def checked_url(url: str) -> str:
 
 
 def _asks_to_wait(response: requests.Response) -> bool:
-    """The site is away, or this was too often; a quota that is used up is 429 too, and is no reason to wait."""
+    """True where the site is away, or calls come too often.
+
+    A quota that is used up is 429, too, and no reason to wait.
+    """
     return response.status_code in AWAY or (response.status_code == 429 and _problem(response)[0] == "throttled")
 
 
 def _pause_s(response: requests.Response | None, attempt: int) -> float:
-    """What the site asked for; else longer and longer, out of step with other clients."""
+    """The pause that the site gives; else longer and longer, out of step with other clients."""
     asked = response.headers.get("Retry-After", "") if response is not None else ""
     if asked.isdigit():
         return float(asked)
@@ -130,7 +139,7 @@ def _problem(response: requests.Response) -> tuple[str, str, dict[str, Any]]:
 
 
 def _sentences(faults: Any) -> str:
-    """What is wrong with one field: a list of sentences, or something deeper."""
+    """The faults of one field: a list of sentences, or something deeper."""
     return " ".join(map(str, faults)) if isinstance(faults, list) else str(faults)
 
 

@@ -22,24 +22,33 @@ Progress = Callable[[int, int], None]  # bytes so far, bytes in all
 
 
 def quiet(done: int, total: int) -> None:
-    """Nobody watches."""
+    """Show no progress."""
 
 
 def upload(site: Site, path: Path, progress: Progress = quiet, *, is_environment: bool = False) -> str:
-    """Send a file; returns the key of the finished upload. The moment of its beginning is what a deadline is compared with."""
+    """Send a file; returns the key of the finished upload.
+
+    A deadline is compared with the moment of its beginning.
+    """
     key = upload_begin(site, path, is_environment=is_environment)
     upload_rest(site, path, key, progress)
     return key
 
 
 def upload_begin(site: Site, path: Path, *, is_environment: bool = False) -> str:
-    """Announce a file; returns the key of its upload. Weights and images (`is_environment`) may be larger than submissions."""
+    """Announce a file; returns the key of its upload.
+
+    Weights and images (`is_environment`) may be larger than submissions.
+    """
     body = {"file_name": path.name, "size_bytes": path.stat().st_size, "is_environment": is_environment}
     return str(site.post("uploads/", body)["key"])
 
 
 def upload_rest(site: Site, path: Path, key: str, progress: Progress = quiet) -> None:
-    """Send what the site does not have yet of an upload, which another process may have begun. Raises `InvalidInput` where it is over."""
+    """Send the rest of an upload, which another process may have begun.
+
+    Raises `InvalidInput` where it is over.
+    """
     size = path.stat().st_size
     with path.open("rb") as file:
         received = int(site.get(f"uploads/{key}/")["received_bytes"])
@@ -50,7 +59,10 @@ def upload_rest(site: Site, path: Path, key: str, progress: Progress = quiet) ->
 
 
 def _send_part(site: Site, key: str, file: Any, received: int) -> int:
-    """Send the next part; returns how many bytes the site has now. A part that went twice is told by the site, and not kept twice."""
+    """Send the next part; returns how many bytes the site has now.
+
+    The site says when a part comes twice, and does not keep it twice.
+    """
     file.seek(received)
     headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(received)}
     try:
@@ -63,11 +75,11 @@ def _send_part(site: Site, key: str, file: Any, received: int) -> int:
 
 
 def download(site: Site, file: DownloadFile, folder: Path, progress: Progress = quiet) -> Path:
-    """Fetch a file into the folder, or the one of its own below it, checked by its digest; one that is there already is left as it is.
+    """Fetch a file into its folder, checked by its digest; one that is there is left as it is.
 
-    What has come of a download that broke off lies beside it as `NAME.part`, and the next one goes on from there. Where another
-    process or thread is fetching the same file, this waits for it. Raises `PodiumError` where what came is not the file that the
-    site described.
+    The part of a download that broke off lies beside it as `NAME.part`, and the next one goes on from there. Where another process
+    or thread is fetching the same file, this waits for it. Raises `PodiumError` where the content is not the file that the site
+    described.
     """
     inner = file.folder.split("/") if file.folder else []
     target = folder.joinpath(*map(_plain_name, [*inner, file.file_name]))
@@ -98,7 +110,7 @@ def _check(part: Path, file: DownloadFile) -> None:
 
 @contextlib.contextmanager
 def _alone(part: Path) -> Iterator[None]:
-    """One at a time writes a part: of two, each would go on where the other is, and take the file away from it."""
+    """Hold a lock while a part is written: two writers would take the file away from each other."""
     lock_file = part.with_name(f"{part.name}.lock")
     with FileLock(lock_file):
         try:

@@ -6,7 +6,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 
-from core.text import is_number
+from files.text import is_number
 
 
 class IdCursorPagination(CursorPagination):

@@ -6,7 +6,7 @@ from typing import IO, Any, Final
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
 
-from core.text import is_storable, texts_in
+from files.text import is_storable, texts_in
 
 NOT_STORABLE: Final = "A text has a NUL or half a character, which cannot be stored. Leave it out."
 

@@ -14,7 +14,6 @@ from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
-from competitions.bundles.reading.faults import InvalidBundle, Note, Report
 from competitions.bundles.refusals import OrganizersOnly, OriginalGone
 from competitions.bundles.unpacking import unpacked
 from competitions.catalog.models import Competition, Task
@@ -26,6 +25,7 @@ from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import claim, claim_kept, renew
 from core.refusals import Refusal
+from files.bundles.faults import InvalidBundle, Note, Report
 
 log = structlog.get_logger(__name__)
 IMPORT_JOB: Final = "bundle-import"

@@ -8,11 +8,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Model
 
-from competitions.bundles.reading.declared import Declared
 from competitions.bundles.settings import bundle_places
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.compute.images import validate_image_name
 from core.fields import OneLineField
+from files.bundles.declared import Declared
 
 PLACES: Final[Mapping[str, type[Model]]] = {
     "competition": Competition,

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from competitions.bundles.reading.schema import Spec
+from files.bundles.schema import Spec
 
 Nested = dict[str, Any]  # values by key, those below a key as a mapping of their own
 

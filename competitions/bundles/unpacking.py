@@ -10,12 +10,12 @@ from pathlib import Path
 
 from django.conf import settings
 
-from competitions.bundles.reading.archive import LIMITS, BundleFiles, unpack
-from competitions.bundles.reading.faults import invalid
-from competitions.resources.archives import check_zip
 from core.background.bounded import Bounds, OverBounds, run_bounded
 from core.background.rows import RENEWALS
 from core.refusals import InvalidFile
+from files.archives import check_zip
+from files.bundles.archive import LIMITS, BundleFiles, unpack
+from files.bundles.faults import invalid
 
 
 @contextmanager

@@ -10,18 +10,18 @@ from django.db.models import Q
 
 from accounts.models import User
 from competitions.bundles.codabench_gaps import CODABENCH_QUESTIONS, codabench_gaps
-from competitions.bundles.reading.archive import ZIP_TIME
-from competitions.bundles.reading.faults import YAML_NAME
-from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
 from competitions.bundles.settings import written_settings
 from competitions.catalog.models import Column, Competition, Format, Leaderboard, Page, Phase, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
-from competitions.resources.images import HEAD_BYTES, content_type_of
-from competitions.resources.images import SUFFIXES as SUFFIXES_OF_IMAGES
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import CHUNK_BYTES, open_stored
+from files.bundles.archive import ZIP_TIME
+from files.bundles.faults import YAML_NAME
+from files.bundles.schema import PHASE_FILES, TASK_FILES
+from files.images import HEAD_BYTES, content_type_of
+from files.images import SUFFIXES as SUFFIXES_OF_IMAGES
 from workers.protocol.jobs import plain_file_name
 
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}

@@ -17,7 +17,7 @@ from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from competitions.resources.versions import resources_named_by
 from core.guarded_admin import GuardedAdmin
-from core.text import is_number
+from files.text import is_number
 
 if TYPE_CHECKING:
     from django.forms import ModelChoiceField

@@ -15,7 +15,7 @@ from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.images import is_image
 from competitions.compute.models import ComputeWorker
-from competitions.resources.images import image_name
+from files.images import image_name
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 

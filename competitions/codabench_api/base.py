@@ -20,12 +20,12 @@ from competitions.catalog.models import Competition, Task
 from competitions.catalog.questions import FALSE, TRUE
 from competitions.catalog.rights import may_host
 from competitions.codabench_api import shapes
-from competitions.resources.images import MAX_BYTES as IMAGE_BYTES
 from competitions.submissions.access import submissions_of
 from competitions.submissions.models import Submission
 from core.refusals import Refusal
 from core.serving.receiving import form_room
-from core.text import is_number, is_storable, texts_in
+from files.images import MAX_BYTES as IMAGE_BYTES
+from files.text import is_number, is_storable, texts_in
 
 PAGE_PARAMETERS = ("page", "page_size")
 

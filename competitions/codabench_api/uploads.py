@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from accounts.models import ApiToken, Scope
 from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleImport
-from competitions.bundles.reading.faults import Note, Report
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
 from competitions.codabench_api.datasets import datasets_of
 from competitions.codabench_api.files import address, read_address
@@ -25,7 +24,8 @@ from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
 from core.refusals import NotAllowed, Refusal
 from core.serving.receiving import announced_bytes, takes_body
-from core.text import is_number
+from files.bundles.faults import Note, Report
+from files.text import is_number
 
 BUNDLE: Final = "competition_bundle"
 BROKEN_OFF: Final = (

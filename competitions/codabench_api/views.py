@@ -44,7 +44,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from core.refusals import NotAllowed
-from core.text import is_number
+from files.text import is_number
 
 COMPETITION_FILTERS = ("search", "type")
 

@@ -9,7 +9,7 @@
     mails on a reveal                                 scores.boards_to_announce
     logs, files, detailed results of one's own run    outputs.visible_streams, outputs.may_download
     receipt: digests, remarks, times                  receipts.disclosed_receipt
-    error text and meters, when a worker answers      outcomes.disclosed_outcome, outcomes.disclosed_meters
+    error text and meters, when a worker answers      attempt_reports.disclosed_report, attempt_reports.disclosed_meters
 
 `readers.Reader` is who looks. Whether something *is* sealed is a state, and the catalog's models know it; what follows from that for a
 reader is decided here. docs/sealing-and-winners.md has the table of artefacts by reader.

@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 
 from competitions.catalog.models import Format
 from competitions.resources.models import Resource
-from core.text import is_number
+from files.text import is_number
 
 REASON_LENGTH: Final = 500
 

@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 
 from accounts.models import User
-from competitions.resources.archives import check_directory
 from competitions.resources.models import Resource
 from competitions.resources.rooms import upload_room
 from competitions.resources.storage import spooled, store_path
@@ -29,7 +28,8 @@ from competitions.resources.versions import (
 from core.guarded_admin import GuardedAdmin
 from core.refusals import InvalidFile
 from core.serving.receiving import announced_bytes
-from core.text import is_number
+from files.archives import check_directory
+from files.text import is_number
 
 EDITED: Final = ["name", "is_public", "shared_with", "upload"]
 SHOWN: Final = ["kind", "file_name", "file", "owner", "key", "replaces"]
@@ -108,7 +108,7 @@ class ResourceAdmin(GuardedAdmin):
         return super().changelist_view(request, {"subtitle": self._room(request)} | (extra_context or {}))
 
     def _room(self, request: HttpRequest) -> str:
-        """How much room the files of the asker take; for an administrator, of the owner that the list is narrowed to."""
+        """The room that the person's files take; for an administrator, those of the chosen owner."""
         assert isinstance(request.user, User), "the admin lets nobody else in"
         owner_id = request.GET.get("owner__id__exact", "")
         chosen = (

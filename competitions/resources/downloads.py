@@ -20,10 +20,11 @@ FRONT_HEADER, FRONT_VALUE = "X-Sendfile-Type", "X-Accel-Redirect"  # what a fron
 def stored_response(
     request: HttpRequest, stored: StoredFile, *, file_name: str = "", content_type: str = ""
 ) -> HttpResponseBase:
-    """The file for a reader whose right to it was decided: by the store's own address, by the front, or through the site.
+    """The file for a reader whose right to it was decided.
 
-    With a `file_name` a browser saves it under that name, else it shows it in place. It may keep the file, but has
-    to ask before each use: the file under an address may be replaced, and the reader may sign out.
+    It comes by the store's own address, by the front, or through the site. With a `file_name` a browser saves it under that name, else it
+    shows it in place. It may keep the file, but has to ask before each use: the file under an address may be replaced, and the reader may
+    sign out.
     """
     store, attachment = object_store(), Attachment(content_type or _type_of(file_name), file_name)
     if (url := store.signed_url(stored.sha256, attachment, valid_for=URL_VALID)) is not None:
@@ -36,7 +37,7 @@ def stored_response(
 def _by_the_site(
     request: HttpRequest, store: ObjectStore, stored: StoredFile, attachment: Attachment
 ) -> HttpResponseBase:
-    """The bytes, from where an earlier download broke off if `Range` says so (RFC 9110, open-ended byte ranges alone)."""
+    """The bytes, from the first that `Range` wants (RFC 9110, open-ended byte ranges alone)."""
     content = store.open(stored.sha256)
     match = FROM_BYTE.fullmatch(request.headers.get("Range", ""))
     start = int(match[1]) if match and int(match[1]) < stored.size_bytes else 0
@@ -57,7 +58,7 @@ def _by_the_site(
 def _by_the_front(
     request: HttpRequest, store: ObjectStore, stored: StoredFile, attachment: Attachment
 ) -> HttpResponse | None:
-    """Headers from which the front serves the file; None for a request that came by no such front, as workers' may."""
+    """Headers from which the front serves the file; None for a request that came by no front."""
     location = store.front_location(stored.sha256)
     if location is None or request.headers.get(FRONT_HEADER) != FRONT_VALUE:
         return None

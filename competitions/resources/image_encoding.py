@@ -1,4 +1,4 @@
-"""Images that strangers sent, written anew: pixels without metadata, in the sizes that pages need. No Django in here."""
+"""Images of strangers, written anew: pixels without metadata, in the sizes of pages. No Django."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -13,10 +13,11 @@ FAULT: Final = "It is damaged, or written in a way that cannot be read. Open it 
 
 
 def encode(source: str, folder: str, large: int, small: int, is_lossless: bool) -> dict[str, Any]:
-    """For a `Call`. Write `large.webp`, and `small.webp` where the image is wider, into the folder; of a moving image the first frame.
+    """For a `Call`. Write `large.webp`, and `small.webp` where the image is wider, into the folder.
 
-    `large` and `small` are widths in pixels, at most; 0: there is no small one. What was lossless stays so in any case.
-    Answers with `width` and `height` of the large one and `has_small`, or with `fault`, a sentence for whoever uploaded it.
+    Of a moving image only the first frame is written. `large` and `small` are widths in pixels, at most; 0: there is no small one.
+    A lossless image stays lossless. Answers with `width` and `height` of the large one and `has_small`, or with `fault`, a sentence
+    for whoever uploaded it.
     """
     try:
         return _encoded(Path(source), Path(folder), large, small, is_lossless=is_lossless)

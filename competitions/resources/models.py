@@ -46,7 +46,7 @@ class StoredFile(models.Model):
 
 
 class RemovalGuard(ClaimedRow):
-    """One row for the whole site. Whoever claims it, as a backup does, keeps stored files from being removed on any host."""
+    """One row for the whole site: while it is claimed, as by a backup, no stored file is removed."""
 
     THE_ONE: Final = 1
 
@@ -56,7 +56,7 @@ class RemovalGuard(ClaimedRow):
 
 class ResourceQuerySet(models.QuerySet["Resource"]):
     def usable_by(self, user: "User") -> "ResourceQuerySet":
-        """An organizer's own ones, public ones and those shared with the person; all of them for an administrator."""
+        """An organizer's own resources, public ones and shared ones; all for an administrator."""
         if user.is_superuser:
             return self
         if not user.is_staff:
@@ -109,7 +109,7 @@ class Resource(models.Model):
 
 
 class UploadFailures(models.Model):
-    """How many uploads came to nothing, by cause: for the metrics, which every process answers alike."""
+    """The number of failed uploads by cause, for the metrics, which every process answers alike."""
 
     cause = models.CharField(max_length=40, primary_key=True)
     count = models.PositiveBigIntegerField(default=0)
@@ -153,7 +153,7 @@ class Upload(models.Model):
 
     @property
     def folder(self) -> Path:
-        """Where the received parts lie, named by their offset, until the upload is whole."""
+        """The folder of the received parts, named by their offset, until the upload is whole."""
         return Path(settings.UPLOADS_DIR) / str(self.key)
 
     @property

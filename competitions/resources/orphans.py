@@ -37,9 +37,9 @@ def remove_unneeded(*, now: datetime) -> int:
 
 
 def remove_orphans(*, now: datetime, limit: int = BATCH) -> int:
-    """Mark files without a pointer, remove those marked long ago, at most `limit` a round each; returns how many were removed.
+    """Mark files without a pointer, and remove those marked long ago; returns how many were removed.
 
-    Safe to run twice, late, or on two machines. Removes nothing while a backup is made.
+    At most `limit` a round each. Safe to run twice, late, or on two machines. Removes nothing while a backup is made.
     """
     marked = StoredFile.objects.filter(unneeded_since__isnull=False)
     marked.filter(_pointed_at()).update(unneeded_since=None)
@@ -88,10 +88,10 @@ class BackupRunning(Conflict):
 
 @contextmanager
 def nothing_is_removed() -> Iterator[None]:
-    """While this lasts, no host of the site removes a stored file: for a backup. Raises `BackupRunning` where one is made already.
+    """Keep every host of the site from removing stored files, for a backup.
 
-    The claim waits for removals that hold the row, and is renewed until the end of the block; it runs out by itself when the
-    process is killed.
+    Raises `BackupRunning` where one is made already. The claim waits for removals that hold the row, and is renewed until the end of the
+    block; it runs out by itself when the process is killed.
     """
     lease_s = settings.BACKGROUND_LEASE_S
     rows = RemovalGuard.objects.all()
@@ -107,13 +107,16 @@ def nothing_is_removed() -> Iterator[None]:
 
 
 def _may_remove() -> bool:
-    """Whether nobody keeps files from being removed; stays true until the end of the transaction, as whoever claims waits for it."""
+    """True if files may be removed; stays true until the end of the transaction.
+
+    Whoever claims the guard waits for it.
+    """
     guard, _ = RemovalGuard.objects.select_for_update().get_or_create(pk=RemovalGuard.THE_ONE)
     return guard.claimed_until is None or guard.claimed_until <= timezone.now()
 
 
 def remove_leavings(*, now: datetime) -> int:
-    """Remove what processes that were killed left half written, and parts of uploads that are gone; returns how many."""
+    """Remove half-written files of killed processes, and parts of lost uploads; returns how many."""
     before = now - LEFT_AFTER
     return sum(_cleared(path, before.timestamp()) for path in _half_uploads()) + object_store().remove_unfinished(
         before=before
@@ -121,9 +124,9 @@ def remove_leavings(*, now: datetime) -> int:
 
 
 def adopt_rowless(*, now: datetime) -> int:
-    """Give objects whose writer was killed before it made their row one that nothing needs; returns how many.
+    """Give objects without a row one that nothing needs; returns how many.
 
-    They then go like any other orphan; whoever stores the same bytes meanwhile keeps them.
+    Their writer was killed before it made the row. They then go like any other orphan; whoever stores the same bytes meanwhile keeps them.
     """
     settled = (each for each in object_store().objects() if each.modified_at <= now - LEFT_AFTER)
     return sum(_adopt(batch, now) for batch in iter(lambda: list(islice(settled, BATCH)), []))

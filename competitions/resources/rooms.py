@@ -1,4 +1,4 @@
-"""How much people may send in one request, by the room that they have: asked before a byte of it is read."""
+"""The bytes that people may send in one request, decided before a byte of it is read."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -7,16 +7,19 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts.models import User
-from competitions.resources.images import MAX_BYTES as IMAGE_BYTES
 from competitions.resources.uploads import UploadRoomUsed, UploadTooLarge, upload_room_used
 from core.serving.receiving import View, announced_bytes, takes_body
+from files.images import MAX_BYTES as IMAGE_BYTES
 
 FORM_BYTES: Final = settings.DATA_UPLOAD_MAX_MEMORY_SIZE  # beside the file
 May = Callable[..., object]
 
 
 def upload_room(request: HttpRequest, user: User, *, limit_bytes: int | None = None) -> int:
-    """Bytes of a form with a file that this person may send now. Raises `UploadTooLarge` or `UploadRoomUsed`."""
+    """Bytes of a form with a file that this person may send now.
+
+    Raises `UploadTooLarge` or `UploadRoomUsed`.
+    """
     limit = settings.UPLOAD_MAX_BYTES if limit_bytes is None else limit_bytes
     size_bytes = announced_bytes(request)
     if size_bytes > limit + FORM_BYTES:
@@ -28,7 +31,10 @@ def upload_room(request: HttpRequest, user: User, *, limit_bytes: int | None = N
 
 
 def takes_uploads(may: May, *, limit: Callable[[], int] | None = None) -> Callable[[View], View]:
-    """Declare that a page takes files of people who are signed in; `may(request, **kwargs)` raises where this person may not."""
+    """Declare that a page takes files of people who are signed in.
+
+    `may(request, **kwargs)` raises where this person may not send any.
+    """
 
     def room(request: HttpRequest, **kwargs: Any) -> int | None:
         if not isinstance(request.user, User):

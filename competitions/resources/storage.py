@@ -1,4 +1,4 @@
-"""Stored files: an object in the store and the row that says so. Objects are immutable and named by their digest."""
+"""Stored files: an immutable object in the store, named by its digest, and the row for it."""
 
 import hashlib
 import os

@@ -124,9 +124,10 @@ def upload_begin(
     is_bundle: bool = False,
     is_environment: bool = False,
 ) -> Upload:
-    """Announce an upload. Raises `EmptyUpload`, `UploadTooLarge`, `TooManyUploads` or `UploadRoomUsed`; then nothing is kept.
+    """Announce an upload.
 
-    Of weights and images (`is_environment`) tens of gigabytes may come; no request stores them.
+    Raises `EmptyUpload`, `UploadTooLarge`, `TooManyUploads` or `UploadRoomUsed`; then nothing is kept. Weights and images
+    (`is_environment`) may have tens of gigabytes; no request stores them.
     """
     name = clean_file_name(file_name)
     if size_bytes <= 0:
@@ -152,7 +153,10 @@ def upload_begin(
 
 
 def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:
-    """Raise `UploadRoomUsed` when the person's uploads would take too much with this one. Call inside a transaction."""
+    """Raise `UploadRoomUsed` when the person's uploads would take too much with this one.
+
+    Call inside a transaction.
+    """
     User.objects.select_for_update().get(pk=user_id)  # those that begin at once take turns
     used = upload_room_used(User(pk=user_id), except_for=except_for)
     if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
@@ -168,7 +172,7 @@ def upload_room_used(user: User, *, except_for: int = 0) -> int:
 
 @transaction.atomic
 def upload_resize(*, upload: Upload, size_bytes: int) -> Upload:
-    """Announce another size for an upload that has no byte yet: what a client said before it opened the file may be wrong.
+    """Announce another size for an upload without a byte: a client may not have known it.
 
     Raises `EmptyUpload`, `UploadTooLarge` or `UploadRoomUsed`. An upload that has begun is left as it is.
     """
@@ -183,7 +187,7 @@ def upload_resize(*, upload: Upload, size_bytes: int) -> Upload:
 
 
 def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes], now: datetime) -> Upload:
-    """Append bytes at `offset` (the number of bytes received so far) and finish the upload when it is whole.
+    """Append bytes at `offset` (the number of bytes received) and finish the upload when it is whole.
 
     Bytes that arrived before the client went away are kept: `received_bytes` says from where to resume.
     Raises `WrongOffset`, `UploadTooLarge` (more bytes than announced), `UploadExpired` or `StorageFull`.
@@ -198,7 +202,7 @@ def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes]
 
 
 def require_offset(upload: Upload, offset: int) -> None:
-    """Raise `WrongOffset` for a part that does not begin where the last one ended; one that was sent twice is such a part."""
+    """Raise `WrongOffset` for a part that does not begin at the end of the last, as one sent twice."""
     if upload.is_complete or offset != upload.received_bytes:
         raise WrongOffset(expected=upload.received_bytes, got=offset)
 
@@ -234,7 +238,7 @@ def _receive(upload: Upload, offset: int, chunks: Iterable[bytes], file: IO[byte
 
 
 def _until_the_client_leaves(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks up to where the connection breaks; what came before is kept, and the next request goes on behind it."""
+    """The chunks up to where the connection breaks; they are kept, and the next request goes on."""
     try:
         yield from chunks
     except OSError as error:
@@ -261,7 +265,10 @@ def count_failures(cause: str, number: int = 1) -> None:
 
 @transaction.atomic
 def _take(upload: Upload, offset: int, written: int, arriving: Path) -> None:
-    """Move `received_bytes` on, for one of two racing requests only, with the bytes under their final name by then."""
+    """Move `received_bytes` on, for one of two racing requests only.
+
+    The bytes have their final name by then.
+    """
     whole = Upload.objects.filter(pk=upload.pk, received_bytes=offset, file=None)
     if not whole.update(received_bytes=offset + written):
         upload.refresh_from_db()
@@ -271,7 +278,10 @@ def _take(upload: Upload, offset: int, written: int, arriving: Path) -> None:
 
 
 def upload_finish(upload: Upload) -> Upload:
-    """Store the object once every byte is there; safe to call again after a crash in between. Else it does nothing."""
+    """Store the object once every byte is there, else do nothing.
+
+    Safe to call again after a crash in between.
+    """
     if upload.is_complete or upload.received_bytes < upload.size_bytes:
         return upload
     try:
@@ -288,7 +298,7 @@ def upload_finish(upload: Upload) -> Upload:
 
 
 def _finished_by_another(upload: Upload) -> Upload:
-    """The upload as a faster request left it, which clears the parts away. Raises `UploadExpired` when it is gone altogether."""
+    """The upload as a faster request left it. Raises `UploadExpired` when it is gone altogether."""
     stored_upload = Upload.objects.filter(pk=upload.pk).first()
     if stored_upload is None:
         raise UploadExpired
@@ -326,7 +336,7 @@ def upload_abort(*, upload: Upload) -> None:
 
 
 def remove_expired_uploads(*, now: datetime) -> int:
-    """Remove uploads past their time, with the parts of unfinished ones; returns how many. Safe to run twice.
+    """Remove uploads past their time, with unfinished parts; returns how many. Safe to run twice.
 
     What was submitted from a finished one has its own reference to the stored file.
     """

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Model, QuerySet, Sum
 
 from accounts.models import User
-from competitions.resources.archives import ArchiveLimits
 from competitions.resources.models import Resource, StoredFile, pointers_at
 from core.refusals import Refusal
+from files.archives import ArchiveLimits
 
 # What a compute worker unpacks; the limits are the worker's own, which are wider than those of submissions.
 UNPACKED_KINDS: Final = frozenset(
@@ -58,7 +58,7 @@ def resource_replace(
     owner: User | None = None,
     may_change: Callable[[Model], bool] = lambda row: True,
 ) -> Resource:
-    """Make a new version of a resource: what uses the old one uses the new one from now on; old runs keep their receipts.
+    """Make a new version of a resource; its users take it from now on. Old runs keep their receipts.
 
     `may_change` says of a task or phase whether the person may change it: competitions of others that use a shared resource keep
     the version that they have. An `owner` other than before gets a version that is shared with nobody. The old version stays,
@@ -83,7 +83,7 @@ def resource_replace(
 
 
 def uses_of(resource: Resource) -> int:
-    """How many times tasks and phases name this version."""
+    """The number of times that tasks and phases name this version."""
     return sum(model._base_manager.filter(**{name: resource}).count() for model, name in _users())
 
 

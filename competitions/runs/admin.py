@@ -44,7 +44,7 @@ from competitions.submissions.services import (
 from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Team
 from core.refusals import Refusal
-from core.text import is_number
+from files.text import is_number
 
 
 def confirmed_ones(request: HttpRequest, queryset: QuerySet[Submission]) -> QuerySet[Submission]:

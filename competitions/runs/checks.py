@@ -41,7 +41,7 @@ ORGANIZERS_FAULTS = ("bad_reference", "bad_schema")  # the sample submission or 
 class Verdict:
     """What a check found: what the file is, or why it is not used."""
 
-    outcome: FileCheck.Outcome
+    outcome: FileCheck.Status
     recognised: Recognised | None = None
     reason: Reason | None = None
     code: str = ""
@@ -50,12 +50,12 @@ class Verdict:
 
 def waiting_checks() -> Any:
     """Checks that somebody must do, or is doing."""
-    return FileCheck.objects.filter(outcome=FileCheck.Outcome.WAITING)
+    return FileCheck.objects.filter(outcome=FileCheck.Status.WAITING)
 
 
 def refused_checks() -> QuerySet[FileCheck]:
     """Checks of files that were read for nothing, those that were cancelled after they had begun among them."""
-    return FileCheck.objects.filter(outcome__in=(FileCheck.Outcome.REFUSED, FileCheck.Outcome.CANCELLED))
+    return FileCheck.objects.filter(outcome__in=(FileCheck.Status.REFUSED, FileCheck.Status.CANCELLED))
 
 
 def check_perform(pk: int) -> None:
@@ -91,7 +91,7 @@ def _given_up(check: FileCheck) -> Verdict | None:
     if check.attempts <= settings.BACKGROUND_ATTEMPTS:
         return None
     return Verdict(
-        FileCheck.Outcome.GIVEN_UP,
+        FileCheck.Status.GIVEN_UP,
         reason=Reason.INFRASTRUCTURE,
         code="check_lost",
         detail=f"The file could not be checked: {settings.BACKGROUND_ATTEMPTS} attempts broke off by a fault on our side.",
@@ -109,7 +109,7 @@ def _refused_unread(check: FileCheck) -> Verdict | None:
 
 def _refusal(refusal: Refusal) -> Verdict:
     return Verdict(
-        FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code=refusal.stable_code, detail=refusal.detail[:1000]
+        FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code=refusal.stable_code, detail=refusal.detail[:1000]
     )
 
 
@@ -131,7 +131,7 @@ def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     if "refused" in inspection:
         return _refusal(InvalidFile(*inspection["refused"]))
     recognised = Recognised(Kind(inspection["kind"]), Program(inspection["program"]), inspection["requirements"])
-    return Verdict(FileCheck.Outcome.PASSED, recognised=recognised)
+    return Verdict(FileCheck.Status.PASSED, recognised=recognised)
 
 
 def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Bounds, limits: dict[str, Any]) -> Verdict:
@@ -141,10 +141,10 @@ def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Boun
         sample = None if shown is None else (stack.enter_context(local_copy(shown.file)), shown.file_name)
         fault = run_bounded(table_check(contract, path, sample), bounds, **limits)
     if not fault:
-        return Verdict(FileCheck.Outcome.PASSED, recognised=Recognised(contract.kind, Program.NONE))
+        return Verdict(FileCheck.Status.PASSED, recognised=Recognised(contract.kind, Program.NONE))
     if fault["code"] in ORGANIZERS_FAULTS:
         return Verdict(
-            FileCheck.Outcome.REFUSED,
+            FileCheck.Status.REFUSED,
             reason=Reason.SETUP_ERROR,
             code=fault["code"],
             detail=fault["message"][:1000],

@@ -153,7 +153,7 @@ class Submission(models.Model):
 class FileCheck(AskedRow):
     """The check of a submission's file, which a background process does while the submission is `checking`."""
 
-    class Outcome(models.TextChoices):
+    class Status(models.TextChoices):
         WAITING = "", "waiting"
         PASSED = "passed", "passed"
         REFUSED = "refused", "refused"
@@ -163,7 +163,7 @@ class FileCheck(AskedRow):
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="file_check")
     requested_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True, blank=True)
-    outcome = models.CharField(max_length=10, choices=Outcome, default=Outcome.WAITING, blank=True)
+    outcome = models.CharField(max_length=10, choices=Status, default=Status.WAITING, blank=True)
 
     class Meta:
         indexes = [

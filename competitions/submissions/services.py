@@ -37,7 +37,7 @@ from competitions.teams.services import require_in_contest, require_registration
 from core.background.allowance import require_allowance
 from core.background.rows import asker_key
 from core.refusals import Refusal
-from core.text import printable
+from files.text import printable
 
 RELATIONS: Final = frozenset(field.name for field in Submission._meta.get_fields() if field.is_relation)
 

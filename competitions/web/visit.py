@@ -30,12 +30,12 @@ from competitions.disclosure.scores import may_know_of, may_see_board
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
-from competitions.resources.images import image_name
 from competitions.teams.counts import team_count
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
 from competitions.winners.services import places_to_answer
-from core.markup import ShownImage
+from files.images import image_name
+from files.markup import ShownImage
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from competitions.teams.models import Membership
 from competitions.winners import refusals
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, OPEN, TEAMS_TURN, State
-from core.text import printable
+from files.text import printable
 
 
 class IllegalMove(Exception):

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Combinable
 
 from core.refusals import Refusal
-from core.text import has_control_characters
+from files.text import has_control_characters
 
 SHORT_TEXT: Final = 10_000  # characters of a description
 

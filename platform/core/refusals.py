@@ -1,40 +1,8 @@
-"""How Podium says no: a stable code for programs, and for people what happened, to what, and what to do now.
+"""The refusals of the site. Every domain error that a client can act on is one; pages, API and commands each have one handler for them."""
 
-Every domain error that a client can act on is a `Refusal`. Pages, API and commands each have one handler for it.
-"""
+from files.refusals import InvalidFile, Refusal
 
-from typing import Any, ClassVar
-
-
-class Refusal(Exception):
-    """Base of all refusals. `code` and `http_status` are stable; `str()` is the text for people."""
-
-    code: ClassVar[str] = "refused"
-    http_status: ClassVar[int] = 400
-
-    def __init__(self, detail: str, **extra: Any) -> None:
-        super().__init__(detail)
-        self.detail = detail
-        self.extra = extra  # JSON values that a program may want, e.g. `resets_at`
-
-    @property
-    def stable_code(self) -> str:
-        """The code for programs; a subclass whose code comes with the instance overrides this."""
-        return self.code
-
-
-class InvalidFile(Refusal):
-    """An uploaded file is not what it should be. The code says which rule: `wrong_shape`, `zip_slip`, ..."""
-
-    http_status = 422
-
-    def __init__(self, code: str, detail: str, **extra: Any) -> None:
-        super().__init__(detail, **extra)
-        self._code = code
-
-    @property
-    def stable_code(self) -> str:
-        return self._code
+__all__ = ["Conflict", "InvalidFile", "NotAllowed", "Refusal"]
 
 
 class NotAllowed(Refusal):

@@ -1,1 +1,1 @@
-"""Datasets of public benchmarks: their descriptions, and official evaluators rebuilt to the last digit."""
+"""Datasets of public benchmarks, and their official evaluators rebuilt to the last digit."""

@@ -115,7 +115,7 @@ def _mean_over_tasks(metric: TaskMetric, y_true: ArrayLike, y_score: ArrayLike) 
 
 
 def _task_scores(metric: TaskMetric, truth: AnyArray, score: AnyArray, first: int) -> Iterator[float]:
-    """The metric of each task that holds both classes; the others are passed over in silence, as officially."""
+    """The metric of each task that holds both classes; the official ones skip the others, too."""
     pairs = zip(np.ascontiguousarray(truth.T), np.ascontiguousarray(score.T), strict=True)
     for task, (labels, scores) in enumerate(pairs, start=first):
         is_positive, is_negative = labels == 1, labels == 0

@@ -23,7 +23,7 @@ from scoring.errors import ScoringInputError
 
 
 def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Mean of ``|y_true - y_pred|``, in the unit of `y_true` (eV in PCQM4M); lower is better, 0.0 is perfect.
+    """Mean of ``|y_true - y_pred|``, in the unit of `y_true` (eV in PCQM4M); lower is better.
 
     Parameters
     ----------
@@ -54,8 +54,7 @@ def mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def absolute_errors(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
-    """The single ``|y_true - y_pred|``, shape (n_samples,), in the arrays' common type: what `mean_absolute_error`
-    averages.
+    """The single ``|y_true - y_pred|``, shape (n_samples,), in the arrays' common type.
 
     >>> absolute_errors([1.0, 2.0], [1.5, 2.0])
     array([0.5, 0. ])
@@ -66,7 +65,7 @@ def absolute_errors(y_true: ArrayLike, y_pred: ArrayLike) -> AnyArray:
 
 
 def root_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Square root of the mean squared difference, in the unit of `y_true`; lower is better, 0.0 is perfect.
+    """Square root of the mean squared difference, in the unit of `y_true`; lower is better.
 
     Parameters
     ----------
@@ -140,7 +139,7 @@ def _finite_result(score: float, truth: AnyArray, prediction: AnyArray) -> float
 
 
 def _require_exact_difference(truth: AnyArray, prediction: AnyArray, *, squared: bool) -> None:
-    """Refuse integers whose differences (or squares) wrap around in the type that numpy would use for them."""
+    """Refuse integers whose differences (or squares) wrap around in numpy's type for them."""
     common = np.promote_types(truth.dtype, prediction.dtype)
     if common.kind == "f":
         return

@@ -1,4 +1,4 @@
-"""Link prediction from scores: Hits@K against shared negatives, and ranks among each item's own candidates."""
+"""Link prediction from scores: Hits@K against shared negatives, and ranks among candidates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LANE_BLOCK: Final = 127 * _LANES  # candidates whose two comparisons add up to 
 
 
 def hits_at_k(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike, k: int) -> float:
-    """Share of positives that score strictly higher than the k-th highest negative; from 0 to 1, higher is better.
+    """Share of positives that score strictly higher than the k-th highest negative; 1.0 is best.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def hits_at_k(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike, k: int) -> float:
 
 
 def positives_above(y_pred_pos: ArrayLike, y_pred_neg: ArrayLike, k: int) -> NDArray[np.bool_]:
-    """Which positives score strictly higher than the k-th highest negative, shape (n_positives,). See `hits_at_k`.
+    """True for each positive that scores strictly higher than the k-th highest negative.
 
     >>> positives_above([0.9, 0.5, 0.3], [0.8, 0.4, 0.3, 0.1], k=2)
     array([ True,  True, False])
@@ -167,7 +167,7 @@ def _whole_words(columns: int) -> int:
 def _compare(
     positives: AnyArray, negatives: AnyArray, masks: NDArray[np.bool_], common: np.dtype[Any]
 ) -> NDArray[np.int64]:
-    """Both comparisons of at most `_LANE_BLOCK` columns, summed per row; `masks` is room for their answers.
+    """Both comparisons of at most `_LANE_BLOCK` columns, summed per row; `masks` is scratch memory.
 
     Summing booleans along short rows costs several times the comparison; summing them eight at a time as the bytes of
     one machine word does not.

@@ -1,4 +1,4 @@
-"""Threads for the few metrics that gain from a second core: numpy lets go of the interpreter inside its loops."""
+"""Threads for the few metrics that gain from a second core: numpy releases the interpreter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALLEST: Final = 1 << 20
 
 
 def threads() -> int:
-    """Threads to use: the cores this process may run on, at most 8, or ``SCORING_THREADS`` where it is set.
+    """Number of threads: this process's cores, at most 8, or ``SCORING_THREADS`` where it is set.
 
     >>> 1 <= threads()
     True
@@ -28,7 +28,7 @@ def threads() -> int:
 
 
 def map_in_order(work: Callable[[Item], Result], items: Iterable[Item], elements: int) -> list[Result]:
-    """``[work(item) for item in items]``, on several cores when the input has at least `SMALLEST` elements.
+    """``[work(item) for item in items]``, on several cores from `SMALLEST` elements on.
 
     The results come in the order of the items, so sums over them do not depend on the number of threads.
 

@@ -31,7 +31,7 @@ def f1_subtokens_per_sample(
 
 
 def f1_subtokens(seq_ref: Sequence[Collection[str]], seq_pred: Sequence[Collection[str]]) -> dict[str, float]:
-    """Precision, recall and F1 of predicted sub-tokens, each the mean over samples, from 0 to 1; higher is better.
+    """Precision, recall and F1 of predicted sub-tokens, each the mean over samples; 1.0 is best.
 
     Parameters
     ----------

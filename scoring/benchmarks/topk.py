@@ -20,7 +20,7 @@ _ROWS: Final = 4096  # ten ids each: 160 to 320 kB at a time
 
 
 def top10_reciprocal_ranks(t_pred_top10: ArrayLike, t: ArrayLike) -> NDArray[np.float64]:
-    """Reciprocal rank of each row's true tail among its ten predictions, 0 where it is absent; shape (n_rows,).
+    """Reciprocal rank of each row's true tail among its ten predictions; 0 where it is absent.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def top10_mean_reciprocal_rank(t_pred_top10: ArrayLike, t: ArrayLike) -> float:
 
 
 def candidate_reciprocal_ranks(t_pred_top10: ArrayLike, t_correct_index: ArrayLike) -> NDArray[np.float64]:
-    """As `top10_reciprocal_ranks`, for predictions that are positions among the row's 1,001 candidates (WikiKG90M v1).
+    """As `top10_reciprocal_ranks`, for positions among a row's 1,001 candidates (WikiKG90M v1).
 
     Every value on both sides lies in 0..1000; there is no padding.
 
@@ -92,7 +92,7 @@ def candidate_mean_reciprocal_rank(t_pred_top10: ArrayLike, t_correct_index: Arr
 
 
 def first_row_with_duplicates(ids: ArrayLike) -> int | None:
-    """Index of the first row that names one id (>= 0) twice, or None. Compares the columns, so no row is sorted.
+    """Index of the first row that names one id (>= 0) twice, or None. No row is sorted.
 
     >>> first_row_with_duplicates([[1, 2, -1, -1], [5, 6, 5, -1]])
     1
@@ -108,8 +108,7 @@ def first_row_with_duplicates(ids: ArrayLike) -> int | None:
 def hits_in_top10(
     h_pred_top10: ArrayLike, t_pred_top10: ArrayLike, triples: ArrayLike
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows hold the true head and which the true tail; two boolean arrays of shape (n_triples,). See
-    `hits_at_10`.
+    """True for each row that holds the true head, and for each that holds the true tail.
 
     >>> heads, tails = hits_in_top10([[1] * 10], [[2] * 10], [[1, 0, 3]])
     >>> heads.tolist(), tails.tolist()
@@ -196,8 +195,10 @@ def _rows_that_hold(prediction: AnyArray, truth: AnyArray, name: str) -> NDArray
 
 
 def _comparable(prediction: AnyArray, truth: AnyArray, names: tuple[str, str]) -> tuple[AnyArray, np.dtype[Any]]:
-    """The truth and the type to compare in: the predictions' own integers where they can hold the truth, as converting
-    ten predictions per row costs more than converting one id."""
+    """The truth and the type to compare in.
+
+    That is the predictions' own integers where they can hold the truth: there are ten predictions to convert for each id.
+    """
     common = torch_common_dtype(prediction, truth, names)
     own = prediction.dtype
     if common.kind == "i" and own.kind == "i" and np.iinfo(own).min <= truth.min() and truth.max() <= np.iinfo(own).max:
@@ -206,7 +207,7 @@ def _comparable(prediction: AnyArray, truth: AnyArray, names: tuple[str, str]) -
 
 
 def _equal_to_truth(prediction: AnyArray, truth: AnyArray, common: np.dtype[Any]) -> NDArray[np.bool_]:
-    """Flat equality of shape (rows * 10,). Repeating the truth is twice as fast as broadcasting along rows of ten."""
+    """Flat equality of shape (rows * 10,). Repeating the truth is faster than broadcasting."""
     repeated = np.repeat(truth, prediction.shape[1])
     same: NDArray[np.bool_] = np.equal(prediction.reshape(-1), repeated, **compared_as(common))
     return same

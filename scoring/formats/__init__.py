@@ -1,1 +1,1 @@
-"""The official files of predictions and of results: their layout, and reading what nobody has vouched for."""
+"""The official files of predictions and results: their layout, and reading them untrusted."""

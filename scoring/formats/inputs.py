@@ -1,4 +1,7 @@
-"""Arrays for `scoring.evaluate` from files of one's own: .npz, .npy and .json. For uploads see `scoring.formats.submissions`."""
+"""Arrays for `scoring.evaluate` from files of one's own: .npz, .npy and .json.
+
+For uploads see `scoring.formats.submissions`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of each official file of predictions: its name, its arrays, their shapes, types and ranges."""
+"""The layout of each official file of predictions: its name and its arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scoring.errors import ScoringInputError
 
 @dataclass(frozen=True)
 class Member:
-    """One array of a file. `dtypes` are npy descriptions, the first one is what `scoring.formats.submissions.write` writes."""
+    """One array of a file. `dtypes` are npy descriptions; `write` writes the first one."""
 
     key: str
     shape: tuple[int, ...]

@@ -51,7 +51,7 @@ class Header:
 
 
 def check_headers(path: Path, layout: Layout) -> None:
-    """Check what the archive and its members declare, without inflating a number: names, types, shapes and sizes.
+    """Check the declared names, types, shapes and sizes of an archive, without inflating a number.
 
     At most a few kilobytes of each member are read. Raises `ScoringInputError` with the first thing that is wrong.
 
@@ -182,7 +182,7 @@ def _infos_by_key(archive: zipfile.ZipFile, layout: Layout) -> dict[str, zipfile
 
 
 def has_path(name: str) -> bool:
-    """True where a member's name would mean something to a file system: a drive, a parent, a control character.
+    """True where a member's name would mean a drive, a parent or a control character.
 
     >>> has_path("y_pred.npy"), has_path("..")
     (False, True)
@@ -233,7 +233,7 @@ def _read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Member
 
 
 def parse_header(stream: IO[bytes], name: str) -> Header:
-    """The header of a .npy stream, as numpy writes it (format 1.0 or 2.0), read with a bound and without evaluation.
+    """The header of a .npy stream (format 1.0 or 2.0), read with a bound and without evaluation.
 
     Raises `ScoringInputError` (``bad_header``, ``object_dtype``, ``wrong_dtype``).
 

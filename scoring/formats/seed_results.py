@@ -105,7 +105,7 @@ def write(
 
 
 def summary(results: SeedResults) -> dict[str, float]:
-    """Mean and unbiased standard deviation on both splits: ``acc``, ``acc_std``, ``acc_valid``, ``acc_valid_std``.
+    """Mean and standard deviation on both splits: ``acc``, ``acc_std``, ``acc_valid`` and so on.
 
     >>> summary(SeedResults("ogbn-arxiv", "acc", (0, 1), (0.5, 0.5), (0.25, 0.75)))["acc"]
     0.5

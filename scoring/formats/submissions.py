@@ -161,7 +161,7 @@ def write(
     *,
     rows: int | None = None,
 ) -> Path:
-    """Write the official file into `folder` under its official name, whole or not at all; an old one is replaced.
+    """Write the official file into `folder` under its official name, whole or not at all.
 
     Parameters
     ----------

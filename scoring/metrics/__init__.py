@@ -1,4 +1,4 @@
-"""The catalogue of metrics, of arrays and of columns of tables alike. Each is defined once, in the module of its subject."""
+"""The catalogue of metrics, of arrays and of columns of tables alike, each defined once."""
 
 from __future__ import annotations
 

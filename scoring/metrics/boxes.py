@@ -64,7 +64,7 @@ def _ious(first: Floats, second: Floats) -> Floats:
 
 
 def _match_boxes(detected: Floats, true: Floats, threshold: float) -> NDArray[np.bool_]:
-    """Which detections, the most confident first, meet a box that none before them took."""
+    """True for each detection, the most confident first, that meets a box not taken before."""
     overlaps = _ious(detected, true)
     right = np.zeros(len(detected), dtype=np.bool_)
     for place, row in enumerate(overlaps):

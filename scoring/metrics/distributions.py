@@ -108,7 +108,7 @@ def interval_losses(rows: Rows, *, alpha: float) -> Any:
     words="calibration",
 )
 def coverage_gap(rows: Rows, *, alpha: float) -> float:
-    """How far the share of rows inside their interval is from the promised one.
+    """Distance between the share of rows inside their interval and the promised share.
 
     >>> round(coverage_gap(Rows(np.array([1.0, 2.0]), np.array([[0.5, 1.5], [1.0, 3.0]])), alpha=0.1), 4)
     0.1

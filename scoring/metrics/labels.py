@@ -1,4 +1,7 @@
-"""Metrics of several labels a row: each target column is 0 or 1, each prediction column a probability or 0 and 1."""
+"""Metrics of several labels a row.
+
+Each target column is 0 or 1, each prediction column a probability or 0 and 1.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +168,7 @@ def micro_f1(rows: Rows) -> float:
     words="lrap lwlrap",
 )
 def ranking_precision(rows: Rows) -> float:
-    """How many of the labels ranked above each true one are true.
+    """Share of true labels among those ranked above each true one.
 
     >>> round(ranking_precision(Rows(np.array([[1, 0], [0, 1]]), np.array([[0.9, 0.2], [0.4, 0.3]]))), 4)
     0.75

@@ -1,4 +1,7 @@
-"""Metrics of masks as run-length codes: ``start length`` pairs, starts from 1, in one fixed order of the pixels."""
+"""Metrics of masks as run-length codes.
+
+They are ``start length`` pairs, starts from 1, in one fixed order of the pixels.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def _pixels(runs: Runs) -> int:
 
 
 def _below(runs: Runs, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many pixels of the mask lie before each place."""
+    """The number of pixels of the mask before each place."""
     starts, ends = runs
     before = np.concatenate([[0], np.cumsum(ends - starts)])
     begun = np.searchsorted(starts, places, "right")

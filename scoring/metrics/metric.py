@@ -1,4 +1,7 @@
-"""A metric: the values that it compares, its parameters, and the facts about its score. Each is defined once, where its formula stands."""
+"""A metric: the values that it compares, its parameters, and the facts about its score.
+
+Each is defined once, where its formula stands.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +166,7 @@ class Facts(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. `per_row` gives one value a row, and the score is `finish` of their mean; else `function` gives the score.
+    """One metric, by `per_row`, whose mean is given to `finish`, or else by `function`.
 
     `help` is for pages: the first sentence of the formula's docstring. `perfect` is the score of the best possible answer,
     None where that depends on the data. `words` are further ones by which it is searched.
@@ -286,7 +289,7 @@ def _enter(formula: Callable[..., Any], **facts: Any) -> None:
 
 
 def _require_finite(score: float, metric: Metric, rows: Rows) -> float:
-    """The score; an error where it is not finite, which only predictions far from all that is true are to blame for."""
+    """The score. Raises where it is not finite, for which only wild predictions are to blame."""
     if math.isfinite(score):
         return score
     if _is_huge(rows.prediction) and not _is_huge(rows.truth):
@@ -324,7 +327,9 @@ def no_value(what: str, right: str) -> ScoringInputError:
 
 
 def mean_over_groups(metric: Metric, rows: Rows, given: Parameters | None = None) -> float:
-    """The mean of the metric over the groups of rows, each counting once; groups on which it has no value are left out.
+    """The mean of the metric over the groups of rows, each counting once.
+
+    Groups on which it has no value are left out.
 
     >>> from scoring.metrics import metric
     >>> rows = Rows(np.array([0.0, 2.0, 5.0]), np.array([1.0, 1.0, 5.0]), group=np.array([0, 0, 1]))

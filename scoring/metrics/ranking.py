@@ -32,7 +32,10 @@ GROUPS: Final = Subject(
 
 
 def _hits(rows: Rows, k: int, value: Found) -> Floats:
-    """`value` of each row, from where its first k distinct predicted items are true, the number of true ones, and k."""
+    """`value` of each row, from the places of true items among its first k distinct predictions.
+
+    `value` also gets the number of true items, and k.
+    """
     return np.array(
         [
             _row(str(truth), str(prediction), k, value)

@@ -242,7 +242,10 @@ def _correlation(rows: Rows, truth: Any, prediction: Any) -> float:
 
 
 def _near_one(values: Any) -> Any:
-    """The values divided by the power of two that leaves them within 1: squares of 1e160 are infinite, those of 1e-170 are 0."""
+    """The values divided by the power of two that leaves them within 1.
+
+    Squares of 1e160 are infinite, those of 1e-170 are 0.
+    """
     _, exponent = np.frexp(np.max(np.abs(values)))
     return np.ldexp(np.asarray(values, dtype=np.float64), -exponent)  # a power of two changes no digit
 

@@ -56,7 +56,9 @@ def scaled_errors(rows: Rows) -> Any:
     words="wrmsse m5",
 )
 def root_scaled_error(rows: Rows) -> float:
-    """Mean over the series of the root of the mean squared difference over the scale; a series weighs as its rows on average.
+    """Mean over the series of the root of the scaled mean squared difference.
+
+    A series weighs as its rows on average.
 
     >>> rows = Rows(np.array([[5.0, 2.0], [7.0, 2.0]]), np.array([4.0, 7.0]), group=np.array([0, 0]))
     >>> round(root_scaled_error(rows), 4)

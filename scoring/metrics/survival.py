@@ -19,7 +19,7 @@ SURVIVAL: Final = Subject(
 
 
 def _concordance(time: Any, event: Any, longer: Any) -> float:
-    """Harrell's C: of the pairs whose order is known, the share in which the predictions have it; ties count half."""
+    """Harrell's C: the share of pairs with a known order that the predictions have right; ties half."""
     won = tied = pairs = np.int64(0)
     for place in np.flatnonzero(event):
         later = (time > time[place]) | ((time == time[place]) & (event == 0))

@@ -1,4 +1,4 @@
-"""Competitions whose files are tables: reading, recognising, checking, splitting, aligning and scoring them.
+"""Competitions whose files are tables: reading, recognising, checking, splitting and scoring.
 
 Needs the extra ``podium[tables]``; nothing outside this package imports it at load time.
 """

@@ -1,4 +1,4 @@
-"""Bringing a solution and a team's table together: the same ids, the same order, arrays as a metric takes them."""
+"""Aligning a solution and a team's table: the same ids in the same order, as arrays."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def normalize_ids(column: pl.Series) -> pl.Series:
 
 
 def find_places(values: pl.Series, ids: pl.Series) -> Places | None:
-    """For each value found, in which row of `ids` (each there once) it stands; None unless the two hold the same ids.
+    """The row of `ids` (each there once) of each value; None unless both hold the same ids.
 
     >>> find_places(pl.Series([3, 1, 2]), pl.Series([1, 2, 3])).tolist(), find_places(pl.Series(["a"]), pl.Series(["b"]))
     ([2, 0, 1], None)
@@ -70,7 +70,7 @@ def find_places(values: pl.Series, ids: pl.Series) -> Places | None:
 
 
 def reorder(table: pl.DataFrame, places: Places, ids: pl.Series, id_column: str) -> pl.DataFrame:
-    """The rows of a table in the order of the ids, by the places that `find_places` found. The table is used up.
+    """The rows of a table in the order of the ids, by places of `find_places`. It uses the table up.
 
     >>> table = pl.DataFrame({"id": [1, 2], "price": [0.5, 1.5]})
     >>> reorder(table, np.array([1, 0], dtype=np.uint32), pl.Series([2, 1]), "id").rows()
@@ -89,7 +89,7 @@ def _are_close(ids: pl.Series) -> bool:
 
 
 def _slices(column: pl.Series) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """The values a million at a time: a column that was read in parts is copied where it is asked for as one array."""
+    """The values a million at a time: a column in parts would be copied as one array."""
     for first in range(0, len(column), _STEP):
         part = column.slice(first, _STEP).to_numpy()
         yield slice(first, first + len(part)), part
@@ -106,7 +106,10 @@ def _has_repeats(ids: pl.Series) -> bool:
 
 
 def _find_number_places(values: pl.Series, ids: pl.Series) -> Places | None:
-    """No join and no sort: a number says itself where it belongs, through a table where the ids are not all in a row."""
+    """Places of numbers, without join and sort.
+
+    A number says itself where it belongs, through a table where the ids are not all in a row.
+    """
     low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]  # numbers
     if values.min() != low or values.max() != high:
         return None
@@ -124,7 +127,7 @@ def _find_number_places(values: pl.Series, ids: pl.Series) -> Places | None:
 
 
 def _row_by_number(ids: pl.Series, low: int, high: int) -> NDArray[np.int32]:
-    """Of each number from `low` to `high` the row of the ids in which it stands, -1 where it is none of them."""
+    """The row of the ids for each number from `low` to `high`; -1 where there is none."""
     table = np.full(high - low + 1, -1, dtype=np.int32)  # two thousand million rows are more than a table may hold
     for rows, part in _slices(ids):
         table[part - low] = np.arange(rows.start, rows.stop)

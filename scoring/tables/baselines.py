@@ -31,7 +31,7 @@ _BY_MEDIAN: Final = (
 
 
 def sample_submission(solution: pl.DataFrame, schema: TableSchema) -> pl.DataFrame:
-    """A right table that knows nothing: zeros, the first class, equal probabilities. Its ids are the solution's.
+    """A valid table that knows nothing: zeros, the first class, equal probabilities.
 
     >>> sample_submission(pl.DataFrame({"id": [1], "price": [9.5]}), TableSchema("id", (Column("price"),))).rows()
     [(1, 0.0)]

@@ -1,4 +1,4 @@
-"""Is a team's table what the schema says? Asked before the upload, by the site, and again before it is scored.
+"""Checks a team's table against the schema: before the upload, on the site, and at scoring.
 
 Numbers are read as such at once; only a file in which that fails is read a second time as text, to name the cells.
 """
@@ -25,7 +25,7 @@ _TYPES: Final[dict[ColumnType, pl.DataType]] = {"number": pl.Float64(), "integer
 
 @dataclass(frozen=True)
 class TableReport:
-    """The content of a right table; `warnings` are sentences about what is legal but looks like an accident."""
+    """The content of a valid table; `warnings` are sentences on what looks like an accident."""
 
     format: str
     rows: int
@@ -115,7 +115,7 @@ class _Reader:
     ids: pl.Series | None
 
     def read(self) -> tuple[pl.DataFrame, Places | None]:
-        """The table as it stands in the file, and where each row belongs among the ids; None where the order is theirs."""
+        """The table as in the file, and the row of each id; None where the order is theirs."""
         if self.source.format not in self.schema.formats:
             right = f"this competition takes {', '.join(self.schema.formats)}"
             raise ScoringInputError("unknown_format", "the file", f"it is a {self.source.format} file", right)
@@ -173,7 +173,7 @@ class _Reader:
         return numbers
 
     def _require_ids(self, submitted: pl.Series) -> Places | None:
-        """Every id that is asked for once, and no other. Where each belongs; None where they stand there already."""
+        """The place of each id, each wanted one once; None where they are in order already."""
         if self.ids is not None and submitted.equals(self.ids, check_names=False):
             return None
         if self.ids is not None and (places := find_places(submitted, self.ids)) is not None:
@@ -267,7 +267,10 @@ def _require_columns(table: pl.DataFrame, schema: TableSchema) -> None:
 
 
 def _ids_as_numbers(ids: pl.Series) -> pl.Series:
-    """Texts such as 001, 1.0 and 1e5 as the numbers that a CSV makes of them; where there are others, these among texts."""
+    """Texts such as 001, 1.0 and 1e5 as the numbers that a CSV makes of them.
+
+    Where there are others, these numbers among texts.
+    """
     if ids.dtype != pl.String:
         return ids
     numbers = _whole(ids.str.strip_chars())
@@ -275,7 +278,10 @@ def _ids_as_numbers(ids: pl.Series) -> pl.Series:
 
 
 def _as_allowed(texts: pl.Series, allowed: Sequence[Any]) -> pl.Series:
-    """Where true and false are what is allowed, both as they are written there: each program has its own way."""
+    """The texts, with true and false as the allowed values write them, where these are all.
+
+    Each program writes them in its own way.
+    """
     words = {str(value).lower(): str(value) for value in allowed}
     if not words or len(words) < len(allowed) or not words.keys() <= {"true", "false"}:
         return texts

@@ -1,4 +1,4 @@
-"""From the columns of a solution to metrics that fit them, and from a metric to the columns that a team predicts."""
+"""Metrics that fit the columns of a solution, and the columns that a team predicts for a metric."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def require_column(table: pl.DataFrame, name: str) -> pl.Series:
 
 
 def as_booleans(column: pl.Series) -> pl.Series | None:
-    """The column as Boolean where it holds true and false alone, written in any case; None for every other one.
+    """The column as Boolean where it holds true and false alone, in any case; else None.
 
     >>> as_booleans(pl.Series(["True", "FALSE", None])).to_list(), as_booleans(pl.Series(["true", "1"]))
     ([True, False, None], None)
@@ -174,7 +174,7 @@ def as_booleans(column: pl.Series) -> pl.Series | None:
 
 
 def is_boolean_word(texts: pl.Series) -> pl.Series:
-    """Which texts are true or false, written in any case.
+    """True for each text that is true or false, written in any case.
 
     >>> is_boolean_word(pl.Series(["True", "no"])).to_list()
     [True, False]
@@ -183,7 +183,9 @@ def is_boolean_word(texts: pl.Series) -> pl.Series:
 
 
 def distinct_classes(column: pl.Series) -> tuple[Value, ...]:
-    """The classes of a target in order: whole numbers as such, all else as text; 0 and 1 are both there if one is.
+    """The classes of a target in order: whole numbers as such, all else as text.
+
+    0 and 1 are both there if one is.
 
     >>> distinct_classes(pl.Series("c", [2.0, 1.0])), distinct_classes(pl.Series("c", [1, 1])), distinct_classes(pl.Series("c", ["b", "a"]))
     ((1, 2), (0, 1), ('a', 'b'))

@@ -41,7 +41,7 @@ def check_file(path: Path, *, sample: Path | None, schema: Path | None) -> Table
 
 
 def find_fault(path: str, file_name: str, schema: SchemaDocument, sample: tuple[str, str] | None) -> dict[str, str]:
-    """Code and message of what is wrong with a table, nothing if it is right; for a process that speaks JSON.
+    """Code and message of a table's fault, empty for a valid one; for a process that speaks JSON.
 
     `file_name` is its owner's name for it, `sample` the path and the name of the sample submission.
 
@@ -86,7 +86,7 @@ def try_metric(
     id_column: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> dict[str, float]:
-    """Scores of the sample by an organizer's metric file, for each part of the solution, and the seconds that took.
+    """Scores of the sample by an organizer's metric file, for each part, and the seconds it took.
 
     Raises `ScoringInputError`; what the team would read has the code ``metric_refused``.
 

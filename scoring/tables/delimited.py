@@ -32,7 +32,7 @@ _THOUSANDS: Final = r"^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$"  # or a decimal comma: no
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text file holds its table."""
+    """The layout of a text file with a table."""
 
     names: tuple[str, ...]
     separator: str
@@ -40,7 +40,7 @@ class Layout:
 
 
 def read_delimited(path: Path, *, is_tsv: bool, types: Mapping[str, Any], as_text: bool) -> pl.DataFrame:
-    """The table in the file, with the types that are given or that its values suggest; with `as_text` its cells as they are.
+    """The table in the file, with the given or the suggested types; with `as_text`, its cells.
 
     Raises `ScoringInputError`, or what polars raises.
 
@@ -101,7 +101,7 @@ def _not_utf8() -> ScoringInputError:
 
 
 def _find_separator(outside: str) -> str:
-    """The separator that each of the first lines holds as often as the header; else the one that is there most often."""
+    """The separator that the first lines hold as often as the header; else the most frequent."""
     first = _LINE_END.split(outside, maxsplit=_COMPARED_LINES)[:_COMPARED_LINES]
     lines = [line for line in first if line.strip()] or [""]
 
@@ -143,7 +143,10 @@ def _parse(path: Path, layout: Layout, types: Mapping[str, Any], as_text: bool) 
 def _read_twice_for_booleans(
     read: Callable[..., pl.DataFrame], first_lines: int | None, known: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """The table with True and False as they are written: read as Boolean they would be other texts than a team's."""
+    """The table with True and False as they are written.
+
+    Read as Boolean they would be other texts than a team's.
+    """
     table = read(infer_schema_length=first_lines, schema_overrides=known)
     texts = {name: pl.String() for name, kind in table.schema.items() if kind == pl.Boolean}
     return read(infer_schema_length=first_lines, schema_overrides={**known, **texts}) if texts else table
@@ -166,7 +169,7 @@ def _require_width(path: Path, layout: Layout) -> None:
 
 
 def _name_columns(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """The table with the names of its header, without columns that have neither a name nor a value: separators at the ends of lines."""
+    """The table with its header's names, without empty columns from separators at the ends of lines."""
     if table.width != len(layout.names):
         what, right = "its names cannot be told apart", "quote names that hold separators, quotes or line ends"
         raise ScoringInputError("unknown_format", "the header", what, right)
@@ -196,7 +199,10 @@ def _without_blank_end(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_decimal_points(table: pl.DataFrame, types: Mapping[str, Any], as_text: bool) -> pl.DataFrame:
-    """Numbers with decimal commas as numbers: columns that must be numbers, or where no types are given all that can be."""
+    """The table with decimal commas read as numbers.
+
+    These are columns that must be numbers, or where no types are given all that can be.
+    """
     for name, kind in table.schema.items():
         is_number = types.get(name) == pl.Float64
         if kind == pl.String and (is_number or not (types or as_text)):
@@ -205,7 +211,10 @@ def _with_decimal_points(table: pl.DataFrame, types: Mapping[str, Any], as_text:
 
 
 def _with_points(column: pl.Series, *, is_number: bool) -> pl.Series:
-    """The column as numbers where all of it is; else, where it must be numbers, with those cells that are no number as they stand."""
+    """The column as numbers where all of it is; else with its other cells as they are.
+
+    The latter is for a column that must be numbers.
+    """
     has_comma = column.str.contains(_DECIMAL_COMMA)
     if not (has_comma & ~column.str.contains(_THOUSANDS)).any():
         return column

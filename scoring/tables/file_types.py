@@ -1,4 +1,8 @@
-"""Which format a table has, by its name and its first bytes: nothing here reads a table."""
+"""The format of a table, by its name and its first bytes: nothing here reads a table.
+
+The name and the first bytes must agree. What a compressed file unpacks to is counted while it is written down, and
+refused past a limit; a Parquet file's number of rows is read first.
+"""
 
 from __future__ import annotations
 

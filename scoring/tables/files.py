@@ -1,7 +1,8 @@
-"""Reading a table: CSV, TSV, Parquet, JSON Lines or npz; plain, as .gz or .zst, or as the only file of a zip.
+"""Reading a table: CSV, TSV, Parquet, JSON Lines or npz, compressed or not.
 
-The name and the first bytes must agree. What a compressed file unpacks to is counted while it is written down, and
-refused past a limit; a Parquet file's rows are asked for before they are read.
+It may be plain, .gz, .zst, or the only file of a zip. The name and the first bytes must agree. The size of a compressed
+file's content is counted while it is written to disk, and refused past a limit; the number of a Parquet file's rows is read
+before the rows are.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Source:
     format: Format
 
     def place(self, row: int) -> str:
-        """How a person finds row `row` (from 0): the line of a text file, else the row from 1.
+        """The place of row `row` (from 0) for a person: the line of a text file, else the row from 1.
 
         >>> Source(Path("p.csv"), "csv").place(0)
         'line 2'
@@ -116,7 +117,9 @@ def open_table(path: Path, *, filename: str | None = None, limit_bytes: int = LI
 
 
 def read_source(source: Source, *, types: Types | None = None, as_text: bool = False) -> pl.DataFrame:
-    """The table of an opened file; with `as_text` a CSV's or TSV's cells as they stand there, but for decimal commas of numbers.
+    """The table of an opened file; with `as_text`, a CSV's or TSV's cells as they stand there.
+
+    Decimal commas of numbers are read all the same.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "p.csv"
@@ -140,7 +143,7 @@ def read_source(source: Source, *, types: Types | None = None, as_text: bool = F
 
 
 def _require_plain(schema: Mapping[str, Any]) -> None:
-    """Refuse columns that hold more than one number, text or date a cell, and names that no database stores."""
+    """Refuse cells with more than one number, text or date, and names that no database stores."""
     for name, kind in schema.items():
         if "\0" in name:
             raise ScoringInputError("extra_column", ascii(name), "the name holds a NUL character", "leave that out")
@@ -248,7 +251,10 @@ def _read_arrays(source: Source, types: Types, as_text: bool) -> pl.DataFrame:
 
 
 def _require_promised_size(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> None:
-    """Refuse an array whose header promises another size than it has: numpy takes that much memory before it reads."""
+    """Refuse an array whose header promises another size than it has.
+
+    Numpy takes that much memory before it reads.
+    """
     with archive.open(item) as member:
         if member.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:  # what else there is numpy refuses
             member.seek(0)

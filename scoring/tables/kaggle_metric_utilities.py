@@ -1,4 +1,4 @@
-"""Helpers that published metric files import by this name: which errors a team may read, and checks of probabilities."""
+"""Helpers that published metric files import by this name: errors for teams, and checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HostVisibleError(Exception):
 
 
 def treat_as_participant_error(error_message: str, solution: Any) -> bool:
-    """True where an error's text tells nothing of the solution: that is numbers throughout, and the text holds none.
+    """True where an error's text tells nothing of the solution: numbers there, and none in the text.
 
     Where the solution holds booleans, the text must not say true or false either.
 

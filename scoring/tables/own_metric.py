@@ -1,4 +1,4 @@
-"""An organizer's own metric: one Python file with ``score(solution, submission, row_id_column_name, ...)``.
+"""An organizer's own metric: one Python file with ``score(solution, submission, ...)``.
 
 It gets pandas frames, row by row aligned, without the column that says which part a row belongs to, and copies of them:
 many such files delete the id column. An error of a class called ``ParticipantVisibleError`` is for the team; every other
@@ -73,7 +73,10 @@ class OwnMetric:
 
 
 def _with_booleans(*tables: pl.DataFrame) -> list[pl.DataFrame]:
-    """True and False as pandas reads them from a CSV; as texts where one of the tables holds others under the same name."""
+    """True and False as pandas reads them from a CSV.
+
+    They are texts where one of the tables holds others under the same name.
+    """
     booleans = [{column.name: as_booleans(column) for column in table} for table in tables]
     others = {name for columns in booleans for name, values in columns.items() if values is None}
     return [

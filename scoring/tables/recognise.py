@@ -1,4 +1,4 @@
-"""A first reading of an uploaded table: its columns, their types and values, and which of them are id and target."""
+"""A first reading of an uploaded table: its columns, and which are id and target."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ID_NAMES: Final = ("id", "row_id", "item_id", "index")
 
 @dataclass(frozen=True)
 class ColumnPreview:
-    """One column as it was found. `kind` says what it could be as a target, `pattern` what its texts look like.
+    """One column at a first look: `kind` as a target, `pattern` of its texts.
 
     `minimum` and `maximum` are None where they are not finite. `examples` and `classes` (its values, of `SHOWN_CLASSES`
     at most) are cut to `SHOWN_CHARACTERS`, and there for the first `SHOWN_COLUMNS` columns alone.

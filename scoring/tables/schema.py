@@ -1,4 +1,4 @@
-"""The schema of a table of predictions: its id column, its prediction columns, their types and allowed values."""
+"""The schema of a table of predictions: its id column, and its columns with types and values."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _USUAL_NAMES: Final = ("submission", "predictions")
 
 
 def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
-    """Scores of the table in `res`: one for each metric, and where there are two parts one for each, ``rmse_public`` and so on.
+    """Scores of the table in `res`: one for each metric and part, ``rmse_public`` and so on.
 
     The table is checked before the targets are looked at. Raises `Refused`, or `ScoringInputError` where the reference
     folder or the metric is at fault.
@@ -106,7 +106,10 @@ class _Part:
         )
 
     def losses(self) -> Iterator[tuple[str, Floats]]:
-        """One value a row for each metric that is a mean over rows, or a function of one: that one's are called ``KEY_loss``."""
+        """One value a row for each metric that is a mean over rows, or a function of one.
+
+        The latter's are called ``KEY_loss``.
+        """
         for chosen in self.reference.metrics:
             metric = None if chosen.is_own else metrics.metric(chosen.name)
             values = None if metric is None else metric.losses(self._rows(chosen), chosen.parameters)
@@ -115,7 +118,7 @@ class _Part:
 
 
 def _find_table(res: Path) -> Path:
-    """The one table that was sent in; of several that code wrote, the one called submission or predictions."""
+    """The one table that was sent in; of several that code wrote, submission or predictions."""
     files = uploaded_files(res)
     tables = [path for path in files if is_table_name(path.name) or path.suffix.lower() == ".zip"]
     usual = [path for path in tables if path.name.partition(".")[0].lower() in _USUAL_NAMES]

@@ -1,4 +1,4 @@
-"""The public and the private part of a solution: by a column that is there, or by a seeded share of the rows."""
+"""The public and the private part of a solution: by a column, or by a seeded share of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FEW: Final = 20
 
 
 def usage_column(table: pl.DataFrame) -> str | None:
-    """The column that says which part a row belongs to, if there is one: ``Usage`` or ``split`` with their values.
+    """The column with the part of each row, if there is one: ``Usage`` or ``split``.
 
     >>> usage_column(pl.DataFrame({"id": [1, 2], "split": ["public", "private"]}))
     'split'
@@ -93,8 +93,10 @@ def with_usage(
 def _draw_public(
     units: np.typing.NDArray[np.int64], strata: np.typing.NDArray[np.int64], fraction: float, rng: np.random.Generator
 ) -> np.typing.NDArray[np.bool_]:
-    """Which rows are public. A unit belongs to the stratum of its first row; within one, units come in random order until
-    the rows that are wanted are there."""
+    """True for each public row.
+
+    A unit belongs to the stratum of its first row; within one, units come in random order until the rows that are wanted are there.
+    """
     count = int(units.max()) + 1 if len(units) else 0
     sizes = np.bincount(units, minlength=count)
     first = np.full(count, len(units))

@@ -1,4 +1,4 @@
-"""The reference folder of a table competition: the solution, and ``metric.json``, which says how it is scored.
+"""The reference folder of a table competition: the solution, and ``metric.json`` with the rule.
 
 solution.csv (or .parquet)    ids, targets, Usage, and what the metric wants: weights, groups
 metric.json                   {"format": 1, "id_column": "id", "targets": ["price"], "usage_column": "Usage",
@@ -33,8 +33,10 @@ OWN_METRIC: Final = "metric.py"
 
 @dataclass(frozen=True)
 class ChosenMetric:
-    """A metric with its parameters, and the key under which its score is written. With `per_group` the score is the mean
-    of the groups' scores."""
+    """A metric with its parameters, and the key of its score.
+
+    With `per_group` the score is the mean of the groups' scores.
+    """
 
     name: str
     key: str = ""
@@ -55,7 +57,7 @@ class ChosenMetric:
 
 @dataclass(frozen=True)
 class TableReference:
-    """How a table competition is scored: what ``metric.json`` holds."""
+    """The rule by which a table competition is scored: the content of ``metric.json``."""
 
     id_column: str
     targets: tuple[str, ...]
@@ -80,7 +82,7 @@ class TableReference:
 
     @classmethod
     def from_json(cls, value: object) -> TableReference:
-        """Read what `as_json` or a person wrote. Raises `ScoringInputError` (``bad_reference``, ``bad_schema`` and such)."""
+        """Read the rule. Raises `ScoringInputError` (``bad_reference``, ``bad_schema`` and such)."""
         known = {field.name for field in fields(cls)}
         if not isinstance(value, dict) or value.get("format") != FORMAT or set(value) - known - {"format"}:
             raise _bad(f"it is no mapping of format {FORMAT} with {', '.join(sorted(known))}")
@@ -116,12 +118,12 @@ def reference_for(
     per_sample: bool = False,
     schema: TableSchema | None = None,
 ) -> TableReference:
-    """How a solution is scored by these metrics, once it was seen that they fit it and each other.
+    """The rule for a solution and these metrics, once they were seen to fit.
 
     Parameters
     ----------
     chosen : the first metric decides which columns a team predicts; those of the others must be the same
-    schema : what a team's table looks like, for a metric of one's own; by default as the target columns
+    schema : of a team's table, for a metric of one's own; by default as the target columns
 
     Raises `ScoringInputError` with what does not fit.
 
@@ -160,7 +162,7 @@ def _schema_for_metric(
 
 
 def write(folder: Path, solution: pl.DataFrame, reference: TableReference, *, metric_file: bytes | None = None) -> Path:
-    """Write the reference folder: the solution as Parquet, the description, and the organizer's own metric; the description's path.
+    """Write the reference folder: solution as Parquet, description, own metric; returns its path.
 
     >>> import tempfile
     >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
@@ -207,7 +209,7 @@ def _solution(folder: Path) -> Path:
 
 
 def solution_parts(reference: TableReference, solution: pl.DataFrame) -> dict[str, pl.Series]:
-    """Which rows each part holds: ``public`` and ``private`` where there are both, else the one part under the name ``""``.
+    """The rows of each part: ``public`` and ``private``, or one part under the name ``""``.
 
     >>> sorted(solution_parts(TableReference("id", (), (), None, "Usage"), pl.DataFrame({"Usage": ["Public", "Private"]})))
     ['private', 'public']

@@ -13,7 +13,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-FOLDERS: Final = ("platform", "competitions", "workers", "scoring", "client", "docs", "tests/unit", "tests/functional")
+FOLDERS: Final = (
+    "platform",
+    "competitions",
+    "files",
+    "workers",
+    "scoring",
+    "client",
+    "docs",
+    "tests/unit",
+    "tests/functional",
+)
 GLOSSARY: Final = Path("docs/glossary.md")
 # Names that say what something is like, where the field has a word for what it is.
 MODULES: Final = frozenset(
@@ -36,7 +46,7 @@ MODULES: Final = frozenset(
 # What a variable went through, where its name should say what it holds: submissions, rows, the stored file, the expected value.
 VARIABLES: Final = frozenset(("found", "made", "said", "wanted", "kept", "one"))
 NOT_READ: Final = frozenset(("migrations", "data"))  # folders: written by Django, or what tests are given
-CODE: Final = ("platform", "competitions", "workers", "scoring", "client", "scripts", "examples", "tests")
+CODE: Final = ("platform", "competitions", "files", "workers", "scoring", "client", "scripts", "examples", "tests")
 WORDS: Final = re.compile(
     r"\b(bell_not_rung|(?:ring|rings|rang|rung) (?:the|a|for)\b|outlook|data sets?)\b", re.IGNORECASE
 )

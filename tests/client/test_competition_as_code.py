@@ -15,9 +15,9 @@ import pytest
 import requests
 
 from accounts.models import Scope
-from competitions.bundles import cli
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.resources.models import Upload
+from files.bundles import cli
 from podium.cli import main
 from podium.errors import SiteUnreachable
 from podium.folders import Folder
@@ -213,11 +213,11 @@ def test_a_change_in_the_browser_is_not_taken_back_by_accident(
 def test_without_podium_itself_the_site_checks_the_folder_and_changes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "competitions.bundles.cli", None)
+    monkeypatch.setitem(sys.modules, "files.bundles.cli", None)
     assert main(["competition", "check", str(folder)]) == 0
     shown = capsys.readouterr()
     assert "+ title: Predict the prices" in shown.out
-    assert "is not installed here" in shown.err
+    assert "are not installed here" in shown.err
     changed(folder, "tasks: [0]", "tasks: [7]")
     assert main(["competition", "check", str(folder)]) == 1
     assert "there is no task with the index 7" in capsys.readouterr().err

@@ -6,7 +6,6 @@ import sys
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +26,7 @@ from tests.scenario import CODE, Scenario, zip_of
 from tests.smoke import with_smoke_run
 from tests.unit.environments.archives import LAYER, config_of, docker_files, tar_of
 from workers.projection import Interval, Projection
+from workers.protocol.results import Complete, Outcome
 
 
 def phase_of(*kinds: Kind) -> PhaseAnswer:
@@ -126,13 +126,13 @@ def test_a_phase_without_one_says_so(signed_in: str, kit: Path, capsys: pytest.C
 def test_what_is_not_installed_is_named_with_what_installs_it(
     signed_in: str, with_code: Phase, kit: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in sys.modules if name == "docker" or name.startswith(("docker.", "workers."))]:
+    for name in [name for name in sys.modules if name.startswith(("docker", "workers", "podium.rehearsal"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "docker", None)
     assert main(["run", signed_in, str(kit)]) == 2
     shown = capsys.readouterr().err
     assert "docker" in shown
-    assert "pip install '.[worker]'" in shown
+    assert "pip install . './client[run]'" in shown
 
 
 def test_a_zip_that_the_site_would_refuse_is_refused_in_its_words(
@@ -251,7 +251,7 @@ def test_an_offer_has_what_is_brought_for_the_program_and_not_for_the_scorer(
 
 def test_a_mirror_that_this_machine_cannot_use_is_said_in_one_sentence() -> None:
     detail = "the queue's package mirror cannot be used: it answers 403"
-    ended = SimpleNamespace(code=MIRROR_UNREACHABLE, detail=detail)
+    ended = Complete(outcome=Outcome.CANCELLED, code=MIRROR_UNREACHABLE, detail=detail)
     with pytest.raises(InvalidInput) as caught:
         require_mirror(ended, "https://mirror.example.org/simple/")
     assert str(caught.value).startswith("The package mirror https://mirror.example.org/simple/ cannot be used")

@@ -20,7 +20,7 @@ from django.test import Client
 
 from accounts.models import Scope, token_create
 from competitions.bundles import cloning, exports, imports
-from competitions.resources import archives
+from files import archives
 from tests.background import run_background
 from tests.bundle_files import packed, second, write
 from tests.permissions import PAGES, body_of, client_of, make_permission_site, named_patterns, url_of

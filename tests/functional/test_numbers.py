@@ -154,7 +154,7 @@ def test_the_admin_refuses_huge_numbers(permissions: PermissionSite, clients: li
 
 @pytest.mark.parametrize("call", ["register", "claim", "heartbeat", "complete_failed", "complete_finished", "release"])
 def test_the_worker_api_refuses_huge_numbers(site: Scenario, call: str) -> None:
-    message = json.loads((REPOSITORY / "tests" / "data" / "protocol" / "2" / f"{call}.json").read_text())
+    message = json.loads((REPOSITORY / "tests" / "data" / "protocol" / f"{call}.json").read_text())
     site.submit(kind=Kind.CODE)
     run = site.claim()
     own = {

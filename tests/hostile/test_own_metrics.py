@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from competitions.bundles.cli import main
-from competitions.bundles.local_jobs import local_jobs
 from competitions.submissions.states import REASONS, Reason
+from files.bundles.cli import main
+from files.bundles.local_jobs import local_jobs
 from workers.local import LocalRun, run_locally
 
 LABEL = "70.3"  # of the first row of the template's solution

@@ -27,9 +27,10 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.teams.services import register
 from core.refusals import InvalidFile
+from files.environment import NOTHING, OwnEnvironment
 from podium.client import Client
 from podium.errors import InvalidInput
-from podium.rehearsal import FILE_INVALID, Own, Verdict, rehearse
+from podium.rehearsal import FILE_INVALID, Verdict, rehearse
 from tests.background import run_background
 from tests.hostile.programs import outputs, resources, truth
 from tests.integration.workers.harness import zipped
@@ -45,7 +46,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 AT_ONCE: Final = 2
 LIMIT_S: Final = 15  # a busy machine starts an interpreter within it
 PATIENCE_S: Final = 240.0
-NOTHING: Final = Own()
 SCORER = """
 import json, math, pathlib, sys
 def refuse(code, message):
@@ -123,7 +123,7 @@ class World:
     site: SmallSite
     token: str
 
-    def at_home(self, path: Path, own: Own = NOTHING) -> Verdict:
+    def at_home(self, path: Path, own: OwnEnvironment = NOTHING) -> Verdict:
         return rehearse(Client(self.site.url, self.token), "small", path, own=own)
 
     def send(self, path: Path, wish: Wish = NO_WISH) -> Submission | str:
@@ -228,11 +228,11 @@ def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
     )
     name, wheel = wheel_of("small", "3.0")
     cases = {
-        "weights": (program(READS_WEIGHTS), Own(weights), Wish(weights="w@1")),
-        "no weights": (program(READS_WEIGHTS), Own(), NO_WISH),
-        "an invalid list": (with_lock("small>=3\n"), Own(), NO_WISH),
-        "a package that the mirror lacks": (with_lock(lock_line("absent", wheel, "3.0")), Own(), NO_WISH),
-        "a package": (with_lock(lock_line("small", wheel, "3.0")), Own(), NO_WISH),
+        "weights": (program(READS_WEIGHTS), OwnEnvironment(weights), Wish(weights="w@1")),
+        "no weights": (program(READS_WEIGHTS), OwnEnvironment(), NO_WISH),
+        "an invalid list": (with_lock("small>=3\n"), OwnEnvironment(), NO_WISH),
+        "a package that the mirror lacks": (with_lock(lock_line("absent", wheel, "3.0")), OwnEnvironment(), NO_WISH),
+        "a package": (with_lock(lock_line("small", wheel, "3.0")), OwnEnvironment(), NO_WISH),
     }
     paths = {case: tmp_path / f"{number}.zip" for number, case in enumerate(cases)}
     with serving(index_of({name: wheel})) as address:
@@ -274,7 +274,7 @@ def test_at_home_another_mirror_may_have_its_files_on_another_host(world: World,
         serving({f"/files/{name}": wheel}) as files,
         serving(index_of({name: wheel}, elsewhere=f"{files}/files")) as pages,
     ):
-        verdict = world.at_home(path, Own(mirror=f"{pages}/simple/"))
+        verdict = world.at_home(path, OwnEnvironment(mirror=f"{pages}/simple/"))
     assert verdict.scores == {"score": 6.0}, verdict
     assert any("the site installs from http://127.0.0.1:9/simple/" in remark for remark in verdict.remarks)
 
@@ -291,7 +291,7 @@ def test_at_home_an_archive_s_image_is_the_program_s_alone_and_goes_with_the_run
     engine.api.remove_image(image_id)
     source = "command -v python3 && exit 1; echo 1 2 3 > /app/output/answer.txt\n"
     path.write_bytes(zipped({"main": source, "metadata.yaml": "command: sh $program/main\n"}))
-    verdict = world.at_home(path, Own(image=str(archive)))
+    verdict = world.at_home(path, OwnEnvironment(image=str(archive)))
     assert verdict.scores == {"score": 6.0}, verdict
     assert engine.find_image(image_id) is None
 

@@ -1,4 +1,4 @@
-"""What a predecessor left when this process starts: each run goes on, is handed back, or is dropped."""
+"""Runs that an earlier process of this worker left: each goes on, is handed back, or is dropped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 class RunStatus(IntEnum):
-    """How far a run had come, in the order in which runs are given their slots' turns."""
+    """The progress of a run that was left, in the order in which runs get their slots' turns."""
 
     RUNNING = 0  # one of its containers runs: it needs the turn at once
     BETWEEN_STAGES = 1  # none runs, and one was not started: it needs the turn before it may start that
@@ -40,7 +40,10 @@ class Adoption:
         self._drain = drain
 
     def threads(self) -> list[threading.Thread]:
-        """A thread, not started yet, for each run. The runs are held from now on, and have their turns as far as those are free."""
+        """A thread for each run, not started yet. The runs are held from now on.
+
+        They have their turns as far as those are free.
+        """
         left = [handling for path in sorted(self._worker.runs.iterdir()) if (handling := self._load(path.name))]
         statuses = {handling.folder.lease: self._status(handling) for handling in left}
         # A run with a GPU has no choice of slots.
@@ -58,13 +61,16 @@ class Adoption:
         return RunHandling(self._slot_for(folder), job, self._held, self._drain, folder)
 
     def _slot_for(self, folder: RunFolder) -> Slot:
-        """The slot with the run's GPU; without one, that which it was claimed for, whether that has a GPU or not."""
+        """The slot with the run's GPU; without a GPU, the slot that the run was claimed for."""
         fitting = [slot for slot in self._slots if slot.gpu_uuid == folder.gpu_uuid] or self._slots
         candidates = self._slots if folder.gpu_uuid is None else fitting
         return next((slot for slot in candidates if slot.number == folder.slot), fitting[0])
 
     def _status(self, handling: RunHandling) -> RunStatus:
-        """How far its folder and its containers say that it is; one whose containers are gone must be answered for, too."""
+        """The run's progress by its folder and its containers.
+
+        A run whose containers are gone has a status, too: the site must get an answer for it.
+        """
         folder, engine = handling.folder, self._worker.engine
         if folder.phase != "executing":
             return RunStatus.UNSTARTED if folder.phase == "preparing" else RunStatus.DECIDED
@@ -107,7 +113,10 @@ class Adoption:
         )
 
     def _take_over(self, handling: RunHandling, next_step: Callable[[], None], waits_for_site: bool) -> None:
-        """Go on unless the lease is lost, and answer for a fault of ours: a heartbeat alone would hold the lease for ever."""
+        """Go on with the run unless its lease is lost.
+
+        A fault of the worker is reported: a heartbeat alone would hold the lease for ever.
+        """
         try:
             self._go_on(handling, next_step, waits_for_site)
         except Exception:

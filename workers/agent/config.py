@@ -22,12 +22,12 @@ NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
 class ConfigError(Exception):
-    """A setting that is missing or wrong; the message names the option, the environment variable, and what is right."""
+    """A setting is missing or wrong; the message names the option, the variable and a right value."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """What `podium-worker run` needs to know."""
+    """The settings of `podium-worker run`."""
 
     site: str
     token: str
@@ -64,7 +64,7 @@ def from_environment(option: str, environ: Mapping[str, str] = os.environ) -> st
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address stays on this machine."""
+    """True for a host name or address that stays on this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -79,7 +79,10 @@ def checked_choice(option: str, value: str | None, choices: tuple[str, ...]) -> 
 
 
 def checked_site(value: str | None, *, allow_http: bool = False) -> str:
-    """A site address with scheme and host. Plain HTTP shows the queue token to the network: on this machine, or when allowed."""
+    """A site's address with scheme and host. Raises `ConfigError`.
+
+    Plain HTTP shows the queue token to the network, so it is for this machine, or where it is allowed.
+    """
     parts = urlsplit(value or "")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What all runs of one worker share."""
+"""The context that all runs of one worker share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Before a worker registers: do the limits hold on this host? Tried with hostile programs, once for each state of the host."""
+"""The test of a host before its worker registers: hostile programs show that the limits hold.
+
+It is made once for each state of the host.
+"""
 
 from __future__ import annotations
 

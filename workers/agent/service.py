@@ -1,4 +1,4 @@
-"""The worker as a process: starts, adopts what a predecessor left, keeps its slots busy, stops without harm."""
+"""The worker as a process: it adopts runs, keeps its slots busy, and stops without harm."""
 
 from __future__ import annotations
 
@@ -153,7 +153,10 @@ class Service:
         self._wind_down(lanes)
 
     def _sweep_until_stopped(self) -> None:
-        """Wait in short rounds: the kernel may give a signal to another thread, and Python handles it when this one wakes."""
+        """Sweep now and then, until the worker stops.
+
+        It waits in short rounds: the kernel may give a signal to another thread, and Python handles it when this one wakes.
+        """
         due = time.monotonic() + self._config.sweep_s
         while not self._worker.stopping.wait(SIGNAL_ROUND_S):
             if time.monotonic() >= due:

@@ -1,4 +1,4 @@
-"""Container engines behind one seam: whatever runs containers here is asked through `base.Engine`, in words of no engine's own."""
+"""Container engines behind one seam: `base.Engine` runs containers, in words of no engine's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a worker asks of a container engine. `tests/contract/engines` holds the sentences that every engine must make true."""
+"""A container engine as a worker uses it.
+
+`tests/contract/engines` holds the sentences that every engine must make true.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ GVISOR: Final = "runsc"
 
 
 def never() -> bool:
-    """Nobody wants it stopped."""
+    """False: the call goes on to its end."""
     return False
 
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What the engine says about itself and its host, and what it can do."""
+    """The engine's description of itself, its host and its abilities."""
 
     name: str
     version: str
@@ -37,13 +40,16 @@ class EngineFacts:
     root: str = ""  # its folder on its host
 
     def filters_calls(self, runtime: str) -> bool:
-        """Whether a container in this runtime can be refused single system calls: gVisor answers them itself, by rules of its own."""
+        """True where a container in this runtime can be refused single system calls.
+
+        gVisor answers them itself, by rules of its own.
+        """
         return bool(self.filter_digest) and runtime != GVISOR
 
 
 @dataclass(frozen=True)
 class ContainerState:
-    """The engine's word on one container. Times are the engine's wall clock; None where it has not happened."""
+    """The state of one container. Times are by the engine's wall clock; None before the event."""
 
     id: str
     status: str  # created, running, exited, dead, ...
@@ -60,13 +66,16 @@ class ContainerState:
 
     @property
     def ended(self) -> bool:
-        """Whether all of its processes are gone."""
+        """True once all of its processes are gone."""
         return self.started_at is not None and self.status in ("exited", "dead")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Seconds of CPU of all processes so far, bytes now and at the peak (page cache included). None: not known."""
+    """Seconds of CPU of all processes so far; bytes now and at the peak, page cache included.
+
+    None where that is not known.
+    """
 
     cpu_s: float | None
     memory_bytes: int | None
@@ -75,10 +84,10 @@ class Usage:
 
 
 class Engine(Protocol):
-    """One engine on this host. Safe to share between threads. What it cannot do is a `SandboxError`, never an error of its own.
+    """One engine on this host. Safe to share between threads. It raises no error but `SandboxError`.
 
-    A container is prepared, started, waited for, observed and removed, by the id that `prepare` gave or by its name. What it used is
-    kept under the `group` of its specification, until that is released.
+    A container is prepared, started, waited for, observed and removed, by the id that `prepare` gave or by its name. Its use of
+    resources is kept under the `group` of its specification, until that is released.
     """
 
     def facts(self) -> EngineFacts:
@@ -90,30 +99,40 @@ class Engine(Protocol):
     def ensure_image(
         self, image: str, policy: PullPolicy, stop: Callable[[], bool] = never, max_bytes: int = 0
     ) -> ImageFacts:
-        """Have an image on this host. Raises `image_missing`, `image_pull_failed`, `image_unknown` where the registry says
-        that it has none such, `image_too_large` as soon as more than `max_bytes` (0: any) is pulled, or `staging_stopped`
-        where `stop` said so."""
+        """Have an image on this host.
+
+        Raises `image_missing`, `image_pull_failed`, `image_unknown` where the registry says that it has none such,
+        `image_too_large` as soon as more than `max_bytes` (0: any) is pulled, or `staging_stopped` where `stop` said so.
+        """
 
     def find_image(self, image: str) -> ImageFacts | None:
         """An image of this host; None when it is not there."""
 
     def image_entries(self, image: str, at_most: int) -> int | None:
-        """Files and folders of the image on this host, counted up to one more than `at_most`; None where an engine cannot tell."""
+        """The number of the image's files and folders on this host, counted to one more than `at_most`.
+
+        None where an engine cannot tell.
+        """
 
     def load_image(self, chunks: Iterator[bytes]) -> None:
-        """Take an image without a name from a tar as `docker save` writes it. Raises `image_not_loaded`, or `engine_error`
-        where the host is at fault."""
+        """Take an image without a name from a tar as `docker save` writes it.
+
+        Raises `image_not_loaded`, or `engine_error` where the host is at fault.
+        """
 
     def remove_image(self, image: str) -> None:
-        """Remove an image without a name, or the name; no error when it is gone. Raises `engine_error` while a container is of it."""
+        """Remove an image without a name, or the name; no error when it is gone.
+
+        Raises `engine_error` while a container is of it.
+        """
 
     def image_names(self) -> tuple[str, ...]:
         """Every name under which an image is on this host: `repository:tag` and `repository@digest`."""
 
     def prepare(self, spec: StageSpec) -> str:
-        """Create a container and return its id. A name in use gives the container that has it: no double start.
+        """Create a container and return its id. A name in use gives the container that has it.
 
-        Raises `image_unsuitable` for an image that would write to the host's disk without an end.
+        So nothing starts twice. Raises `image_unsuitable` for an image that would write to the host's disk without an end.
         """
 
     def adopt(self, name: str) -> ContainerState:
@@ -123,29 +142,37 @@ class Engine(Protocol):
         """Start it; returns when its first process runs."""
 
     def wait(self, container: str, stop: Callable[[], bool] = never) -> None:
-        """Block until the container is not running, or until `stop`, asked at least once a minute, says so. Raises
-        `engine_unreachable` when the engine goes away."""
+        """Block until the container is not running, or until `stop` says so.
+
+        `stop` is called at least once a minute. Raises `engine_unreachable` when the engine goes away.
+        """
 
     def observe(self, container: str) -> ContainerState:
         """The engine's word on the container. Raises `container_missing`."""
 
     def usage(self, group: str) -> Usage:
-        """What the container of this group has used so far, also after its end. Cheap, and never an error."""
+        """The use by the container of this group so far, also after its end. Cheap, and never an error."""
 
     def kill(self, container: str) -> None:
         """End all of it at once; no error when it has ended already."""
 
     def signalled(self, container: str, since: datetime) -> bool:
-        """Whether somebody asked the engine to kill or stop the container since then; the engine forgets after a while."""
+        """True if the engine was told to kill or stop the container since then; it forgets after a while."""
 
     def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
-        """What it wrote to standard output and error, in order, in pieces; `close()` ends it. Only a program may keep it waiting."""
+        """The container's standard output and error, in order, in pieces; `close()` ends it.
+
+        Only a program may keep it waiting.
+        """
 
     def remove(self, container: str) -> None:
-        """Remove it with all that the engine keeps for it, killing what still runs; no error when it is gone already."""
+        """Remove the container with all that the engine keeps for it, killing it first.
+
+        No error when it is gone already.
+        """
 
     def release(self, group: str) -> bool:
-        """Forget what was used under this group, unless a container still runs in it; whether there was anything to forget."""
+        """Forget the use under this group, unless a container still runs in it; False if there was none."""
 
     def groups(self, key: str) -> Collection[str]:
         """The groups with this word in their name that were not released."""

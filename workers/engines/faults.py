@@ -1,4 +1,4 @@
-"""Whose fault it is that an engine could not load an image, or create or start a container of it, by the engine's own words."""
+"""Blame for an image that cannot be loaded or started, by the engine's own words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOST_PATH: Final = re.compile(rf"(?<![^\s\"'(=:])/(?:var/lib|var/run|run|proc|sy
 
 
 def is_of_host(words: str) -> bool:
-    """Whether an engine's words tell of its host: a full or broken disk, or a GPU runtime that does not work."""
+    """True if an engine's words tell of its host: a full or broken disk, or a broken GPU runtime."""
     words = words.lower()
     if any(FULL_OR_BROKEN.search(line) for line in _reasons(words)) or GPU_RUNTIME.search(words):
         return True
@@ -41,7 +41,10 @@ def is_of_host(words: str) -> bool:
 
 
 def _reasons(words: str) -> list[str]:
-    """What an engine says, or what it says of each format. A name with line breaks can add no format: each may come once."""
+    """The engine's words, or its words on each format.
+
+    A name with line breaks can add no format: each may come once.
+    """
     formats = FORMATS.fullmatch(words)
     lines = formats[1].rstrip().split("\n") if formats else []
     names = [name[1] for line in lines if (name := FORMAT.fullmatch(line))]
@@ -49,7 +52,7 @@ def _reasons(words: str) -> list[str]:
 
 
 def without_host_paths(words: str, roots: Iterable[str]) -> str:
-    """An engine's words as a team may read them: paths in its container as they are there, those of the host left out.
+    """An engine's words as a team may read them: paths of the container, and none of the host.
 
     `roots` are further folders of the host: the worker's, and the engine's.
 
@@ -63,7 +66,7 @@ def without_host_paths(words: str, roots: Iterable[str]) -> str:
 
 
 def is_of_image(error: SandboxError) -> bool:
-    """Whether a container could not be created or started because of its image, and so on every host."""
+    """True if a container could not be created or started because of its image, so on every host."""
     if error.code == "image_unsuitable":
         return True  # our own words, which quote the image
     return error.code in ("engine_error", "container_missing") and not is_of_host(error.detail)

@@ -1,4 +1,4 @@
-"""Parts of an image that decide how it is run: entrypoint, volumes, and what must not reach its container as it is."""
+"""Parts of an image that decide how it is run: entrypoint, volumes, labels, variables."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class ImageFacts:
     hook_variables: tuple[str, ...] = ()
 
     def emptied_labels(self) -> dict[str, str]:
-        """Each label with nothing in it: an image's become its container's, by which people and their tools find containers.
+        """Each label with an empty value. Raises `SandboxError`, `image_unsuitable`, for too many.
 
-        Raises `SandboxError`, `image_unsuitable`, for too many.
+        An image's labels become its container's, by which people and their tools find containers.
         """
         if len(self.labels) > MAX_LABELS or sum(map(len, self.labels)) > MAX_LABEL_CHARACTERS:
             raise unsuitable(f"has {len(self.labels)} labels or very long ones", "with fewer labels")
         return dict.fromkeys(self.labels, "")
 
     def exports(self, variables: Collection[str]) -> str:
-        """Commands of a shell that give the program what its container was created without, but for these `variables`.
+        """Shell commands that set the variables that were withheld, but for `variables`.
 
         Raises `SandboxError`, `image_unsuitable`, for values that are too long.
         """
@@ -87,7 +87,7 @@ class ImageFacts:
 
 
 def hook_variables(variables: Iterable[str]) -> tuple[str, ...]:
-    """Those of an image's variables that hooks of GPU runtimes obey."""
+    """The image's variables that hooks of GPU runtimes obey."""
     return tuple(variable for variable in variables if variable.startswith(OF_HOOKS))
 
 

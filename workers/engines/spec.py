@@ -1,4 +1,4 @@
-"""What one stage's container is, in words of no engine's own: its image, mounts, limits and user."""
+"""The container of one stage, in words of no engine's own: image, mounts, limits and user."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class StageSpec:
-    """Everything that decides one container. `labels` are how a restarted worker finds it again, `group` is what
-    its use of resources is counted under.
+    """The specification of one container.
 
-    `plain_files`: its programs can make neither links nor pipes with a name, for the sake of whoever reads what they write.
+    A restarted worker finds it by `labels`; its use of resources is counted under `group`. `plain_files`: its programs can make
+    neither links nor pipes with a name, for the sake of whoever reads what they write.
     """
 
     name: str

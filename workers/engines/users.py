@@ -1,4 +1,7 @@
-"""Which user a container's programs run as: one for each slot, so that no limit that the kernel keeps per user is shared by two runs."""
+"""The users of containers' programs: one for each slot.
+
+So no two runs share a limit that the kernel keeps per user.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,17 @@ WORKERS = 150  # the last user lies below 65,536, where the user namespace of an
 
 @dataclass(frozen=True)
 class Runner:
-    """A user as its container sees it, and as the host does: an engine with user namespaces moves all users by `offset`."""
+    """A user as its container sees it, and as the host does.
+
+    An engine with user namespaces moves all users by `offset`.
+    """
 
     uid: int = DEFAULT_UID
     offset: int = 0
 
     @property
     def host_uid(self) -> int:
-        """Who owns the files on the host."""
+        """The owner of the files on the host."""
         return self.offset + self.uid
 
     @property
@@ -32,9 +38,10 @@ DEFAULT_RUNNER = Runner()
 
 
 def slot_uid(worker_key: str, slot: int) -> int:
-    """The user of one slot. Inotify instances, pipes, message queues, pending signals and processes are counted per user.
+    """The user of one slot.
 
-    Two workers of one host get ranges of their own, unless their keys happen to fall together (1 in 150).
+    Inotify instances, pipes, message queues, pending signals and processes are counted per user. Two workers of one host get ranges of
+    their own, unless their keys happen to fall together (1 in 150).
 
     >>> slot_uid("00000000", 0), slot_uid("00000000", 3)
     (20000, 20003)

@@ -1,1 +1,4 @@
-"""Images that submissions run in: the Debian base, made locally where it cannot be pulled, and Podium's runtime."""
+"""Images that submissions run in: the Debian base and Podium's runtime.
+
+The base is made locally where it cannot be pulled.
+"""

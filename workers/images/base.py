@@ -31,7 +31,10 @@ def ensure_base(image: str = BASE_IMAGE) -> None:
 
 
 def bootstrap(image: str) -> None:
-    """Make the base image with mmdebstrap, from the host's own package sources, or where those are of another release, from the tool's."""
+    """Make the base image with mmdebstrap, from the host's own package sources.
+
+    Where those are of another release, from the tool's.
+    """
     if shutil.which("mmdebstrap") is None:
         install_packages("mmdebstrap", "debian-archive-keyring")
     sources = host_sources(Path("/etc/apt"))

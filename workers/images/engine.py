@@ -21,7 +21,7 @@ def say(text: str) -> None:
 
 
 def run(*argv: str | Path, timeout_s: float | None = None, env: dict[str, str] | None = None) -> str:
-    """Run one command to its end and return its standard output; `ImageError` with the last lines when it fails."""
+    """Run a command and return its standard output. Raises `ImageError` with its last lines."""
     try:
         done = subprocess.run(
             [str(part) for part in argv],
@@ -54,7 +54,7 @@ def label_of(image: str, label: str) -> str | None:
 
 
 def exists(image: str) -> bool:
-    """Whether the engine has the image."""
+    """True if the engine has the image."""
     try:
         run("docker", "image", "inspect", "--format", "{{.Id}}", "--", image)
     except ImageError:

@@ -43,7 +43,7 @@ def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -
 
 
 def ensure_torch(image: str = TORCH_IMAGE) -> bool:
-    """Build the runtime image with PyTorch unless the engine has it with the same content; True when something was built."""
+    """Build the runtime image with PyTorch unless the engine has it; True when it was built."""
     ensure_runtime()
     runtime = label_of(RUNTIME_IMAGE, DIGEST_LABEL)
     digest = hashlib.sha256(f"{runtime}\0{context_digest([TORCH, RECIPE / 'torch.Dockerfile'])}".encode()).hexdigest()
@@ -87,7 +87,7 @@ def scoring_package() -> Path:
 
 
 def install_wheels(target: Path, *requirements: Path) -> None:
-    """Install the image's Python packages into `target`, for the image's Python, by the host's pip and its settings."""
+    """Install the image's Python packages into `target`, by the host's pip and its settings."""
     machine = platform.machine()
     files = [part for path in requirements for part in ("-r", path)]
     say(f"fetching the image's Python packages, those of {' and '.join(path.name for path in requirements)}")

@@ -1,1 +1,1 @@
-"""What site and worker agree on, for both to import: no Django, no Docker, nothing else of the worker."""
+"""The agreements of site and worker, for both to import: no Django, no Docker."""

@@ -20,12 +20,15 @@ TRANSPORT: Final = "workers.protocol.broker:Transport"  # for Celery's `broker_t
 
 
 def is_folder(url: str) -> bool:
-    """Whether a broker's address is `filesystem:///folder`."""
+    """True for a broker's address `filesystem:///folder`."""
     return url.startswith(SCHEME)
 
 
 def folder_options(url: str, *, poll_s: float) -> dict[str, Any]:
-    """The transport's options for a folder's address; a consumer looks for messages every `poll_s` seconds."""
+    """The transport's options for a folder's address.
+
+    A consumer looks for messages every `poll_s` seconds.
+    """
     return {"folder": url.removeprefix(SCHEME), "polling_interval": poll_s}
 
 
@@ -76,7 +79,7 @@ class Channel(virtual.Channel):
 
 
 class Transport(virtual.Transport):
-    """What Kombu and Celery ask for by the name in `TRANSPORT`."""
+    """The transport for Kombu and Celery, by the name in `TRANSPORT`."""
 
     Channel = Channel
     driver_type = driver_name = "folder"
@@ -87,5 +90,5 @@ class Transport(virtual.Transport):
         return {}
 
     def driver_version(self) -> str:
-        """Nothing apart from Podium itself."""
+        """The version of the driver, which is Podium itself."""
         return "1"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AliasChoices, BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
 from workers.protocol.images import MAX_IMAGES
@@ -18,7 +18,10 @@ MAX_PIECE_CHARS = 64_000
 
 
 class Role(StrEnum):
-    """Which stages a worker runs: scoring never runs participants' code, ingestion never sees reference data."""
+    """The stages that a worker runs.
+
+    Scoring never runs participants' code, ingestion never sees reference data.
+    """
 
     BOTH = "both"
     INGESTION = "ingestion"
@@ -52,15 +55,11 @@ class Registered(Message):
     """The site's answer: who the worker is to it, where wake-ups come from, and the intervals."""
 
     worker_id: str
-    queue: str = ""
-    wakeup_queue: str = Field(validation_alias=AliasChoices("wakeup_queue", "bell"))
-    poll_s: float = 2.0
+    queue: str
+    wakeup_queue: str
+    poll_s: float
     lease_s: float
     heartbeat_s: float
-
-    def in_version(self, protocol: int) -> dict[str, Any]:
-        """The body as a worker of this version reads it."""
-        return self.model_dump() | ({"bell": self.wakeup_queue} if protocol == 1 else {})
 
 
 class Claim(Message):
@@ -77,7 +76,7 @@ class Claim(Message):
 
 
 class Activity(StrEnum):
-    """How far the worker is with a run."""
+    """The progress of a worker with a run."""
 
     LEASED = "leased"
     PREPARING = "preparing"
@@ -86,7 +85,7 @@ class Activity(StrEnum):
 
 
 class LogStream(StrEnum):
-    """Whose log: one for each stage, and the platform's own."""
+    """The source of a log: one for each stage, and the platform's own."""
 
     SUBMISSION = "submission"
     INGESTION = "ingestion"
@@ -103,7 +102,7 @@ class LogPiece(Message):
 
 
 class Meters(Message):
-    """What a stage has used so far."""
+    """The use of resources by a stage so far."""
 
     wall_s: Measured = None
     cpu_s: Measured = None
@@ -121,7 +120,7 @@ class Meters(Message):
 
 
 class Progress(Message):
-    """What the participant's program says about how far it is."""
+    """The progress that the participant's program reports."""
 
     fraction: Measured = None
 
@@ -139,7 +138,7 @@ class Heartbeat(Message):
 
 
 class Action(StrEnum):
-    """What a worker has to do about a run."""
+    """The order that a worker gets about a run."""
 
     CONTINUE = "continue"
     CANCEL = "cancel"

@@ -1,4 +1,4 @@
-"""What a worker says of the host it runs on. It is shown and kept, and decides nothing but which GPUs there are."""
+"""A worker's description of its host. It is shown and kept, and decides only which GPUs there are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Gpu(Message):
 
 
 class SlotFacts(Message):
-    """What one slot has to itself; no cores: all of the host's."""
+    """The GPU and the cores of one slot; no cores: all of the host's."""
 
     gpu_uuid: OptionalLine = None
     cores: Annotated[tuple[int, ...], Field(max_length=4096)] = ()
@@ -50,7 +50,7 @@ class Host(Message):
 
 
 class SelfTest(Message):
-    """Which limits were seen to hold on the host, and when; nothing where it was not tried."""
+    """The limits that were seen to hold on the host, and when; empty where none was tried."""
 
     at: Line = ""
     holds: Lines = ()

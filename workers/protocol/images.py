@@ -1,4 +1,7 @@
-"""Names of container images, read by the grammar of the distribution specification: what is no such name reaches no engine."""
+"""Names of container images, by the grammar of the distribution specification.
+
+No other text reaches an engine.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class ImageName:
 
 
 def engine_name(text: str) -> str:
-    """The name by which an engine lists the image: with the tag that it adds, without Docker Hub's own prefixes.
+    """The name by which an engine lists the image: with its tag, without Docker Hub's prefixes.
 
     >>> [engine_name(name) for name in ("docker.io/library/debian", "lab/model:v2")]
     ['debian:latest', 'lab/model:v2']
@@ -82,7 +85,10 @@ def parse_image(text: str) -> ImageName:
 
 
 def _split_registry(name: str) -> tuple[str, str]:
-    """A first part with a dot or a port, or `localhost`, names a registry; any other belongs to the repository."""
+    """Registry and repository of a name.
+
+    A first part with a dot or a port, or `localhost`, names a registry; any other belongs to the repository.
+    """
     first, slash, rest = name.partition("/")
     if not slash or not (first == "localhost" or "." in first or ":" in first):
         return "", name

@@ -74,7 +74,7 @@ class BuiltEnvironment(Mounted):
 
 
 class OwnImage(Message):
-    """A container image that a team uploaded: `docker save` or an OCI layout; `image_id` is the digest of its configuration."""
+    """A team's image as an archive; `image_id` is the digest of its configuration."""
 
     archive: FileRef
     image_id: Annotated[str, Field(pattern=r"\Asha256:[0-9a-f]{64}\z")]
@@ -109,7 +109,7 @@ Mount = Annotated[
 
 
 class PullPolicy(StrEnum):
-    """When a worker pulls an image."""
+    """The occasions on which a worker pulls an image."""
 
     MISSING = "missing"
     ALWAYS = "always"
@@ -136,7 +136,7 @@ class Stage(StageShape[Mount]):
 
     @model_validator(mode="after")
     def _check_image(self) -> Self:
-        """A team's image never runs where labels are; one without a name is the archive's, and no other on the host."""
+        """Refuse a team's image where labels are, and an image id that is not the archive's."""
         is_own = self.own_image is not None or self.is_image_of_team
         if self.name == StageName.SCORING and is_own:
             raise ValueError("the scoring stage must not run in an image of a team")
@@ -148,7 +148,10 @@ class Stage(StageShape[Mount]):
 
 
 class Lease(Message):
-    """Which attempt of which run, and the secret to speak about it; read by itself where the job cannot be understood."""
+    """An attempt of a run, and the secret to speak about it.
+
+    It is read by itself where the job cannot be understood.
+    """
 
     run_id: Identifier
     attempt: Whole

@@ -1,4 +1,4 @@
-"""The limits of one stage, as the site asks for them; what a host can grant of them is the worker's business."""
+"""The limits of one stage, as the site asks for them; the worker decides what its host can grant."""
 
 from __future__ import annotations
 

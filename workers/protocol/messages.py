@@ -1,4 +1,4 @@
-"""What all messages have in common: how they are read, the kinds of values in them, and one sentence for what is wrong with one."""
+"""Common parts of all messages: reading, kinds of values, and one sentence for a fault."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-# Every change of a message that an older side would misread is a new version of the protocol.
-PROTOCOL_VERSION: Final = 2
-SPOKEN_BY_THE_SITE: Final = (1, 2)  # version 1 said `bell` for the wake-up queue
+# Of what both sides speak. After a release, each change that the other side would misread is a new version.
+PROTOCOL_VERSION: Final = 1
 PROBLEMS: Final = {
     "missing": "is missing",
     "string_pattern_mismatch": "is malformed",
@@ -21,13 +20,16 @@ TAG: Final = "mount:"  # begins the name of a variant, which is no part of a fie
 
 
 class Message(BaseModel):
-    """A message or a part of one. It never changes; keys that it does not know are left out, so that either side may be newer."""
+    """A message or a part of one. It never changes; unknown keys are left out.
+
+    So either side may be newer.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class MessageInvalid(ValueError):
-    """A message that cannot be right; the sentence names the first field that is wrong, and what would be right."""
+    """A message that cannot be right; the sentence names the first wrong field, and a right value."""
 
 
 M = TypeVar("M", bound=Message)
@@ -61,7 +63,7 @@ def _sentence(error: ValidationError) -> str:
 
 
 def _problem(kind: str, text: str) -> str:
-    """What the library says of a value, to go on after the field's name."""
+    """The library's words on a value, to go on after the field's name."""
     if kind in PROBLEMS:
         return PROBLEMS[kind]
     return re.sub(r"^\w+ should", "must", text)
@@ -100,7 +102,7 @@ def _cut_visibly(value: object, limit: int = 1000) -> str:
 
 
 def _measured(value: object) -> int | float | None:
-    """What cannot have been measured counts as not measured."""
+    """The figure, or None for one that cannot have been measured."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if 0 <= value < 2**63 else None  # False for NaN, too

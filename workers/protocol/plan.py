@@ -1,4 +1,7 @@
-"""What a run will do, written down when it is queued: its stages, with files named by what they are and not yet by address."""
+"""The plan of a run, made when it is queued: its stages, with files named by their roles.
+
+Addresses come when the run is handed out.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class FileRole(StrEnum):
 
 
 class Needs(StrEnum):
-    """What comes next of a run: which workers may take it follows from that."""
+    """The next step of a run; which workers may take it follows from that."""
 
     INGESTION = "ingestion"  # the first step, which runs participants' code, then scoring
     SCORING = "scoring"
@@ -51,7 +54,7 @@ class StagePlan(StageShape[PlannedMount]):
 
 
 class Plan(Message):
-    """All stages of a run. The rules of a job hold for it too: a plan that would show labels cannot be written down."""
+    """All stages of a run. The rules of a job hold for it, too: no plan can show labels."""
 
     stages: tuple[StagePlan, ...]
 
@@ -62,7 +65,7 @@ class Plan(Message):
 
     @property
     def first_step(self) -> tuple[StagePlan, ...]:
-        """What comes before scoring."""
+        """The stages before scoring."""
         return tuple(stage for stage in self.stages if stage.step == Step.FIRST)
 
     @property
@@ -72,13 +75,13 @@ class Plan(Message):
 
     @property
     def needs(self) -> Needs:
-        """What a worker must be allowed to run to take it as it stands."""
+        """The step that a worker must be allowed to run to take the run as it stands."""
         if self.beside_scoring:
             return Needs.TOGETHER
         return Needs.INGESTION if self.first_step else Needs.SCORING
 
     def after_ingestion(self) -> Plan:
-        """What is left once the first step's output has been handed over: it is a file like any other then."""
+        """The rest of the plan, with the first step's output as a file like any other."""
         left = (stage for stage in self.stages if stage.step == Step.LAST)
         return Plan(
             stages=tuple(stage.model_copy(update={"mounts": tuple(map(_handed_over, stage.mounts))}) for stage in left)

@@ -1,4 +1,4 @@
-"""What a run will do: its stages, from what was sent in, the phase's rules, and which programs and data there are.
+"""Planning a run: its stages, from its submission, the phase's rules, programs and data.
 
 The site plans the runs of its queue by it, and an organizer's machine those of a competition's folder.
 """
@@ -23,7 +23,7 @@ ENVIRONMENT: Final = "/app/environment"
 
 @dataclass(frozen=True)
 class RunFacts:
-    """All that decides a plan."""
+    """The facts that decide a plan."""
 
     kind: str  # prediction, code or dataset
     program: str  # what its metadata file says: command, metadata, or nothing
@@ -38,18 +38,18 @@ class RunFacts:
 
     @property
     def runs_code(self) -> bool:
-        """What was sent in is run, by itself or by the ingestion program."""
+        """True where the submission is run, by itself or by the ingestion program."""
         return self.kind != "prediction"
 
     @property
     def has_own_command(self) -> bool:
-        """The submission is a program with a command of its own; on Codabench's rules only where its metadata file says one."""
+        """True for a submission with a command of its own; on Codabench's rules, in its metadata file."""
         says_command = self.on_codabench and self.program == "command"
         return self.kind == "code" and (says_command or not (self.has_ingestion or self.on_codabench))
 
     @property
     def is_copied_to_output(self) -> bool:
-        """On Codabench's rules a submission without a metadata file is copied into the output."""
+        """True for a submission without a metadata file on Codabench's rules."""
         return self.on_codabench and self.kind == "code" and not self.program
 
     @property
@@ -59,15 +59,17 @@ class RunFacts:
 
     @property
     def environment(self) -> tuple[PlannedFile, ...]:
-        """What the team brings for its code, as mounts of the stages that run it."""
+        """The weights and packages of the team, as mounts of the stages that run its code."""
         weights = PlannedFile(target=WEIGHTS, file=FileRole.WEIGHTS, unpack=False)
         built = PlannedFile(target=ENVIRONMENT, file=FileRole.REQUIREMENTS, unpack=False)
         return (*((weights,) if self.has_weights else ()), *((built,) if self.has_requirements else ()))
 
 
 def plan_stages(facts: RunFacts) -> Plan:
-    """The stages of a run: the submission by its own command, the ingestion program, or both at once; then scoring, with the
-    ingestion program beside it where the task says so."""
+    """The stages of a run: the submission, the ingestion program, or both at once; then scoring.
+
+    The ingestion program runs beside scoring where the task says so.
+    """
     first = _first_step(facts)
     result: PlannedMount = PlannedFile(target=RESULT, file=FileRole.SUBMISSION, unpack=not facts.is_single_file)
     if first:
@@ -98,7 +100,7 @@ def _submission(facts: RunFacts) -> StagePlan:
 
 
 def _ingestion(facts: RunFacts) -> StagePlan:
-    """The organizer's ingestion program, which sees the submission and the input data, never reference data."""
+    """The organizer's ingestion program, with the submission and the input data, but no labels."""
     return StagePlan(
         name=StageName.INGESTION,
         step=Step.FIRST,

@@ -1,9 +1,10 @@
-"""What came of a run: the body of `complete`."""
+"""The result of a run: the body of `complete`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -18,7 +19,7 @@ MAX_NOTES = 20
 
 
 class Outcome(StrEnum):
-    """How a job ended. `ingested`: its predictions wait for a worker that scores."""
+    """The end of a job. `ingested`: its predictions wait for a worker that scores."""
 
     FINISHED = "finished"
     INGESTED = "ingested"
@@ -27,7 +28,7 @@ class Outcome(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a run failed; whose fault that is follows from it."""
+    """The reason of a run's failure; whose fault it is follows from it."""
 
     PROGRAM_ERROR = "program_error"
     TIME_LIMIT = "time_limit"
@@ -41,7 +42,7 @@ class Reason(StrEnum):
 
 
 class Verdict(Message):
-    """How a run ended, a stable word for why, and one sentence for a person. Scoring programs have words of their own."""
+    """The end of a run, a stable word for its cause, and a sentence. Scoring programs add own words."""
 
     outcome: Outcome
     reason: Reason | None = None
@@ -95,7 +96,7 @@ class Complete(Verdict):
 
     lease_id: Line = ""
     attempt: Measured = None
-    scores: dict[str, Any] | None = None
+    scores: Mapping[str, object] | None = None
     outputs: Annotated[dict[str, Output], NullIsEmpty] = {}
     stages: Annotated[tuple[StageRecord, ...], Field(max_length=MAX_STAGES), BeforeValidator(lambda v: v or ())] = ()
     timings: Annotated[Timings, NullIsEmpty] = Timings()

@@ -1,4 +1,4 @@
-"""What Podium's own images hold, for pages, advice and `podium image describe`."""
+"""The contents of Podium's own images, for pages, advice and `podium image describe`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PACKAGES: Final = {
 
 
 def image_contents(image: str) -> str:
-    """What the image holds, as a sentence; empty for an image that is not Podium's own.
+    """A sentence on the image's contents; empty for an image that is not Podium's own.
 
     >>> image_contents("ghcr.io/lab/model:1")
     ''

@@ -20,8 +20,10 @@ NO_MIRROR: Final = "no_package_mirror"  # the code of a run whose requirements i
 
 
 class SmokeOffer(Message):
-    """The smoke run of a phase, for a participant's own machine: the job that a worker would get, its files by addresses of the
-    site's API, and what the site knows of the hardware that it would run on."""
+    """The smoke run of a phase, for a participant's own machine.
+
+    It is the job that a worker would get, with addresses of the site's API, and the site's knowledge of the hardware that it would run on.
+    """
 
     job: Job
     needs_command: bool
@@ -35,7 +37,7 @@ class SmokeOffer(Message):
 
 
 def projected_s(wall_s: float, scale: float | None) -> float | None:
-    """Seconds that a run on the hidden data takes on the same machine, if its time grows with the data; None: not known.
+    """The seconds of a run on the hidden data, if its time grows with them; None: not known.
 
     >>> projected_s(2.0, 150)
     300.0

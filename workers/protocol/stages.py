@@ -1,4 +1,7 @@
-"""What a stage is, for a plan that names files by what they are as for a job that has their addresses: the same rules for both."""
+"""Stages, for a plan that names files by their roles, and for a job that has their addresses.
+
+The same rules hold for both.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ class StageShape(Message, Generic[MountT]):
 
     @property
     def beside_scoring(self) -> bool:
-        """It runs at the same time as the scoring stage."""
+        """True for a stage that runs at the same time as the scoring stage."""
         return self.name != StageName.SCORING and self.step == Step.LAST
 
     @model_validator(mode="after")
@@ -110,7 +113,9 @@ class StageShape(Message, Generic[MountT]):
 
 
 def check_order(stages: Sequence[StageShape[Any]]) -> None:
-    """Scoring comes last; each name once; a stage reads the output of an earlier step alone. A worker may get only the first step.
+    """Check that scoring comes last, each name once, and outputs are of earlier steps.
+
+    A worker may get only the first step.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which files of predictions are text, and whether one is: site and worker judge alike."""
+"""Text files among predictions: site and worker judge them alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHUNK_BYTES = 1 << 20
 
 
 def is_text_name(path: str, patterns: Iterable[str]) -> bool:
-    """Whether the file's name, in any case of letters, matches one of the patterns.
+    """True if the file's name, in any case of letters, matches one of the patterns.
 
     >>> is_text_name("fold-1/Answers.CSV", ["*.csv", "*.txt"])
     True
@@ -21,7 +21,7 @@ def is_text_name(path: str, patterns: Iterable[str]) -> bool:
 
 
 def first_fault(stream: IO[bytes]) -> int | None:
-    """Where the content stops being UTF-8 text, as the number of bytes before; None where all of it is.
+    """The number of bytes before the first that is not UTF-8 text; None where all of it is.
 
     >>> import io
     >>> first_fault(io.BytesIO(b"Z\\xc3\\xbcrich")), first_fault(io.BytesIO(b"Z\\xfcrich"))
@@ -41,7 +41,7 @@ def first_fault(stream: IO[bytes]) -> int | None:
 
 
 def fault_text(name: str, position: int) -> str:
-    """What is wrong and what would be right, for a name that is fit to be shown."""
+    """A sentence on the fault and on what would be right, for a name that is fit to be shown."""
     return (
         f"{name} is not UTF-8 text (from byte {position} on), so it was not scored. Write it with the encoding utf-8."
     )

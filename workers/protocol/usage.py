@@ -1,4 +1,4 @@
-"""How a stage used CPU, memory and GPU over its time, as a line of points."""
+"""The use of CPU, memory and GPU by a stage over its time, as a line of points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_POINTS: Final = 100  # of one stage; a run has three stages at most
 
 
 def _points(value: object) -> object:
-    """What is no list is none; points beyond the most are left out."""
+    """The points of a list, at most `MAX_POINTS`; none of anything else."""
     return tuple(value[:MAX_POINTS]) if isinstance(value, list | tuple) else ()
 
 
@@ -24,8 +24,10 @@ MAX_STAGES: Final = 4
 
 
 class StageUsage(Message):
-    """Each point ends `at_s` seconds after the stage began; it says the cores and the share of the GPU that were busy on average
-    since the point before, and the most memory that was seen. The lists have one length; None: not known.
+    """The line of a stage. Each point ends `at_s` seconds after the stage began.
+
+    A point has the average of cores and of the GPU's share in use since the point before, and the most memory that was seen. The lists have
+    one length; None: not known.
     """
 
     name: StageName

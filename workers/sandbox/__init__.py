@@ -1,1 +1,1 @@
-"""Runs one stage in one container, hardened and bounded, and collects what it left: nothing of it is trusted."""
+"""Runs one stage in one container, hardened and bounded, and collects its output untrusted."""

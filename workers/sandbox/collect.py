@@ -74,7 +74,7 @@ def list_output(root: Path, *, max_files: int, max_bytes: int) -> Listing:
 
 @contextmanager
 def _reading(code: str, what: str) -> Iterator[None]:
-    """Guard what reads an output. Its program answers for whatever is raised, unless that tells of this host."""
+    """Guard a reader of an output: its program answers for errors, unless they are of this host."""
     try:
         with reading(lambda words: OutputRefused("output_invalid", code, f"{what}: {words}.")):
             yield
@@ -127,7 +127,10 @@ def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _make_readable(name: str, facts: os.stat_result, folder: int) -> None:
-    """The scorer runs under the same unprivileged user: a file without rights must not look like its failure."""
+    """Give the scorer's user the rights to read a file or folder.
+
+    Else a file without rights would look like the scorer's failure.
+    """
     rights = {stat.S_IFDIR: 0o755, stat.S_IFREG: 0o644}.get(stat.S_IFMT(facts.st_mode))
     if rights is not None and facts.st_mode & rights != rights:
         os.chmod(name, stat.S_IMODE(facts.st_mode) | rights, dir_fd=folder)
@@ -176,7 +179,10 @@ def _check_file(path: str, facts: os.stat_result) -> None:
 
 
 def require_text(root: Path, listing: Listing, patterns: Sequence[str]) -> None:
-    """Raise `OutputRefused` for a file that its name calls text and that is none: it would end the scoring program."""
+    """Raise `OutputRefused` for a file that has a text's name and is none.
+
+    It would end the scoring program.
+    """
     for file in listing.files:
         if is_text_name(file.path, patterns):
             with (
@@ -194,9 +200,9 @@ def shown(path: str) -> str:
 
 
 def open_regular(root: Path, path: str) -> IO[bytes]:
-    """Open one file of the output for reading; `OutputRefused` unless it still is a regular file with one name.
+    """Open one file of the output for reading.
 
-    Raises `SandboxError` where this host fails to open it.
+    Raises `OutputRefused` unless it still is a regular file with one name, and `SandboxError` where this host fails to open it.
     """
     with _reading("unreadable_file", f"{shown(path)} cannot be opened"):
         descriptor = _open_below(root, path, FILE_FLAGS)

@@ -22,7 +22,7 @@ def host_cores() -> int:
 
 
 def granted(asked: Limits) -> Limits:
-    """What a stage gets that asks for this: no more than the host has, and no less than a container needs."""
+    """The limits that a stage gets: no more than the host has, no less than a container needs."""
     memory = asked.memory_bytes or int(host_memory_bytes() * SHARE_OF_MEMORY)
     return asked.model_copy(
         update={

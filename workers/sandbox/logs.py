@@ -63,12 +63,12 @@ class StageLog:
 
     @property
     def sent_bytes(self) -> int:
-        """How many bytes of the log `take_live` has given out so far."""
+        """The number of bytes of the log that `take_live` has given out."""
         return self._sent
 
     @property
     def has_live(self) -> bool:
-        """Whether `take_live` would give text."""
+        """True if `take_live` would give text."""
         return self._sent < len(self._head)
 
     def take_live(self, max_bytes: int) -> str:
@@ -79,7 +79,7 @@ class StageLog:
         return self._decoder.decode(fresh)
 
     def finish(self, timeout_s: float = 5.0) -> None:
-        """The container has ended: wait briefly for the follower, then read what it missed, or the end of a cut log."""
+        """Wait briefly for the follower of a container that ended, then read the rest of its log."""
         self._thread.join(timeout_s)
         with contextlib.suppress(SandboxError, OSError, ValueError):
             if not self._cut:

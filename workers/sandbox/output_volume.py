@@ -35,7 +35,7 @@ MakeRoom = Callable[[int], None]
 
 
 def no_room(needed_bytes: int) -> None:
-    """Nothing on this disk can be dispensed with."""
+    """Free nothing: no file on this disk can be spared."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Usage:
 
 
 class OutputVolume:
-    """One output folder at `path`: loop-mounted ext4 where the host allows it, else a plain folder that is watched.
+    """One output folder at `path`: loop-mounted ext4 where the host allows it, else a watched folder.
 
-    `make_room` is asked for the bytes that it takes where the disk is too full for them.
+    `make_room` is called with the bytes that it takes where the disk is too full for them.
     """
 
     def __init__(
@@ -124,11 +124,14 @@ class OutputVolume:
             os.posix_fallocate(image.fileno(), 0, total)
 
     def exists(self) -> bool:
-        """Whether it is there, as a predecessor left it."""
+        """True if it is there, as an earlier process left it."""
         return self.path.is_dir() and (not self.quota or os.path.ismount(self.path))
 
     def usage(self) -> Usage:
-        """What is in use now. Without a quota the files are counted, which a hostile program can outrun."""
+        """The use at this moment.
+
+        Without a quota the files are counted, which a hostile program can outrun.
+        """
         if not self.quota:
             used, count = _count(self.path)
             return Usage(used, full=used > self.size_bytes, no_inodes=count > self.files + SPARE_INODES)
@@ -138,9 +141,9 @@ class OutputVolume:
         return Usage(used, full=full, no_inodes=facts.f_favail == 0)
 
     def bytes_written(self, usage: Usage) -> int | None:
-        """Bytes that went to the output so far, those overwritten or deleted since included; None without a quota.
+        """Bytes that went to the output so far, overwritten and deleted ones included; None without quota.
 
-        What the file system has sent to its device, and what it still holds back; at least what is in use now. Cheap: no
+        It is what the file system has sent to its device, and what it still holds back; at least what is in use now. Cheap: no
         `sync`. Elsewhere a program can write to memory alone, which the memory meter counts.
         """
         if not self.quota:
@@ -164,15 +167,18 @@ class OutputVolume:
 
 
 def _unmount(path: Path) -> None:
-    """Lazily, for the case that a container which is being removed still holds it. The system call itself: each run ends with two."""
+    """Unmount lazily: a container that is being removed may still hold it.
+
+    This is the system call itself: each run ends with two.
+    """
     if ctypes.CDLL(None, use_errno=True).umount2(os.fsencode(path), MNT_DETACH) != 0:
         log.warning("not_unmounted", detail=f"{path}: {os.strerror(ctypes.get_errno())}")
 
 
 def _follow_no_links(path: Path) -> None:
-    """A link that a program leaves here leads nowhere, for whoever opens it, in whichever container, at whatever moment.
+    """Mount the folder so that no link in it leads anywhere, for anybody.
 
-    The system call itself, as mount(8) may be older than the kernel. The flag goes with the mount into each container.
+    This is the system call itself, as mount(8) may be older than the kernel. The flag goes with the mount into each container.
     """
     flags = REMOUNT | BIND | NOSUID | NODEV | NOEXEC | NOATIME | NOSYMFOLLOW
     if ctypes.CDLL(None, use_errno=True).mount(None, os.fsencode(path), None, ctypes.c_ulong(flags), None) != 0:
@@ -203,7 +209,10 @@ def loop_mounts_work(folder: Path) -> bool:
 
 
 def _count(folder: Path) -> tuple[int, int]:
-    """Bytes and entries below a folder that a program may change meanwhile: by descriptors, so that no link leads out of it."""
+    """Bytes and entries below a folder that a program may change meanwhile.
+
+    They are counted by descriptors, so that no link leads out of it.
+    """
     descriptor = os.open(folder, FOLDER_FLAGS)
     try:
         return _count_below(descriptor, 0)

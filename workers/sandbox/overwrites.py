@@ -1,4 +1,4 @@
-"""Leaves out of a log what a terminal would have written over: progress bars write one line thousands of times."""
+"""Leaves out of a log the lines that a terminal would have overwritten, as of progress bars."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Overwrites:
         self._is_empty = True
 
     def pass_on(self, piece: bytes) -> bytes:
-        """What is kept of the next piece."""
+        """The part of the next piece that stays."""
         if self._rewrites == 0 and b"\r" not in piece:
             return piece
         out = bytearray()

@@ -1,4 +1,4 @@
-"""The small JSON files that a stage may leave: scores, a refusal, progress. Bounded, checked value by value."""
+"""The small JSON files of a stage: scores, a refusal, progress. Bounded, checked value by value."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from workers.errors import Judged, OutputRefused, SandboxError, reading
+from workers.protocol.files.plain_yaml import read_plain_yaml
 from workers.sandbox.collect import read_bounded
-from workers.sandbox.plain_yaml import NoAliases
 
 MAX_SCORES_BYTES = 1 << 20
 MAX_REFUSAL_BYTES = 64 << 10
@@ -29,7 +27,7 @@ CODE = re.compile(r"\A[a-z][a-z0-9_]{0,63}\Z")
 
 
 class ScoresInvalid(Judged):
-    """The scorer did not do its part: no scores, or a column without a finite number. `code` is a stable word."""
+    """The scorer left no scores, or a column without a finite number. `code` is a stable word."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -39,7 +37,7 @@ class ScoresInvalid(Judged):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why the scorer refused a participant's file: a stable `code` and a message for the participant."""
+    """The scorer's refusal of a participant's file: a stable `code` and a message."""
 
     code: str
     message: str
@@ -113,7 +111,7 @@ def _parse_text(content: bytes) -> Any:
     text = content.decode("utf-8-sig", errors="replace")
     with reading(partial(_unreadable, name="scores.txt")):
         try:
-            document = yaml.load(text, Loader=NoAliases)
+            document = read_plain_yaml(text, max_characters=MAX_SCORES_BYTES)
         except Exception:
             document = _lines(text)
             if document is None:
@@ -159,7 +157,10 @@ def read_refusal(output: Path) -> Refusal | None:
 
 
 def read_progress(output: Path) -> float | None:
-    """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`). Shown, never trusted."""
+    """The fraction of the work done, 0 to 1, from `progress.json` (`{"fraction": 0.4}`).
+
+    It is shown, never trusted.
+    """
     try:
         progress = _small_json(output, "progress.json", MAX_PROGRESS_BYTES)
     except (SandboxError, OSError):

@@ -1,4 +1,4 @@
-"""One stage of a run in one container: prepared ahead, started, watched, measured, and described as evidence."""
+"""One stage of a run in one container: prepared, started, watched, measured, described."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class NoGpu:
     """The meter of a stage without a GPU."""
 
     def start(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def memory_now(self) -> int | None:
         """No GPU, no memory."""
@@ -75,7 +75,7 @@ class NoGpu:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about a stage that has ended: from engine, output file system and our own clock."""
+    """The facts about a stage that has ended: from engine, output file system and our own clock."""
 
     name: str
     exit_code: int
@@ -131,7 +131,10 @@ class StageRun:
         self.create_container()
 
     def make_volumes(self) -> None:
-        """Make the file systems that it writes to. Those of all stages of a run come before the containers, which mount them."""
+        """Make the file systems that the stage writes to.
+
+        Those of all stages of a run come before the containers, which mount them.
+        """
         if self.owns_volume:
             self.volume.create()
         if self.inputs is not None:
@@ -169,12 +172,14 @@ class StageRun:
             raise
 
     def adopt(self, *, started_monotonic: float | None, killed_by: str | None, watched_s: float | None = None) -> None:
-        """Take over what a predecessor made, instead of `prepare`; `watched_s` is how long it ran, if that one saw it end.
+        """Take over the containers of an earlier process, instead of `prepare`.
+
+        `watched_s` is the time that the stage ran, if that process saw its end.
 
         Raises
         ------
         SandboxError
-            `container_missing` or `output_missing`: something of it is gone, so the run cannot be seen through.
+            `container_missing` or `output_missing`: a part of it is gone, so the run cannot be seen through.
         """
         if self.idle and self.volume.exists():
             return
@@ -265,8 +270,10 @@ class StageRun:
         return SandboxError(NOT_KILLABLE, detail)
 
     def _wait(self, watch: Watch) -> bool:
-        """Wait for the end, unless it cannot be brought about; True when the engine was away meanwhile, so that an ending of the
-        container says little."""
+        """Wait for the end, unless it cannot be brought about.
+
+        Returns True when the engine was away meanwhile: then an ending of the container says little.
+        """
         lost = False
         while True:
             try:
@@ -280,7 +287,10 @@ class StageRun:
                 return lost
 
     def _state_once_back(self) -> ContainerState:
-        """Wait for an engine that went away: one that restarts answers within seconds, however long the container has run."""
+        """Wait for an engine that went away.
+
+        One that restarts answers within seconds, however long the container has run.
+        """
         until = time.monotonic() + LOST_ENGINE_WAIT_S
         while True:
             time.sleep(LOST_ENGINE_ROUND_S)
@@ -366,7 +376,10 @@ class StageRun:
             self.log.write(path)
 
     def destroy(self) -> None:
-        """Remove container and output, and forget what they used. Safe to call twice, and on what was never made."""
+        """Remove container and output, and forget their use of resources.
+
+        Safe to call twice, and on what was never made.
+        """
         with contextlib.suppress(SandboxError):  # the janitor finds it by its labels
             self.engine.remove(self.spec.name)
         self.volume.destroy()

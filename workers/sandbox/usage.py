@@ -1,4 +1,4 @@
-"""How CPU, memory and GPU were used while a stage ran: a line of few points, however long it took."""
+"""The use of CPU, memory and GPU while a stage ran: a line of few points, however long it took."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Sample:
     reading: Reading
 
     def merged(self, later: _Sample) -> _Sample:
-        """Both as one: sums are those of the end."""
+        """Both samples as one: sums are those of the end."""
         now = later.reading
         return _Sample(
             later.at_s,
@@ -51,7 +51,7 @@ class _Sample:
 
 
 class UsageSeries:
-    """At most `MAX_POINTS` samples: a line that is full is halved, each two neighbours becoming one."""
+    """At most `MAX_POINTS` samples: a full line is halved, each two neighbours becoming one."""
 
     def __init__(self, name: str, *, max_points: int = MAX_POINTS) -> None:
         self._name = name
@@ -78,7 +78,7 @@ class UsageSeries:
         self._every_s = self._samples[-1].at_s / len(self._samples)
 
     def said(self) -> StageUsage:
-        """The line as it is sent: cores and share of the GPU in use on average since the point before, bytes at the most."""
+        """The line as it is sent: average cores and GPU share since the point before, and most bytes."""
         with self._lock:
             samples = tuple(self._samples)
         before = (_Sample(0.0, Reading(0.0, 0, 0.0, 0)), *samples)
@@ -93,7 +93,7 @@ class UsageSeries:
 
 
 def _rates(samples: tuple[_Sample, ...], sums: list[float | None]) -> tuple[float | None, ...]:
-    """What was used a second between one sample and the next; a sum that is not known gives none."""
+    """The use a second between one sample and the next; a sum that is not known gives none."""
     rates: list[float | None] = []
     for place in range(1, len(samples)):
         first, last = sums[place - 1], sums[place]
@@ -109,7 +109,9 @@ def _larger(first: int | None, second: int | None) -> int | None:
 
 
 class UsageSampler(threading.Thread):
-    """Adds a sample a second to a series until it is stopped. What cannot be read leaves a gap; it never ends the stage.
+    """Adds a sample a second to a series until it is stopped.
+
+    What cannot be read leaves a gap; it never ends the stage.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""What a stage's evidence means. Never from an exit code alone where the engine knows better, never from text."""
+"""Verdicts on a stage's evidence.
+
+They never follow from an exit code alone where the engine knows better, and never from text.
+"""
 
 from __future__ import annotations
 
@@ -78,5 +81,8 @@ def scoring_verdict(evidence: Evidence, limits: Limits, refusal: Refusal | None)
 
 
 def infrastructure(error: SandboxError) -> Verdict:
-    """The platform's own failure: retried elsewhere, charged to nobody. What no worker can have is the competition's setup."""
+    """The platform's own failure: retried elsewhere, charged to nobody.
+
+    A demand that no worker can meet is the competition's setup.
+    """
     return failed("setup_error" if error.code in NO_WORKER_CAN else "infrastructure", error.code, error.detail)

@@ -18,9 +18,9 @@ NOT_KILLED_S = 300.0  # since the first kill: a process that waits inside the ke
 
 
 class Watch(threading.Thread):
-    """A thread for one running container. Its clock is monotonic, so a change of the host's time moves no limit.
+    """A thread for one running container, by a monotonic clock.
 
-    Nothing that it asks or tells may end it before the container: without it no limit of time holds.
+    So a change of the host's time moves no limit. None of its calls may end it before the container: without it no limit of time holds.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Watch(threading.Thread):
     deadline : float
         `time.monotonic()` of the wall limit.
     overgrown, unwanted : callable
-        Asked twice a second; True ends the container as `output_limit`, or as `cancelled`.
+        Called twice a second; True ends the container as `output_limit`, or as `cancelled`.
     on_kill : callable
-        Told the reason before the first kill, so that it can be kept for a successor.
+        Called with the reason before the first kill, so that it can be kept for the next process.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Watch(threading.Thread):
             self._changed.notify_all()
 
     def kill_has_failed(self) -> bool:
-        """Whether the container has been killed for so long that it will hardly end."""
+        """True when the container has been killed for so long that it will hardly end."""
         return self._killing_since is not None and time.monotonic() - self._killing_since > NOT_KILLED_S
 
     def run(self) -> None:

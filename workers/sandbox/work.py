@@ -1,4 +1,4 @@
-"""Inputs that a stage may write to: private copies in a file system just large enough, so that nothing else is touched."""
+"""Inputs that a stage may write to: private copies in a file system just large enough."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ ALSO_AT = {"/app/program": "/app/ingestion_program"}
 
 
 def is_copied(target: str) -> bool:
-    """Whether a stage with writable inputs gets a copy of this target; datasets stay shared and read-only."""
+    """True if a stage with writable inputs gets a copy of this target.
+
+    Datasets stay shared and read-only.
+    """
     return target in PLACES
 
 
 @dataclass
 class WritableInputs:
-    """The copies of one stage's inputs; `sources` are the folders by target, as they are when the stage starts."""
+    """The copies of one stage's inputs; `sources` are the folders by target, as the stage starts."""
 
     folder: Path
     name: str
@@ -51,7 +54,7 @@ class WritableInputs:
         return self.folder / self.name
 
     def mounts(self) -> tuple[Mount, ...]:
-        """What the container sees of them."""
+        """The mounts of the container for them."""
         places: dict[str, str] = {}
         for target in self.sources:
             if target.startswith("/app/input/"):
@@ -105,7 +108,7 @@ class WritableInputs:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy what is in a folder into another: links as links, modes without set-user-ID, set-group-ID and sticky bits.
+    """Copy a folder's content into another: links as links, without set-ID and sticky bits.
 
     Raises
     ------

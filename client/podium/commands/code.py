@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 import platformdirs
 import typer
 
-from podium.commands.local import part, tool
+from podium.commands.local import needing
 from podium.commands.options import AsJson, Profile, client, confirmed
 from podium.errors import InvalidInput, Refused
 from podium.folders import Folder
 from podium.models import Push
 from podium.output import say, transfer_bar, write_json, write_table
 from podium.pushing import Pull, apply, compare, difference_lines
-from podium.rehearsal import Own
+
+if TYPE_CHECKING:
+    from workers.local import LocalRun
 
 app = typer.Typer(help="Competitions as code: a folder in git.", no_args_is_help=True)
-BUNDLES: Final = "competitions.bundles.cli"
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="The competition's folder.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Without being asked, as in a CI service.")]
 Force = Annotated[
@@ -37,18 +38,19 @@ def init(
     slug: SlugOption = "",
 ) -> None:
     """Begin a competition from a template, with small data that were made up."""
-    code = tool(BUNDLES)(["new", str(folder), "--template", template, "--slug", slug or folder.resolve().name])
-    raise typer.Exit(code)
+    with needing("run"):
+        from files.bundles.cli import main
+    raise typer.Exit(main(["new", str(folder), "--template", template, "--slug", slug or folder.resolve().name]))
 
 
 @app.command()
 def check(folder: FolderArgument = Path(), profile: Profile = "", as_json: AsJson = False) -> None:
-    """Say every fault of the folder, as the site reads it; without Podium's own parts, the site is asked."""
+    """Say every fault of the folder, as the site reads it. Without the extra `run`, the site is asked."""
     try:
-        main = tool(BUNDLES)
-    except InvalidInput:
+        from files.bundles.cli import main
+    except ModuleNotFoundError:
         me, opened = client(profile), Folder(folder)
-        say(f"Podium itself is not installed here, so {me.site.url} is asked; nothing is changed there.")
+        say(f"Podium's readers are not installed here, so {me.site.url} is asked; nothing is changed there.")
         _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, notify=say), as_json=as_json)
         return
     raise typer.Exit(main(["check", str(folder), *(["--json"] if as_json else [])]))
@@ -69,19 +71,25 @@ def run(
         str, typer.Option(help="A package index to install the code's requirements.txt from; else the public one.")
     ] = "",
 ) -> None:
-    """Score a submission on this machine, in the containers of a compute worker, and show the scores and what the programs print."""
-    jobs, local = part("competitions.bundles.local_jobs", extra="worker"), part("workers.local", extra="worker")
-    own = Own(weights, own_image, mirror)
-    own.require()
-    brought = jobs.Own(weights, own.archive, "" if own.archive else own_image, mirror)
+    """Score a submission on this machine, in a compute worker's containers.
+
+    Shows the scores, and what the programs print.
+    """
+    with needing("run"):
+        from files.bundles.local_jobs import local_jobs
+        from files.environment import OwnEnvironment
+        from podium.rehearsal import require_environment
+        from workers.local import has_gpu, run_locally
+    own = OwnEnvironment(weights, own_image, mirror)
+    require_environment(own)
     with TemporaryDirectory() as scratch:
         try:
-            planned = jobs.local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image, own=brought)
-            if any(job.gpus for _, job in planned) and not local.has_gpu():
+            planned = local_jobs(folder.resolve(), Path(scratch), file=file, phase=phase, image=image, own=own)
+            if any(local.job.gpus for local in planned) and not has_gpu():
                 say("The phase gives its code a GPU, and this machine has none: it runs without one here.")
-                planned = [(task, job.model_copy(update={"gpus": 0})) for task, job in planned]
+                planned = [local._replace(job=local.job.model_copy(update={"gpus": 0})) for local in planned]
             built = Path(platformdirs.user_cache_dir("podium")) / "environments"  # once for all tasks
-            ended = [(task, local.run_locally(job, environments=built, any_mirror=True)) for task, job in planned]
+            ended = [(task, run_locally(job, environments=built, any_mirror=True)) for task, job in planned]
         except ValueError as error:
             raise InvalidInput(str(error), code="cannot_run") from error
     for task, finished in ended:
@@ -90,21 +98,21 @@ def run(
         raise typer.Exit(1)
 
 
-def _show_run(task: str, run: Any) -> None:
-    """What a worker would report of one task, with all of its logs: who has the folder may read them."""
+def _show_run(task: str, run: LocalRun) -> None:
+    """Print a worker's report on one task with all logs: who has the folder may read them."""
     result = run.result
     for stage, log in run.logs.items():
         say(f"--- {task}: {stage}\n{log.rstrip()}")
     for note in result.notes:
         say(note)
     if result.outcome == "finished":
-        write_table(["task", "column", "score"], [(task, key, value) for key, value in result.scores.items()])
+        write_table(["task", "column", "score"], [(task, key, value) for key, value in (result.scores or {}).items()])
     else:
         print(f"{task}: {result.reason} ({result.code}): {result.detail}")
         if result.code.startswith("image_"):
             say("Make Podium's own images in its checkout with `make images`, or name another with --image.")
-    for stage in result.stages:
-        say(f"{stage.name}: {stage.wall_s:.1f} s")
+    for record in result.stages:
+        say(f"{record.name}: {record.wall_s or 0:.1f} s")
 
 
 @app.command()
@@ -115,7 +123,10 @@ def push(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what differs from the site, then change the competition there, or make it. Large files are sent once, in parts."""
+    """Show the differences from the site, then change the competition there, or make it.
+
+    Large files are sent once, in parts.
+    """
     me, opened = client(profile), Folder(folder)
     compared = compare(me.site, opened, is_forced=force, bars=transfer_bar, notify=say)
     _show(compared, as_json=as_json)

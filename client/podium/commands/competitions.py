@@ -95,7 +95,10 @@ def download(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Download a competition's files, those that share a name to PHASE/NAME/. What is there is checked and left; what broke off goes on."""
+    """Download a competition's files, those that share a name to PHASE/NAME/.
+
+    Files that are there are checked and left; broken downloads go on.
+    """
     me = client(profile)
     offered = me.files(slug)
     if unknown := set(only) - {file.file_name for file in offered}:

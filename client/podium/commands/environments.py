@@ -34,7 +34,10 @@ def commands_of(kind: EnvironmentKind, what: str) -> typer.Typer:
 
     @app.command()
     def upload(slug: Slug, file: FileArgument, name: Name, profile: Profile = "", as_json: AsJson = False) -> None:
-        """Send a file, going on where a connection breaks, and wait for the site's check. Exit status 1 where it is refused."""
+        """Send a file, and wait for the site's check.
+
+        It goes on where a connection breaks. Exit status 1 where it is refused.
+        """
         me = client(profile)
         with transfer_bar(file.name) as progress:
             sent = me.environment_file_upload(slug, kind, file, name=name, progress=progress)

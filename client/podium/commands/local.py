@@ -1,10 +1,13 @@
-"""Verbs that need no site: they run the parts of Podium that the site itself runs, where these are installed."""
+"""Verbs that need no site: they run what the site itself runs, which the client's extras bring.
+
+That is heavy, so it is imported by the verb that uses it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
@@ -19,52 +22,50 @@ app = typer.Typer()
 ANY: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
-def tool(module: str) -> Callable[..., int]:
-    """The `main` of another part of Podium. Raises `InvalidInput` where it is not installed."""
-    main: Callable[..., int] = part(module, extra="tables").main
-    return main
-
-
-def part(module: str, *, extra: str) -> Any:
-    """A module of another part of Podium. Raises `InvalidInput` where it, or what it stands on, is not installed."""
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Guard imports of an extra of the client. Raises `InvalidInput` where it is not installed."""
     try:
-        return import_module(module)
+        yield
     except ModuleNotFoundError as error:
-        raise not_installed(error, extra=extra) from error
-
-
-def not_installed(error: ModuleNotFoundError, *, extra: str) -> InvalidInput:
-    """What to do about a module that is missing, as an error."""
-    return InvalidInput(
-        f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install '.[{extra}]'`.",
-        code="not_installed",
-    )
+        raise InvalidInput(
+            f"This needs {error.name}, which is not installed: in a checkout of Podium, run `pip install . './client[{extra}]'`.",
+            code="not_installed",
+        ) from error
 
 
 @app.command(
     context_settings=ANY, help="Score and check files with the official metrics; `podium score --help` says how."
 )
 def score(context: typer.Context) -> None:
-    raise typer.Exit(tool("scoring.cli")(context.args, prog="podium score"))
+    with needing("score"):
+        from scoring.cli import main
+    raise typer.Exit(main(context.args, prog="podium score"))
 
 
 @app.command(
     context_settings=ANY, help="Check, begin and send competitions as bundles; `podium bundle --help` says how."
 )
 def bundle(context: typer.Context) -> None:
-    raise typer.Exit(tool("competitions.bundles.cli")(context.args, prog="podium bundle"))
+    with needing("run"):
+        from files.bundles.cli import main
+    raise typer.Exit(main(context.args, prog="podium bundle"))
 
 
 @app.command(
     context_settings=ANY, help="Rebuild a revealed leaderboard from its manifest; `podium verify --help` says how."
 )
 def verify(context: typer.Context) -> None:
-    raise typer.Exit(tool("competitions.leaderboards.commitment.manifest")(context.args))
+    with needing("run"):
+        from files.manifest import main
+    raise typer.Exit(main(context.args))
 
 
 @app.command(context_settings=ANY, help="Say what the images hold that submissions run in: `podium image describe`.")
 def image(context: typer.Context) -> None:
-    raise typer.Exit(tool("workers.protocol.runtimes")(context.args))
+    with needing("run"):
+        from workers.protocol.runtimes import main
+    raise typer.Exit(main(context.args))
 
 
 @app.command()
@@ -93,12 +94,14 @@ def check(
             arguments = [str(prediction_format["dataset"]), str(file), "--split", str(prediction_format["split"])]
             if prediction_format.get("rows") is not None:
                 arguments += ["--rows", str(prediction_format["rows"])]
-        code = tool("scoring.cli")(["check", *arguments], prog="podium score")
+        with needing("score"):
+            from scoring.cli import main
+        code = main(["check", *arguments], prog="podium score")
     raise typer.Exit(code)
 
 
 def _table_arguments(site: Client, slug: str, phase: str, table: dict[str, Any], folder: Path) -> list[str]:
-    """What the table must look like, and the phase's sample submission, fetched into the folder."""
+    """Options for the table's schema, and for the phase's sample submission, which is fetched."""
     schema = folder / "schema.json"
     schema.write_text(json.dumps(table), "utf-8")
     samples = [file for file in site.files(slug) if (file.phase, file.name) == (phase, "sample_submission")]

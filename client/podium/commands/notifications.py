@@ -1,4 +1,4 @@
-"""What a person was told."""
+"""`podium notifications`: a person's inbox."""
 
 from __future__ import annotations
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from podium.commands.local import needing
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
 from podium.output import say, write_json, write_table
-from podium.rehearsal import Own, Verdict, rehearse
+
+if TYPE_CHECKING:
+    from podium.rehearsal import Verdict
+    from workers.projection import Interval, Projection
 
 app = typer.Typer()
 MINUTE_S: Final = 60
@@ -36,8 +40,15 @@ def run(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Run code as the site would, on the phase's public mini split: same image, limits and verdict, in containers of this machine."""
-    verdict = rehearse(client(profile), slug, path, phase=phase, own=Own(weights, image, mirror), calibrate=calibrate)
+    """Run code as the site would, on the phase's public mini split.
+
+    Image, limits and verdict are the site's, containers are on this machine.
+    """
+    with needing("run"):
+        from files.environment import OwnEnvironment
+        from podium.rehearsal import rehearse
+    own = OwnEnvironment(weights, image, mirror)
+    verdict = rehearse(client(profile), slug, path, phase=phase, own=own, calibrate=calibrate)
     if as_json:
         write_json(asdict(verdict))
     else:
@@ -47,7 +58,10 @@ def run(
 
 
 def show(verdict: Verdict) -> None:
-    """Print it: logs and remarks as such, the score or the verdict, the meters, and what it takes at the site as results."""
+    """Print the score or the verdict, the meters and the projected time as results.
+
+    Logs and remarks go to standard error.
+    """
     for stage, log in verdict.logs.items():
         say(f"--- {stage}\n{log.rstrip()}")
     for line in (*verdict.notes, *verdict.remarks):
@@ -58,14 +72,12 @@ def show(verdict: Verdict) -> None:
         print(f"{verdict.reason} ({verdict.code}): {verdict.detail}")
     if verdict.meters:
         write_table(["meter", "value"], [(name, _number(value)) for name, value in verdict.meters.items()])
-    for line in _projected(verdict.projection):
-        print(line)
+    if verdict.projection is not None:
+        print("\n".join(_sentences(verdict.projection)))
 
 
-def _projected(projection: Any) -> list[str]:
-    """What it takes at the site, as sentences."""
-    if projection is None:
-        return []
+def _sentences(projection: Projection) -> list[str]:
+    """The time that the run takes on the site, in words."""
     lines = [f"On the site's hardware: {_interval(projection.smoke_s)}."]
     if projection.whole_s is not None:
         limit_s = projection.limit_s
@@ -82,7 +94,7 @@ def _projected(projection: Any) -> list[str]:
     return lines
 
 
-def _interval(interval: Any) -> str:
+def _interval(interval: Interval) -> str:
     return f"about {_seconds(interval.middle)}, between {_seconds(interval.low)} and {_seconds(interval.high)}"
 
 

@@ -82,7 +82,7 @@ def submit(
 
 
 def _say_smoke_log(me: Client, submission: Submission) -> None:
-    """All that a smoke run printed, where the submission came no further."""
+    """Print the whole log of a smoke run, where the submission came no further."""
     last = [run.id for run in submission.runs if run.is_smoke and len(submission.runs) == 1]
     for log in me.logs(submission.id) if last else ():
         if log.run in last and log.text:

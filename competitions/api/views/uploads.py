@@ -28,7 +28,7 @@ from competitions.resources.uploads import (
 )
 from core.refusals import Refusal
 from core.serving.receiving import announced_bytes
-from core.text import is_number
+from files.text import is_number
 
 OFFSET = OpenApiParameter(
     "Upload-Offset", int, OpenApiParameter.HEADER, required=True, description="Bytes received so far."

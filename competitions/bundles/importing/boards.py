@@ -4,17 +4,17 @@ from datetime import datetime
 from typing import Any
 
 from competitions.bundles.importing.rows import Existing, filled
-from competitions.bundles.reading.addresses import board_key
-from competitions.bundles.reading.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 from competitions.bundles.settings import read_settings
 from competitions.catalog.changes.boards import store_board
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
+from files.bundles.addresses import board_key
+from files.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 
 
 def boards_write(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec, now: datetime) -> None:
     """The phase's own boards where the bundle gives it some, else the one of the whole competition; in place of those that it has."""
-    extra = phase_spec.extra
+    extra = phase_spec.podium
     before = Existing(phase.leaderboards.all(), "key")
     for index, spec in enumerate(extra.leaderboards or [shared]):
         key = board_key(spec)

@@ -14,20 +14,6 @@ from competitions.bundles.importing.boards import boards_write
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
 from competitions.bundles.importing.rows import Existing, filled, written
-from competitions.bundles.reading.addresses import phase_slugs
-from competitions.bundles.reading.faults import invalid
-from competitions.bundles.reading.reader import NO_TERMS, BundleReader
-from competitions.bundles.reading.rules import ordered
-from competitions.bundles.reading.schema import (
-    PHASE_FILES,
-    TASK_FILES,
-    CompetitionSpec,
-    FactQuestionSpec,
-    PhaseExtra,
-    PhaseSpec,
-    TaskSpec,
-)
-from competitions.bundles.reading.types import Index
 from competitions.bundles.settings import bundle_places, read_settings, said_settings
 from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.changes.phases import store_phase
@@ -52,7 +38,21 @@ from competitions.catalog.texts.pages import address_of
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
-from core.markup import MAX_CHARACTERS
+from files.bundles.addresses import phase_slugs
+from files.bundles.faults import invalid
+from files.bundles.reader import NO_TERMS, BundleReader
+from files.bundles.rules import ordered
+from files.bundles.schema import (
+    PHASE_FILES,
+    TASK_FILES,
+    CompetitionSpec,
+    FactQuestionSpec,
+    PhaseExtra,
+    PhaseSpec,
+    TaskSpec,
+)
+from files.bundles.types import Index
+from files.markup import MAX_CHARACTERS
 
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]
@@ -293,7 +293,7 @@ class Maker:
         return store_task(task, now=now).row
 
     def _phase(self, phase: Phase, spec: PhaseSpec, index: int, tasks: dict[Index, Task], now: datetime) -> None:
-        extra, kinds = spec.extra, spec.extra.accepts
+        extra, kinds = spec.podium, spec.podium.accepts
         settings = {
             "index": index,
             "scoring_time_limit_s": extra.scoring_time_limit or spec.execution_time_limit,
@@ -325,7 +325,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def _preset_and_budget(spec: PhaseSpec) -> dict[str, Any]:
-    preset = spec.extra.preset
+    preset = spec.podium.preset
     return (PRESETS[preset].fields() if preset else {}) | said_settings(Phase, spec, "podium.budget")
 
 
@@ -342,7 +342,7 @@ def _text_files(extra: PhaseExtra) -> str:
 
 def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
     """The check of a board that grows by datasets, where it does."""
-    growth = spec.extra.grows
+    growth = spec.podium.grows
     if growth is None:
         return {}
     return {"dataset_check": tasks[growth.check]}
@@ -350,7 +350,7 @@ def _growth(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
 
 def _smoke(spec: PhaseSpec, tasks: Mapping[Index, Task]) -> dict[str, Task]:
     """The task of the smoke run, where there is one."""
-    index = spec.extra.smoke_task
+    index = spec.podium.smoke_task
     return {} if index is None else {"smoke_task": tasks[index]}
 
 

@@ -13,16 +13,16 @@ from accounts.models import User
 from competitions.bundles.importing.creation import Maker
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
-from competitions.bundles.reading.archive import BundleFiles, opened
-from competitions.bundles.reading.faults import InvalidBundle, Report
-from competitions.bundles.reading.reader import BundleReader
-from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.storage import digest_of, store_path
 from competitions.resources.versions import require_room
+from files.bundles.archive import BundleFiles, opened
+from files.bundles.faults import InvalidBundle, Report
+from files.bundles.reader import BundleReader
+from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 Progress = Callable[[str], None]
 

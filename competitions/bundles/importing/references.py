@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from competitions.bundles.reading.faults import Where
-from competitions.bundles.reading.reader import BundleReader, is_key
-from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 from competitions.catalog.models import Competition, Task
 from competitions.catalog.queue_rights import task_fault
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from core.refusals import Refusal
+from files.bundles.faults import Where
+from files.bundles.reader import BundleReader, is_key
+from files.bundles.schema import PHASE_FILES, TASK_FILES, CompetitionSpec
 
 from accounts.models import User  # isort: skip
 

@@ -8,18 +8,18 @@ from typing import Any, Final
 from django.db import transaction
 
 from accounts.models import User
-from competitions.bundles.reading.archive import LIMITS, opened
-from competitions.bundles.reading.document import Document, read_document
-from competitions.bundles.reading.faults import InvalidBundle, Report, invalid
-from competitions.bundles.reading.reader import command_fault, is_key
-from competitions.bundles.reading.schema import TASK_FILES
 from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.models import Task
-from competitions.resources.archives import check_zip
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_path
 from competitions.resources.versions import require_room
 from core.refusals import InvalidFile
+from files.archives import check_zip
+from files.bundles.archive import LIMITS, opened
+from files.bundles.document import Document, read_document
+from files.bundles.faults import InvalidBundle, Report, invalid
+from files.bundles.reader import command_fault, is_key
+from files.bundles.schema import TASK_FILES
 
 TASK_YAML: Final = "task.yaml"
 KNOWN: Final = {"name", "description", "is_public", "ingestion_only_during_scoring", *TASK_FILES}

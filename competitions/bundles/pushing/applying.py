@@ -21,9 +21,6 @@ from competitions.bundles.importing.references import References
 from competitions.bundles.pushing.difference import Change, differences
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.guards import BreaksContest, require_standing, rules_broken
-from competitions.bundles.reading.archive import BundleFiles
-from competitions.bundles.reading.faults import Report, invalid
-from competitions.bundles.reading.reader import BundleReader
 from competitions.bundles.refusals import OrganizersOnly
 from competitions.catalog.changes.boards import watch_board
 from competitions.catalog.changes.change import changed_values, values_of
@@ -35,12 +32,15 @@ from competitions.factsheets.models import Question, questions_changed
 from competitions.resources.versions import require_room
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration
+from files.bundles.archive import BundleFiles
+from files.bundles.faults import Report, invalid
+from files.bundles.reader import BundleReader
 
 Progress = Callable[[str], None]
 
 
 @dataclass
-class Outcome:
+class PushResult:
     """The effect of a push. `version` is that of the competition before it, empty where it makes one; `result` the one after it."""
 
     slug: str
@@ -69,28 +69,28 @@ class Push:
     def live(self) -> Competition | None:
         return self.references.live
 
-    def rehearse(self, now: datetime) -> Outcome:
+    def rehearse(self, now: datetime) -> PushResult:
         """The effect that `apply` would have; nothing is changed. Raises as it does."""
-        outcome: Outcome | None = None
+        result: PushResult | None = None
         try:
             with transaction.atomic():
-                outcome = self._write(now, is_rehearsal=True)
+                result = self._write(now, is_rehearsal=True)
                 raise _Rehearsed
         except _Rehearsed:
-            assert outcome is not None, "written before it was taken back"
-            return outcome
+            assert result is not None, "written before it was taken back"
+            return result
 
-    def apply(self, now: datetime, record: Callable[[Outcome], None]) -> Outcome:
+    def apply(self, now: datetime, record: Callable[[PushResult], None]) -> PushResult:
         """Change the competition, or make it. `record` is called inside the transaction; if it raises, nothing was changed.
 
         Raises `InvalidBundle`, `BreaksContest` or `Refusal`.
         """
         with transaction.atomic():
-            outcome = self._write(now, is_rehearsal=False)
-            record(outcome)
-        return outcome
+            result = self._write(now, is_rehearsal=False)
+            record(result)
+        return result
 
-    def _write(self, now: datetime, *, is_rehearsal: bool) -> Outcome:
+    def _write(self, now: datetime, *, is_rehearsal: bool) -> PushResult:
         live, owner = self.live, self.owner
         if live is None:
             return self._create(now)
@@ -115,13 +115,13 @@ class Push:
             )
         if not is_rehearsal:
             _follow(changed, changes)
-        return Outcome(changed.slug, before.version, after.version, changes, impact, self.reader.report, changed)
+        return PushResult(changed.slug, before.version, after.version, changes, impact, self.reader.report, changed)
 
-    def _create(self, now: datetime) -> Outcome:
+    def _create(self, now: datetime) -> PushResult:
         competition = self._maker_run(now)
         document = LiveDocument(competition, self.owner)
         changes = differences({}, document.values)
-        return Outcome(competition.slug, "", document.version, changes, [], self.reader.report, competition)
+        return PushResult(competition.slug, "", document.version, changes, [], self.reader.report, competition)
 
     def _maker_run(self, now: datetime) -> Competition:
         try:

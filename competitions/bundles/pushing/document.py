@@ -13,10 +13,10 @@ from typing import Any, Final
 from django.utils.text import slugify
 
 from accounts.models import User
-from competitions.bundles.reading.schema import PHASE_FILES, TASK_FILES
 from competitions.bundles.writer import BundleWriter, suffix_of, yaml_text
 from competitions.catalog.models import Competition, Page, Phase, Task
 from competitions.resources.models import Resource, StoredFile
+from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 PLAIN_NAME: Final = re.compile(r"\A[A-Za-z0-9][\w.-]{0,99}\Z", re.ASCII)
 ELSEWHERE: Final = frozenset(  # top-level keys whose values are told under other names

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from competitions.bundles.reading.addresses import board_key, phase_slugs
-from competitions.bundles.reading.rules import ordered
-from competitions.bundles.reading.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards.models import Score
 from core.refusals import Conflict
+from files.bundles.addresses import board_key, phase_slugs
+from files.bundles.rules import ordered
+from files.bundles.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 
 
 class BreaksContest(Conflict):
@@ -38,10 +38,10 @@ def _faults_of_phase(phase: Phase, spec: PhaseSpec | None, shared: LeaderboardSp
         if has_submissions or phase.sealed_keys.exists():
             yield f"The phase {phase.slug!r} has submissions, so it stays. Give it back, with `podium: {{slug: {phase.slug}}}`."
         return
-    visibility = PRESETS[spec.extra.preset].visibility if spec.extra.preset else spec.extra.visibility
+    visibility = PRESETS[spec.podium.preset].visibility if spec.podium.preset else spec.podium.visibility
     if has_submissions and phase.is_sealed and visibility != phase.visibility:
         yield f"The phase {phase.slug!r} has sealed scores. Keep `visibility: sealed`, and reveal them on the site."
-    boards = {board_key(board): board for board in spec.extra.leaderboards or [shared]}
+    boards = {board_key(board): board for board in spec.podium.leaderboards or [shared]}
     for board in phase.leaderboards.all():
         yield from _faults_of_board(board, boards.get(board.key))
 

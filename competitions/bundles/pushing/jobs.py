@@ -16,9 +16,8 @@ from django.utils import timezone
 
 from accounts.models import User
 from competitions.bundles.models import CompetitionPush
-from competitions.bundles.pushing.applying import Outcome, Push, push_read
+from competitions.bundles.pushing.applying import Push, PushResult, push_read
 from competitions.bundles.pushing.files import files_held
-from competitions.bundles.reading.faults import InvalidBundle
 from competitions.bundles.refusals import ChangedSince, FilesMissing, NotCompared
 from competitions.bundles.unpacking import unpacked
 from competitions.resources.models import Resource, StoredFile
@@ -27,6 +26,7 @@ from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import claim, claim_kept, renew
 from core.refusals import Refusal
+from files.bundles.faults import InvalidBundle
 
 log = structlog.get_logger(__name__)
 PUSH_JOB: Final = "competition-push"
@@ -154,9 +154,9 @@ def _step(push: CompetitionPush, claim_id: uuid.UUID, step: str) -> None:
         raise _ClaimLost
 
 
-def _compared(push: CompetitionPush, claim_id: uuid.UUID, read: Push, outcome: Outcome) -> None:
-    is_stale = read.live is not None and outcome.version != (push.base or _last_pushed(read.live.pk))
-    result = _result_of(outcome) | {"version": outcome.version, "is_stale": is_stale, "competition": read.live}
+def _compared(push: CompetitionPush, claim_id: uuid.UUID, read: Push, pushed: PushResult) -> None:
+    is_stale = read.live is not None and pushed.version != (push.base or _last_pushed(read.live.pk))
+    result = _result_of(pushed) | {"version": pushed.version, "is_stale": is_stale, "competition": read.live}
     if not _over(push, claim_id, state=State.COMPARED, **result):
         raise _ClaimLost
 
@@ -167,22 +167,22 @@ def _last_pushed(competition: int) -> str:
     return applied.values_list("result", flat=True).first() or ""
 
 
-def _applied(push: CompetitionPush, claim_id: uuid.UUID, outcome: Outcome) -> None:
+def _applied(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> None:
     """Inside the transaction that changes the competition. Raises `ChangedSince` where it is no longer what was compared with."""
-    if outcome.version != push.version and not push.is_forced:
+    if pushed.version != push.version and not push.is_forced:
         raise ChangedSince
-    competition = outcome.competition
-    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_of(outcome)):
+    competition = pushed.competition
+    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_of(pushed)):
         raise _ClaimLost
 
 
-def _result_of(outcome: Outcome) -> dict[str, Any]:
+def _result_of(pushed: PushResult) -> dict[str, Any]:
     return {
-        "slug": outcome.slug,
-        "result": outcome.result,
-        "changes": outcome.changes,
-        "impact": outcome.impact,
-        "report": outcome.report.as_json(),
+        "slug": pushed.slug,
+        "result": pushed.result,
+        "changes": pushed.changes,
+        "impact": pushed.impact,
+        "report": pushed.report.as_json(),
     }
 
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 from django import forms
 from django.core.files.uploadedfile import TemporaryUploadedFile
 
-from competitions.resources.images import MAX_BYTES, MAX_PIXELS, NAME, check_image
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import spooled, store_path
 from competitions.resources.uploads import clean_file_name
 from core.refusals import InvalidFile
+from files.images import MAX_BYTES, MAX_PIXELS, NAME, check_image
 
 IMAGE_HELP: Final = (
     f"PNG, JPEG, GIF or WebP, at most {MAX_BYTES // 1024**2} MiB and {MAX_PIXELS // 1_000_000} million pixels. It is shown in a few "

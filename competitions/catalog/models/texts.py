@@ -10,12 +10,12 @@ from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
 from competitions.catalog.models.competition import Competition
-from competitions.resources.images import NAME
 from competitions.resources.models import StoredFile
 from core.background.rows import AskedRow, asker_key
 from core.fields import LongTextField, OneLineField
-from core.markup import MAX_CHARACTERS
 from core.markup.rows import WrittenRow
+from files.images import NAME
+from files.markup import MAX_CHARACTERS
 
 IMAGE_NAME = RegexValidator(rf"\A{NAME.pattern}\Z", "Letters, digits, blanks and the characters _ - . ( ) and /.")
 

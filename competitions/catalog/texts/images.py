@@ -19,8 +19,8 @@ from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
 from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
 from core.background.rows import RENEWALS, claim, renew
-from core.markup.sanitizing import SMALL_WIDTH
 from core.refusals import Refusal
+from files.markup.sanitizing import SMALL_WIDTH
 
 log = structlog.get_logger(__name__)
 IMAGE_JOB: Final = "image"

@@ -21,7 +21,7 @@ from competitions.runs.refusals import MayNotRepeat, StillRunning
 from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.submissions.models import Submission
 from core.refusals import NotAllowed, Refusal
-from core.text import is_number
+from files.text import is_number
 
 MOST_AT_ONCE = 500
 

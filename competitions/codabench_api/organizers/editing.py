@@ -17,9 +17,6 @@ from rest_framework.response import Response
 from accounts.models import User
 from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleImport
-from competitions.bundles.reading.archive import ZIP_TIME
-from competitions.bundles.reading.faults import YAML_NAME, InvalidBundle
-from competitions.bundles.reading.schema import CompetitionSpec, PhaseSpec
 from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.models import Competition, Format, Page
 from competitions.catalog.services import rules_publish
@@ -30,6 +27,9 @@ from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.resources.uploads import upload_whole
 from core.refusals import Conflict
+from files.bundles.archive import ZIP_TIME
+from files.bundles.faults import YAML_NAME, InvalidBundle
+from files.bundles.schema import CompetitionSpec, PhaseSpec
 
 FLAGS: Final = (
     "enable_detailed_results",

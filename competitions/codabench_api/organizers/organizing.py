@@ -17,7 +17,6 @@ from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin, export_recent
 from competitions.bundles.imports import require_host, task_import_begin
 from competitions.bundles.models import BundleImport
-from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.rights import organizes
@@ -37,6 +36,7 @@ from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.teams.models import Registration
 from competitions.teams.services import registration_decide
 from core.refusals import NotAllowed
+from files.bundles.faults import InvalidBundle
 
 ASK_AGAIN_S: Final = 5
 EXPORT_WAITS: Final = "The bundle is still being written. Ask again in a few seconds."

@@ -10,7 +10,10 @@ from django.db.models import F
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.commitment.documents import document_of, entries_of
-from competitions.leaderboards.commitment.manifest import (
+from competitions.leaderboards.models import Amendment, Commitment
+from competitions.teams.models import Team
+from core.refusals import Conflict, Refusal
+from files.manifest import (
     FORMAT,
     amended,
     amendment_digest,
@@ -19,10 +22,7 @@ from competitions.leaderboards.commitment.manifest import (
     difference,
     rebuilt,
 )
-from competitions.leaderboards.models import Amendment, Commitment
-from competitions.teams.models import Team
-from core.refusals import Conflict, Refusal
-from core.text import printable
+from files.text import printable
 
 
 class AmendmentReasonMissing(Refusal):

@@ -9,12 +9,12 @@ from django.db import transaction
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.sealed_keys import phases_under_seal
 from competitions.leaderboards.commitment.documents import document_of
-from competitions.leaderboards.commitment.manifest import digest_of, leaves_of
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.services import board_freeze
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
 from core.refusals import Conflict
+from files.manifest import digest_of, leaves_of
 
 log = structlog.get_logger(__name__)
 

@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from competitions.bundles.cli import STARTERS
 from competitions.organize.building.document import Answers, Bounded, Sample, column, document, phase, write_yaml
 from competitions.organize.steps.code import GIB, SAMPLE_ROLE
+from files.bundles.cli import STARTERS
 
 PARTS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
 

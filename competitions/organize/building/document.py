@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 import scoring
-from competitions.bundles.reading.faults import YAML_NAME
+from files.bundles.faults import YAML_NAME
 
 PROGRAMS: Final = Path(scoring.__file__).resolve().parent / "programs"
 SCORING_LIMIT_S: Final = 600

@@ -15,7 +15,6 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from competitions.bundles.importing.importer import Imported, bundle_import
-from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition
 from competitions.catalog.publishing import NotReady, competition_publish
 from competitions.organize.building.document import Sample
@@ -30,6 +29,7 @@ from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import RENEWALS, claim, claim_kept
 from core.refusals import Refusal
+from files.bundles.faults import InvalidBundle
 
 log = structlog.get_logger(__name__)
 BUILD_JOB: Final = "competition-build"

@@ -13,7 +13,6 @@ from competitions.catalog.changes.tasks import store_task
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.organize.refusals import FileChangedElsewhere, WrongKindOfFile
 from competitions.organize.steps.step import TABLES
-from competitions.resources.archives import check_directory
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
@@ -21,6 +20,7 @@ from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, req
 from competitions.runs.models import Run
 from competitions.submissions.states import FINAL, State
 from core.confirmations import digest_of
+from files.archives import check_directory
 
 OF_TASKS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
 OF_PHASES: Final = ("public_data", "starting_kit", "sample_submission")

@@ -14,11 +14,11 @@ from competitions.catalog.models import Competition, Phase, Task
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import Deletion
 from competitions.organize.refusals import DeletionChanged, NotDeleted
-from competitions.resources.archives import check_directory
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace, uses_of
+from files.archives import check_directory
 
 
 def own_resources(user: User) -> QuerySet[Resource]:

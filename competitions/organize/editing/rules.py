@@ -13,7 +13,7 @@ from competitions.catalog.models import Competition, Format, RulesVersion
 from competitions.catalog.services import rules_publish, same_text
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.teams.models import Registration
-from core.markup import MAX_CHARACTERS
+from files.markup import MAX_CHARACTERS
 
 CONTEXT_LINES = 2
 

@@ -11,8 +11,8 @@ from competitions.catalog.models import Page
 from competitions.catalog.models.texts import IMAGE_NAME
 from competitions.catalog.texts.pages import MAX_TABS, page_save
 from competitions.organize.editing.change_form import CompetitionForm
-from core.markup import MAX_CHARACTERS
 from core.refusals import Refusal
+from files.markup import MAX_CHARACTERS
 
 
 class PageForm(CompetitionForm):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import IntegrityError, migrations, transaction
 
-from core.text import has_control_characters, on_one_line
+from files.text import has_control_characters, on_one_line
 
 FIELDS = {
     ("accounts", "ApiToken"): ("name",),

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.text import is_storable, printable
+from files.text import is_storable, printable
 from scoring.errors import ScoringInputError
 from scoring.tables.files import open_table, read_source
 from scoring.tables.recognise import preview_table

@@ -21,7 +21,7 @@ from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, Team
 from core.background import jobs
 from core.background.rows import claim
-from core.text import is_number
+from files.text import is_number
 
 MAIL_JOB: Final = "organizers_mail"
 MAILS_A_DAY: Final = 3  # of one competition

@@ -1,4 +1,4 @@
-"""Where the bytes of stored files lie. `PODIUM_STORE_URL` chooses the store; its scheme chooses the class."""
+"""Stores of files' bytes. `PODIUM_STORE_URL` chooses the store; its scheme chooses the class."""
 
 from collections.abc import Callable
 from functools import lru_cache

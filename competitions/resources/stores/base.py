@@ -1,4 +1,4 @@
-"""What every store of objects does. `tests/contract/stores/` holds each of them to it."""
+"""The interface of every store of objects. `tests/contract/stores/` holds each of them to it."""
 
 import re
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Attachment:
-    """How a browser is to take an object that it fetches from the store itself."""
+    """The headers with which a browser gets an object from the store itself."""
 
     content_type: str
     file_name: str = ""  # empty: shown in place
@@ -68,20 +68,21 @@ class ObjectStore(Protocol):
     """
 
     def put(self, digest: str, source: Path | IO[bytes], *, may_link: bool = False) -> None:
-        """Store an object unless it is there. Once this returns, a power cut does not lose it; until then nobody sees any of it.
+        """Store an object unless it is there. Then a power cut does not lose it.
 
-        A stream's bytes are compared with the digest, a path's were when the digest was computed. `may_link` promises that nobody
-        writes to the path again. Raises `WrongDigest` or `StoreFull`; then nothing was stored.
+        Until this returns nobody sees any of it. A stream's bytes are compared with the digest, a path's were when the digest was
+        computed. `may_link` promises that nobody writes to the path again. Raises `WrongDigest` or `StoreFull`; then nothing was
+        stored.
         """
 
     def open(self, digest: str, *, start: int = 0, length: int | None = None) -> IO[bytes]:
         """The bytes from `start`, at most `length` of them; the caller closes it. Raises `ObjectMissing`."""
 
     def local_path(self, digest: str) -> Path | None:
-        """Where the object lies on this host, to be read and never written to; None where it lies elsewhere."""
+        """The object's path on this host, for reading alone; None where it lies elsewhere."""
 
     def exists(self, digest: str) -> bool:
-        """Whether the whole object is there."""
+        """True if the whole object is there."""
 
     def size(self, digest: str) -> int:
         """Its size in bytes. Raises `ObjectMissing`."""
@@ -99,7 +100,7 @@ class ObjectStore(Protocol):
         """Total and free room; None where the store has no end or does not tell."""
 
     def is_writable(self) -> bool:
-        """Whether a put can be expected to work now."""
+        """True if a put can be expected to work now."""
 
     def signed_url(self, digest: str, attachment: Attachment, *, valid_for: timedelta) -> str | None:
         """An address from which anybody who has it may fetch the object for a while; None where the store serves nobody."""

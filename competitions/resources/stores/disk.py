@@ -93,11 +93,11 @@ class DiskStore:
         return file if length is None else io.BufferedReader(_Part(file, length))
 
     def local_path(self, digest: str) -> Path | None:
-        """Where the object lies."""
+        """The object's path."""
         return self._path(digest)
 
     def exists(self, digest: str) -> bool:
-        """Whether the whole object is there."""
+        """True if the whole object is there."""
         return self._path(digest).exists()
 
     def size(self, digest: str) -> int:
@@ -133,7 +133,7 @@ class DiskStore:
         return Capacity(total_bytes=usage.total, free_bytes=usage.free)
 
     def is_writable(self) -> bool:
-        """Whether the folder, or the one that it will be made in, can be written."""
+        """True if the folder, or the one that it will be made in, can be written."""
         there = next(path for path in (self.root, *self.root.parents) if path.exists())
         return os.access(there, os.W_OK)
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from competitions.disclosure.outcomes import Outcome, disclosed_meters, disclosed_outcome
+from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
 from competitions.runs.leases.results import Result
 from competitions.runs.models import Run, RunLog
 from competitions.submissions.states import State
@@ -13,7 +13,7 @@ LAST_PIECE: Final = 2**31 - 1  # behind all that a worker numbers
 
 def disclosed_result(run: Run, result: Result) -> Result:
     """The result as everybody who sees the run may read it."""
-    outcome = Outcome(
+    report = AttemptReport(
         reason=result.reason,
         code=result.code,
         detail=result.detail,
@@ -21,9 +21,9 @@ def disclosed_result(run: Run, result: Result) -> Result:
         stages=frozenset(stage.name for stage in result.stages),
         is_smoke=run.is_smoke,
     )
-    disclosed = disclosed_outcome(run.submission.phase, outcome)
-    if disclosed.detail != outcome.detail:
-        _keep_in_scoring_log(run, outcome.detail)
+    disclosed = disclosed_report(run.submission.phase, report)
+    if disclosed.detail != report.detail:
+        _keep_in_scoring_log(run, report.detail)
     return replace(result, code=disclosed.code, detail=disclosed.detail, meters=dict(disclosed.meters))
 
 

@@ -39,7 +39,7 @@ from core.problems import refusal_response
 from core.refusals import Refusal
 from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
-from workers.protocol.messages import SPOKEN_BY_THE_SITE, M, Message
+from workers.protocol.messages import PROTOCOL_VERSION, M, Message
 from workers.protocol.results import Complete
 
 log = structlog.get_logger(__name__)
@@ -191,9 +191,10 @@ def register(request: HttpRequest) -> HttpResponse:
     queue = queue_of(request)
     body = body_of(request)
     protocol = body.get("protocol") if isinstance(body, dict) else None
-    if isinstance(body, dict) and protocol not in SPOKEN_BY_THE_SITE:
+    if isinstance(body, dict) and protocol != PROTOCOL_VERSION:
         raise ProtocolUnsupported(
-            f"This site speaks protocol {SPOKEN_BY_THE_SITE[-1]}, the worker {str(protocol)[:40]}. Upgrade the worker."
+            f"This site speaks version {PROTOCOL_VERSION} of the protocol, the worker {str(protocol)[:40]}. Install the site's version "
+            "of Podium on the worker."
         )
     message = understood(Register, body)
     now = timezone.now()
@@ -218,7 +219,7 @@ def register(request: HttpRequest) -> HttpResponse:
         lease_s=settings.LEASE_S,
         heartbeat_s=settings.HEARTBEAT_S,
     )
-    return JsonResponse(answer.in_version(message.protocol))
+    return JsonResponse(as_json(answer))
 
 
 @worker_view("POST", _room_of_queue)

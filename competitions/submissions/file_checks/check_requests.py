@@ -14,7 +14,7 @@ def check_request(*, submission: Submission, now: datetime) -> FileCheck:
     asked = {
         "requested_at": now,
         "finished_at": None,
-        "outcome": FileCheck.Outcome.WAITING,
+        "outcome": FileCheck.Status.WAITING,
         "attempts": 0,
         "claim_id": None,
         "claimed_until": None,
@@ -26,5 +26,5 @@ def check_request(*, submission: Submission, now: datetime) -> FileCheck:
 
 def check_cancel(*, submission: Submission, now: datetime) -> None:
     """Ask no longer: a process that reads the file stops when it next renews its claim."""
-    waiting = FileCheck.objects.filter(submission=submission, outcome=FileCheck.Outcome.WAITING)
-    waiting.update(outcome=FileCheck.Outcome.CANCELLED, finished_at=now, claimed_until=None)
+    waiting = FileCheck.objects.filter(submission=submission, outcome=FileCheck.Status.WAITING)
+    waiting.update(outcome=FileCheck.Status.CANCELLED, finished_at=now, claimed_until=None)

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from competitions.catalog.models import Phase
-from competitions.resources.archives import check_zip, look_at_zip, text_fault
-from competitions.resources.plain_yaml import MAX_BYTES, NotPlainYaml, read_plain_yaml
-from competitions.submissions.file_checks.code_check import (
-    CODE_LIMITS,
-    METADATA_NAMES,
-    locked_requirements,
-    require_command,
-)
 from competitions.submissions.file_checks.layouts import check_folders
 from competitions.submissions.models import Program
 from competitions.submissions.states import Kind
 from core.background.bounded import Call
 from core.refusals import InvalidFile
+from files.archives import check_zip, look_at_zip, text_fault
+from files.code_check import (
+    CODE_LIMITS,
+    METADATA_NAMES,
+    locked_requirements,
+    require_command,
+)
+from workers.protocol.files.plain_yaml import MAX_CHARACTERS, NotPlainYaml, read_plain_yaml
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _program(path: Path, names: list[str]) -> Program:
     if name is None:
         return Program.NONE
     with zipfile.ZipFile(path) as archive, archive.open(name) as member:
-        text = member.read(MAX_BYTES).decode("utf-8-sig", errors="replace")
+        text = member.read(MAX_CHARACTERS).decode("utf-8-sig", errors="replace")
     try:
         metadata = read_plain_yaml(text)
     except NotPlainYaml:

@@ -14,8 +14,8 @@ from competitions.leaderboards.models import Milestone
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.board import best_over_time
 from competitions.web.visit import Visit, visit
-from core.markup import no_images
-from core.text import on_one_line, without_control_characters
+from files.markup import no_images
+from files.text import on_one_line, without_control_characters
 
 MOST_ITEMS: Final = 30
 
@@ -52,7 +52,7 @@ class AnnouncementFeed(Feed[Announcement, Visit]):
         return item.title
 
     def item_description(self, item: Announcement) -> str:
-        return str(item.rendering.shown(no_images))
+        return item.rendering.shown(no_images)
 
     def item_pubdate(self, item: Announcement) -> datetime:
         return item.published_at

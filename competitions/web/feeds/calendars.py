@@ -19,7 +19,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.teams.models import Registration
 from competitions.web.visit import visit
-from core.text import on_one_line
+from files.text import on_one_line
 
 SALT: Final = "web.calendar"
 REMIND_BEFORE: Final = timedelta(hours=24)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from competitions.catalog.models import Format
 from competitions.catalog.questions import shown_answer
@@ -15,9 +15,9 @@ from competitions.leaderboards.ranking.fact_columns import VERIFIED
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn
 from competitions.submissions.states import Reason, State
 from competitions.web.visit import Visit
-from core.markup import no_images
 from core.markup.bounded import rendered
 from core.markup.rows import WrittenRow
+from files.markup import no_images
 
 register = template.Library()
 
@@ -37,13 +37,14 @@ STATUS_ICONS = {
 @register.filter
 def markdown(value: str, visit: Visit | None = None) -> SafeString:
     """A Markdown text that is kept nowhere, or short; with the visit, it shows the images of the competition."""
-    return rendered(value, Format.MARKDOWN).shown(visit.image_url if visit else no_images)
+    html = rendered(value, Format.MARKDOWN).shown(visit.image_url if visit else no_images)
+    return mark_safe(html)  # only harmless tags are left in it
 
 
 @register.filter
 def written(row: WrittenRow, visit: Visit) -> SafeString:
     """The text of a page, of rules or of news of the visited competition, in the format it was written in."""
-    return row.rendering.shown(visit.image_url)
+    return mark_safe(row.rendering.shown(visit.image_url))  # only harmless tags are left in it
 
 
 @register.filter

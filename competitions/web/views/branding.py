@@ -5,11 +5,12 @@ from pathlib import Path
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils.safestring import mark_safe
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from core.branding import LEGAL_PAGES, LOGO_TYPES
-from core.markup import markdown
+from files import markup
 
 KEPT_S = 3600  # a new brand is there within an hour
 
@@ -37,6 +38,5 @@ def legal(request: HttpRequest, name: str) -> HttpResponseBase:
         raise Http404
     if source.startswith("https://"):
         return redirect(source)
-    return render(
-        request, "web/home/legal.html", {"title": LEGAL_PAGES[name], "text": markdown(Path(source).read_text("utf-8"))}
-    )
+    html = markup.render(Path(source).read_text("utf-8"), "markdown").shown(markup.no_images)
+    return render(request, "web/home/legal.html", {"title": LEGAL_PAGES[name], "text": mark_safe(html)})

@@ -19,7 +19,6 @@ from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
 from competitions.resources.downloads import stored_response
-from competitions.resources.images import HEAD_BYTES, content_type_of
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import open_stored
 from competitions.teams.links import link_by_token
@@ -31,6 +30,7 @@ from competitions.web.presentation.home import home_of
 from competitions.web.presentation.listing import cards_of, listed_for, narrowed
 from competitions.web.presentation.table_head import table_head
 from competitions.web.visit import Visit, visit
+from files.images import HEAD_BYTES, content_type_of
 
 PREVIEWED = 6  # files of the Data page whose first rows are looked at
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.html import escape
 
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
-from core.markup import MAX_CHARACTERS, Rendering, key_of, render
+from files.markup import MAX_CHARACTERS, Rendering, key_of, render
 
 log = structlog.get_logger(__name__)
 HERE_CHARACTERS: Final = 4000  # the worst text of this length takes some 50 ms

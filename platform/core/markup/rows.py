@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import models
 
-from core.markup import Rendering, key_of
 from core.markup.bounded import rendered
+from files.markup import Rendering, key_of
 
 
 class WrittenRow(models.Model):

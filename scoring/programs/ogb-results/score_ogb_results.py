@@ -1,4 +1,4 @@
-"""Scores self-computed OGB results of several seeds (results_<dataset>.json): mean and standard deviation."""
+"""Scores OGB results of several seeds (results_<dataset>.json): mean and standard deviation."""
 
 import sys
 

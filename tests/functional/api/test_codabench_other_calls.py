@@ -18,13 +18,13 @@ from django.utils import timezone
 from accounts.models import Scope, User, token_create
 from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleExport
-from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
+from files.bundles.faults import InvalidBundle
 from tests.background import run_background
 from tests.scenario import NOON, Scenario, person, resource, zip_of
 

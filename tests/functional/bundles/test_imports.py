@@ -10,13 +10,13 @@ from django.test import Client
 from django.utils import timezone
 
 from competitions.bundles.importing.importer import Imported, bundle_import
-from competitions.bundles.reading.faults import InvalidBundle
 from competitions.catalog.models import Competition, Task
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import GRACE, remove_orphans
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
+from files.bundles.faults import InvalidBundle
 from tests.bundle_files import LEGACY, changed, packed, second, write
 from tests.scenario import NOON, Scenario, person, resource, scenario, zip_of
 from tests.unit.bundles.test_fault_places import FAULTS, documented, pattern

@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accounts.models import Scope, User, token_create
-from competitions.bundles import cli
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.imports import (
@@ -30,8 +29,6 @@ from competitions.bundles.imports import (
     waiting_imports,
 )
 from competitions.bundles.models import BundleImport
-from competitions.bundles.reading.faults import Report
-from competitions.bundles.reading.reader import NO_TERMS
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
@@ -40,6 +37,9 @@ from competitions.resources.storage import store_bytes
 from core.background.rows import claim
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
+from files.bundles import cli
+from files.bundles.faults import Report
+from files.bundles.reader import NO_TERMS
 from podium.cli import main
 from tests.background import run_background
 from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from competitions.bundles.cli import main
 from competitions.bundles.importing.importer import bundle_import
-from competitions.bundles.reading.reader import check_bundle
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition, Phase
+from files.bundles.cli import main
+from files.bundles.reader import check_bundle
 from tests.scenario import NOON, Scenario
 from tests.smoke import with_smoke_run
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ValidationError
 
-from competitions.bundles.reading.archive import opened
-from competitions.bundles.reading.faults import InvalidBundle
-from competitions.bundles.reading.reader import BundleReader
 from competitions.compute.images import validate_registries
 from competitions.compute.mirrors import validate_mirror
+from files.bundles.archive import opened
+from files.bundles.faults import InvalidBundle
+from files.bundles.reader import BundleReader
 from tests.bundle_files import second, write
 from tests.scenario import Scenario
 

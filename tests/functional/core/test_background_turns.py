@@ -132,7 +132,7 @@ def test_a_check_of_a_submission_never_waits_for_what_takes_long(open_site: Scen
     assert turn_take(LONG, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S), "its own team's image is checked"
     assert jobs.work(SHORT)
     check.refresh_from_db()
-    assert check.outcome == FileCheck.Outcome.PASSED
+    assert check.outcome == FileCheck.Status.PASSED
     long = {job.name for job in jobs.jobs() if job.queue == LONG}
     assert long == {"environment_file", "bundle-import", "bundle-export", "competition-push", "competition-build"}
 

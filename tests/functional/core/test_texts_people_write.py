@@ -18,13 +18,14 @@ from django.utils import timezone
 from icalendar import Calendar
 
 from accounts.models import Scope, token_create
-from competitions.bundles.reading.schema import PageSpec
 from competitions.catalog.models import Announcement, Competition, Format, Page, Phase
 from competitions.catalog.readiness import competition_warnings
 from core.fields import LongTextField, OneLineField, TextRefused
-from core.markup import MAX_CHARACTERS, bounded, key_of, render
+from core.markup import bounded
 from core.markup.bounded import HERE_CHARACTERS, TOO_COSTLY, rendered
 from core.markup.rows import WrittenRow
+from files.bundles.schema import PageSpec
+from files.markup import MAX_CHARACTERS, key_of, render
 from tests.scenario import Scenario
 
 # Columns that came after the migration, and never took anything else.
@@ -196,7 +197,7 @@ def test_html_of_another_version_or_text_is_made_anew_when_it_is_shown(
     Page.objects.filter(pk=page.pk).update(body="*two*")
     assert "<em>two</em>" in Page.objects.get(pk=page.pk).rendering.html
     assert "<em>two</em>" in Page.objects.get(pk=page.pk).html
-    monkeypatch.setattr("core.markup.MARKUP_VERSION", 99)
+    monkeypatch.setattr("files.markup.MARKUP_VERSION", 99)
     stale = Page.objects.get(pk=page.pk)
     assert stale.html_key != stale.rendering.key
 

@@ -16,8 +16,8 @@ from accounts.models import User
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, SealedKey, SealedUse
 from competitions.catalog.sealed_keys import phases_under_seal, sealed_keys_record
 from competitions.catalog.services import phase_reveal
-from competitions.disclosure import outcomes
-from competitions.disclosure.outcomes import Outcome, disclosed_meters, disclosed_outcome
+from competitions.disclosure import attempt_reports
+from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
 from competitions.disclosure.outputs import may_download, runs_beside_scoring, visible_streams
 from competitions.disclosure.readers import Reader, reader_of, sealed_rights
 from competitions.disclosure.receipts import disclosed_receipt
@@ -108,8 +108,8 @@ def test_what_a_reader_was_told_of_one_board_is_no_answer_for_another(site: Scen
         assert {board.pk for board in boards if may_see_board(reader, board)} == {public.pk}
     for phases in ([site.phase, site.sealed], [site.sealed, site.phase]):
         reader = readers()["member"]
-        told = {phase.slug: set(visible_streams(reader, phase)) for phase in phases}
-        assert told == {site.phase.slug: PROGRAMS | {LogStream.WORKER}, site.sealed.slug: {LogStream.WORKER}}
+        reported = {phase.slug: set(visible_streams(reader, phase)) for phase in phases}
+        assert reported == {site.phase.slug: PROGRAMS | {LogStream.WORKER}, site.sealed.slug: {LogStream.WORKER}}
 
 
 def test_exact_scores_are_given_of_open_boards_that_say_so(site: Scenario) -> None:
@@ -206,7 +206,7 @@ def test_logs_of_programs_are_shown_while_sealed_where_organizers_say_so(site: S
         ingestion_only_during_scoring=True, ingestion_program=site.sealed.tasks.get().scoring_program
     )
     assert runs_beside_scoring(site.sealed)
-    for kind in ("member", "organizer"):  # beside a scoring program, code may have been told of scores
+    for kind in ("member", "organizer"):  # beside a scoring program, code may have been reported of scores
         assert set(visible_streams(readers()[kind], site.sealed)) == {LogStream.WORKER}
         assert not may_download(readers()[kind], site.sealed, "ingestion.log")
     assert not may_download(readers()["member"], site.sealed, "predictions.zip")
@@ -280,33 +280,33 @@ def test_digests_of_what_a_competition_makes_available_are_for_everybody(site: S
     assert disclosed_receipt(readers()["member"], site.phase, receipt)["inputs"] == {"scoring_program": "sha256:1"}
 
 
-def outcome(reason: str, *stages: str, code: str = "", detail: str = "label 7 is 0.25") -> Outcome:
-    return Outcome(reason=reason, code=code, detail=detail, meters={"wall_s": 1}, stages=frozenset(stages))
+def report(reason: str, *stages: str, code: str = "", detail: str = "label 7 is 0.25") -> AttemptReport:
+    return AttemptReport(reason=reason, code=code, detail=detail, meters={"wall_s": 1}, stages=frozenset(stages))
 
 
 @pytest.mark.parametrize(
-    ("told", "detail", "meters"),
+    ("reported", "detail", "meters"),
     [
-        (outcome("", "scoring"), "label 7 is 0.25", {}),
-        (outcome("", "ingestion", "scoring"), "label 7 is 0.25", {"wall_s": 1}),
-        (outcome("scoring_error", "scoring"), "The scoring program failed.", {}),
-        (outcome("output_invalid", "scoring"), "The scoring program refused the output.", {}),
-        (outcome("output_invalid", "scoring", code="nan"), f"The output cannot be scored: {CODES['nan']}.", {}),
-        (outcome("program_error", "ingestion"), "label 7 is 0.25", {"wall_s": 1}),
+        (report("", "scoring"), "label 7 is 0.25", {}),
+        (report("", "ingestion", "scoring"), "label 7 is 0.25", {"wall_s": 1}),
+        (report("scoring_error", "scoring"), "The scoring program failed.", {}),
+        (report("output_invalid", "scoring"), "The scoring program refused the output.", {}),
+        (report("output_invalid", "scoring", code="nan"), f"The output cannot be scored: {CODES['nan']}.", {}),
+        (report("program_error", "ingestion"), "label 7 is 0.25", {"wall_s": 1}),
         (
-            outcome("program_error", "ingestion", "scoring"),
+            report("program_error", "ingestion", "scoring"),
             "The program failed, and what it left could not be scored.",
             {"wall_s": 1},
         ),
     ],
 )
 def test_a_scoring_program_speaks_in_fixed_words_while_sealed(
-    site: Scenario, told: Outcome, detail: str, meters: dict[str, int]
+    site: Scenario, reported: AttemptReport, detail: str, meters: dict[str, int]
 ) -> None:
-    disclosed = disclosed_outcome(site.sealed, told)
+    disclosed = disclosed_report(site.sealed, reported)
     assert (disclosed.detail, disclosed.meters) == (detail, meters)
-    assert disclosed.code == ("refused" if "refused the output" in detail else told.code)
-    assert disclosed_outcome(site.phase, told) == told
+    assert disclosed.code == ("refused" if "refused the output" in detail else reported.code)
+    assert disclosed_report(site.phase, reported) == reported
 
 
 def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: Scenario) -> None:
@@ -317,7 +317,9 @@ def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: Scenar
 
 
 def test_the_reasons_named_here_are_reasons_of_runs() -> None:
-    assert {outcomes.OUTPUT_INVALID, outcomes.PROGRAM_ERROR, outcomes.SCORING_ERROR} <= set(Reason.values)
+    assert {attempt_reports.OUTPUT_INVALID, attempt_reports.PROGRAM_ERROR, attempt_reports.SCORING_ERROR} <= set(
+        Reason.values
+    )
 
 
 def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_is_sealed(

@@ -21,7 +21,6 @@ from competitions.leaderboards.commitment.amendments import (
     changed_since,
     manifest_of,
 )
-from competitions.leaderboards.commitment.manifest import faults_of, main
 from competitions.leaderboards.models import Amendment, Commitment, Score
 from competitions.leaderboards.sealing.commitments import AlreadyCommitted, board_commit, commit_closed_boards
 from competitions.runs.services import submission_rerun
@@ -36,6 +35,7 @@ from competitions.teams.refusals import TeamDisqualified
 from competitions.winners import services
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
+from files.manifest import faults_of, main
 from tests.permissions import client_of
 from tests.scenario import Scenario
 

@@ -19,17 +19,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards.commitment import manifest
 from competitions.leaderboards.commitment.amendments import manifest_of
-from competitions.leaderboards.commitment.manifest import (
-    ManifestInvalid,
-    digest_of,
-    faults_of,
-    leaf,
-    leaves_of,
-    main,
-    read_manifest,
-)
 from competitions.leaderboards.models import Commitment, RankChange
 from competitions.leaderboards.sealing.commitments import (
     NotClosedYet,
@@ -46,6 +36,16 @@ from competitions.runs.models import Run
 from competitions.teams.services import team_rename
 from competitions.web.views.boards import reveal
 from core.reconciler import reconcile
+from files import manifest
+from files.manifest import (
+    ManifestInvalid,
+    digest_of,
+    faults_of,
+    leaf,
+    leaves_of,
+    main,
+    read_manifest,
+)
 from podium.cli import main as podium
 from tests.permissions import client_of
 from tests.scenario import Scenario

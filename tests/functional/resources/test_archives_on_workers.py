@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from competitions.resources.archives import ArchiveLimits, check_zip
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.states import Kind
 from core.refusals import InvalidFile
+from files.archives import ArchiveLimits, check_zip
 from tests.scenario import Scenario
 from workers.agent.runs.archive import ArchiveRefused, unpack
 from workers.protocol.jobs import StagedFile, parse_job

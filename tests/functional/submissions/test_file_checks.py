@@ -111,12 +111,12 @@ def test_a_check_is_cancelled_and_its_verdict_comes_too_late(site: Scenario, mon
 
     def cancelled_meanwhile(check: FileCheck, claim_id: Any) -> checks.Verdict:
         submission_cancel(submission=submission, actor="user:me", now=site.now)
-        return checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="late")
+        return checks.Verdict(FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code="late")
 
     monkeypatch.setattr(checks, "_verdict", cancelled_meanwhile)
     run_background()
     assert (fresh(submission).status, fresh(submission).is_charged) == (State.CANCELLED, False)
-    assert FileCheck.objects.get().outcome == FileCheck.Outcome.CANCELLED
+    assert FileCheck.objects.get().outcome == FileCheck.Status.CANCELLED
     assert run_background() == 0
 
 
@@ -183,10 +183,10 @@ def test_two_processes_never_read_one_file_and_a_claim_that_ran_out_decides_noth
     later = site.now + timedelta(minutes=1)
     second = checks._claim(submission.file_check.pk, now=later)
     assert second is not None
-    refused = checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="x", detail="late")
+    refused = checks.Verdict(FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code="x", detail="late")
     assert not checks._decide(*first, refused, now=later)
     assert checks._decide(
-        *second, checks.Verdict(FileCheck.Outcome.REFUSED, reason=Reason.FILE_INVALID, code="y"), now=later
+        *second, checks.Verdict(FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code="y"), now=later
     )
     assert Run.objects.get().code == "y"
 

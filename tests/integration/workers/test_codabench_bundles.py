@@ -16,8 +16,8 @@ from allauth.account.models import EmailAddress
 from django.core.management import call_command
 
 from accounts.models import Scope, User, token_create
-from competitions.bundles import cli
 from competitions.catalog.models import Competition
+from files.bundles import cli
 from podium.cli import main
 from tests.background import background_running
 from tests.integration.workers.codabench import Client, bundle, submission

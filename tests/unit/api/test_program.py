@@ -26,3 +26,13 @@ def test_checking_a_file_does_not_load_the_site() -> None:
 def test_what_runs_a_site_is_no_verb_of_the_client(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["migrate"]) == 2
     assert "No such command 'migrate'" in capsys.readouterr().err
+
+
+def test_plain_verbs_load_nothing_of_the_extras() -> None:
+    script = (
+        "import sys, podium.cli; heavy = {'files', 'workers', 'scoring', 'docker', 'celery', 'numpy', 'PIL'}; "
+        "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
+    )
+    paths = {"PYTHONPATH": "client:.", "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=paths, check=True)
+    assert done.stdout.strip() == "[]"

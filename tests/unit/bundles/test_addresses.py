@@ -7,7 +7,7 @@ from django.utils.text import slugify
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.bundles.reading.addresses import slug_of
+from files.bundles.addresses import slug_of
 
 
 @given(st.text())

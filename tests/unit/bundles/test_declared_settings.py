@@ -6,8 +6,8 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from competitions.bundles.reading import schema
-from competitions.bundles.reading.declared import FILE
+from files.bundles import schema
+from files.bundles.declared import FILE
 
 ROOTS: dict[str, type[BaseModel]] = {
     "competition": schema.CompetitionSpec,

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from competitions.bundles.reading import archive
-from competitions.bundles.reading.faults import Report
-from competitions.bundles.reading.reader import check_bundle
-from competitions.bundles.reading.rules import PRESET_NAMES
 from competitions.catalog.presets import PRESETS
-from competitions.resources.archives import ArchiveLimits
+from files.archives import ArchiveLimits
+from files.bundles import archive
+from files.bundles.faults import Report
+from files.bundles.reader import check_bundle
+from files.bundles.rules import PRESET_NAMES
 from podium.cli import main
 from tests.bundle_files import FILES, LEGACY, changed, packed, second, write
 

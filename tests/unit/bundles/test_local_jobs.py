@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions.bundles.cli import main
-from competitions.bundles.local_jobs import NOTHING, PUBLIC_INDEX, Own, local_jobs
+from files.bundles.cli import main
+from files.bundles.local_jobs import PUBLIC_INDEX, local_jobs
+from files.environment import NOTHING, OwnEnvironment
 from workers.protocol.jobs import BuiltEnvironment, Job, PullPolicy, StagedFile
 
 LOCK = f"small==1.0 --hash=sha256:{'0' * 64}\n"
@@ -32,7 +33,7 @@ def zipped(path: Path, files: dict[str, str]) -> Path:
     return path
 
 
-def job_of(folder: Path, tmp_path: Path, file: Path | None = None, own: Own = NOTHING) -> Job:
+def job_of(folder: Path, tmp_path: Path, file: Path | None = None, own: OwnEnvironment = NOTHING) -> Job:
     ((_, job),) = local_jobs(folder, tmp_path, file=file, own=own)
     return job
 
@@ -42,7 +43,7 @@ def test_code_alone_is_given_what_its_team_brings(tmp_path: Path) -> None:
     code = zipped(tmp_path / "code.zip", {"model.py": "", "requirements.txt": LOCK})
     weights = tmp_path / "net.pt"
     weights.write_bytes(b"7.5")
-    job = job_of(folder, tmp_path, code, Own(weights=weights, reference=REFERENCE))
+    job = job_of(folder, tmp_path, code, OwnEnvironment(weights=weights, image=REFERENCE))
     ingestion, scoring = job.stages
     brought = {mount.target: mount for mount in ingestion.mounts}
     weights_mount, built = brought["/app/weights"], brought["/app/environment"]
@@ -64,16 +65,21 @@ def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp
 @pytest.mark.parametrize(
     ("extra", "own", "files", "message"),
     [
-        ("accepts: [code]", Own(weights=Path(__file__)), {"model.py": ""}, "lets no team bring weights. Add `weights`"),
         (
             "accepts: [code]",
-            Own(reference=REFERENCE),
+            OwnEnvironment(weights=Path(__file__)),
+            {"model.py": ""},
+            "lets no team bring weights. Add `weights`",
+        ),
+        (
+            "accepts: [code]",
+            OwnEnvironment(image=REFERENCE),
             {"model.py": ""},
             "lets no team bring an image of its own. Add `image`",
         ),
         (
             "accepts: [prediction], environment: [weights]",
-            Own(weights=Path(__file__)),
+            OwnEnvironment(weights=Path(__file__)),
             {"a": ""},
             "`code` to what it accepts",
         ),
@@ -81,7 +87,7 @@ def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp
     ],
 )
 def test_what_the_site_would_refuse_is_refused_with_what_to_do(
-    tmp_path: Path, extra: str, own: Own, files: dict[str, str], message: str
+    tmp_path: Path, extra: str, own: OwnEnvironment, files: dict[str, str], message: str
 ) -> None:
     folder = folder_of(tmp_path, "code", extra)
     with pytest.raises(ValueError, match=message):

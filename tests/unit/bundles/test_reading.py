@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from competitions.bundles.reading.archive import opened
-from competitions.bundles.reading.dates import read_instant
-from competitions.bundles.reading.faults import Report
-from competitions.bundles.reading.reader import BundleReader, check_bundle
-from competitions.bundles.reading.schema import CompetitionSpec
+from files.bundles.archive import opened
+from files.bundles.dates import read_instant
+from files.bundles.faults import Report
+from files.bundles.reader import BundleReader, check_bundle
+from files.bundles.schema import CompetitionSpec
 from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write
 
 

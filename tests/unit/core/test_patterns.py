@@ -24,7 +24,7 @@ import config
 import core
 import scoring
 import workers
-from core.markup import MAX_CHARACTERS
+from files.markup import MAX_CHARACTERS
 
 PACKAGES = (accounts, audit, competitions, config, core, scoring, workers)
 METHODS = ("search", "match", "fullmatch", "findall", "finditer", "split", "sub")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from competitions.bundles.reading.reader import check_bundle
 from examples.autograph_small.bundle import build_bundle as autograph
 from examples.autorl_jobshop.bundle import build_bundle as autorl
 from examples.both_grow_small.bundle import build_bundle as both_grow
 from examples.cometh_small.bundle import build_bundle as cometh
 from examples.deconbench_small.bundle import build_bundle as deconbench
 from examples.delivery_times.bundle import build_bundle as deliveries
+from files.bundles.reader import check_bundle
 
 NOW = datetime(2030, 5, 1, tzinfo=UTC)
 BUILDS = {

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from competitions.resources.archives import ArchiveLimits, check_zip
 from core.refusals import InvalidFile
+from files.archives import ArchiveLimits, check_zip
 from tests.scenario import zip_of
 from workers.agent.runs.archive import unpack
 

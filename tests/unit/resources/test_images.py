@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.resources.images import MAX_BYTES, ImageFacts, check_image, image_facts, image_name
 from core.refusals import InvalidFile
-from tests.images import gif_of, jpeg_head, png_of, webp_head
+from files.images import MAX_BYTES, ImageFacts, TooManyPixels, check_image, image_facts, image_name
+from tests.images import gif_of, jpeg_head, png_of, webp_of
 
 
 @pytest.mark.parametrize(
@@ -19,8 +20,10 @@ from tests.images import gif_of, jpeg_head, png_of, webp_head
         (png_of(3, 2), ImageFacts("image/png", 3, 2)),
         (jpeg_head(640, 480), ImageFacts("image/jpeg", 640, 480)),
         (gif_of(5, 4), ImageFacts("image/gif", 5, 4)),
-        (gif_of(5, 4, frame=(60_000, 50_000)), ImageFacts("image/gif", 60_000, 50_000)),
-        *((webp_head(300, 200, kind), ImageFacts("image/webp", 300, 200)) for kind in ("VP8 ", "VP8L", "VP8X")),
+        (gif_of(5, 4, frame=(600, 500)), ImageFacts("image/gif", 600, 500)),
+        (webp_of(300, 200), ImageFacts("image/webp", 300, 200)),
+        (webp_of(300, 200, lossless=True), ImageFacts("image/webp", 300, 200)),
+        (webp_of(300, 200, frames=2), ImageFacts("image/webp", 300, 200)),
     ],
     ids=["png", "jpeg", "gif", "gif with a larger frame", "webp, lossy", "webp, lossless", "webp, extended"],
 )
@@ -41,6 +44,7 @@ def test_type_and_size_are_read_from_the_headers(content: bytes, facts: ImageFac
         b"\xff\xd8\xff",
         b"GIF89a\1\0\1\0\0\0\0",
         b"RIFF\0\0\0\0WEBPXXXX" + b"\0" * 20,
+        webp_of(300, 200)[:40],
         png_of(announced=(0, 5)),
     ],
 )
@@ -49,13 +53,14 @@ def test_anything_else_is_no_image(content: bytes) -> None:
 
 
 @given(
-    st.sampled_from([png_of(), gif_of(2, 2), jpeg_head(2, 2), webp_head(2, 2, "VP8L")]),
+    st.sampled_from([png_of(), gif_of(2, 2), jpeg_head(2, 2), webp_of(2, 2, lossless=True)]),
     st.binary(max_size=80),
     st.integers(0, 60),
 )
 def test_no_damage_to_an_image_makes_reading_it_fail(content: bytes, noise: bytes, at: int) -> None:
     for damaged in (content[:at] + noise + content[at + len(noise) :], content[:at], noise):
-        image_facts(damaged)
+        with contextlib.suppress(TooManyPixels):
+            image_facts(damaged)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,8 @@ def test_headers_that_do_not_end_are_given_up(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "code", "words"),
     [
-        (png_of(announced=(50_000, 20_000)), "image_too_many_pixels", "50,000 by 20,000 pixels"),
+        (png_of(announced=(50_000, 20_000)), "image_too_many_pixels", "more than 40,000,000 pixels"),
+        (png_of(announced=(10_000, 4_001)), "image_too_many_pixels", "Scale it down"),
         (gif_of(1, 1, frame=(65_000, 65_000)), "image_too_many_pixels", "Scale it down"),
         (b"<svg/>", "not_an_image", "is no PNG, JPEG, GIF or WebP image"),
         (png_of() + b"\0" * MAX_BYTES, "image_too_large", "Save it smaller"),

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from django.urls import resolve
 
-from competitions.bundles.reading import schema
-from competitions.bundles.reading.schema import CompetitionSpec
 from competitions.submissions.states import REASONS, Blame, Reason, State
+from files.bundles import schema
+from files.bundles.schema import CompetitionSpec
 from workers.agent.runs.command import read_command
 from workers.sandbox.scores import read_scores
 

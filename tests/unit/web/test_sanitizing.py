@@ -5,7 +5,8 @@ import re
 import pytest
 
 from competitions.web.templatetags.podium import has_heading
-from core.markup import ShownImage, markdown, render
+from files.markup import ShownImage, no_images, render
+from files.markup.sanitizing import ImageUrl
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -27,6 +28,10 @@ ACTIVE = re.compile(
     r"<(script|iframe|style|svg|math|object|embed|form)\b|<[^>]*\son\w+\s*=|(href|src)=\"(?!https?:|mailto:)",
     re.IGNORECASE,
 )
+
+
+def markdown(text: str, image_url: ImageUrl = no_images) -> str:
+    return render(text, "markdown").shown(image_url)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

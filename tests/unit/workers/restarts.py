@@ -167,7 +167,7 @@ class FakeSite:
 
     def register(self, message: Register) -> Registered:
         self._answer()
-        return Registered(worker_id="w", wakeup_queue="q", lease_s=90, heartbeat_s=15)
+        return Registered(worker_id="w", queue="q", wakeup_queue="q", poll_s=2, lease_s=90, heartbeat_s=15)
 
     def claim(self, message: Claim) -> None:
         self._answer()

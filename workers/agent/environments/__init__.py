@@ -1,1 +1,1 @@
-"""What teams bring for their code, on a worker: their images, and environments that are built from locked requirements."""
+"""Environments of teams on a worker: their images, and packages from locked requirements."""

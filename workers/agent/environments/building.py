@@ -1,7 +1,7 @@
-"""An environment from locked requirements, built once for each lock, image and mirror, in a container without network.
+"""Environments from locked requirements, built once for each lock, image and mirror.
 
-The worker fetches the wheels, which runs nothing; the container has them mounted and installs them with pip. Wheels hold no code that
-runs at installation, and the container has the limits of every other. So nothing of a team reaches the mirror or anything else.
+The worker fetches the wheels, which runs nothing; a container without network has them mounted and installs them with pip. Wheels hold
+no code that runs at installation, and the container has the limits of every other. So nothing of a team reaches the mirror.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ VERSION: Final = "2"  # of how environments are built: another one builds them a
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be built: the lock's content, for which image, from which mirror, within which bounds."""
+    """The order for an environment: lock, image, mirror and bounds."""
 
     requirements: bytes
     image: str
@@ -73,14 +73,14 @@ class Order:
 
     @property
     def key(self) -> str:
-        """What the result depends on, as a digest."""
+        """A digest of all that the result depends on."""
         parts = (VERSION, self.image_facts.digest, self.mirror, hashlib.sha256(self.requirements).hexdigest())
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
-class Site:
-    """Where on this host it is built, and as whom: the run's folder, whose leftovers the janitor removes."""
+class BuildContext:
+    """The place and the user of a build: the run's folder, whose leftovers the janitor removes."""
 
     engine: Engine
     folder: Path
@@ -95,7 +95,7 @@ class Site:
     make_room: MakeRoom = no_room
 
 
-def build_environment(order: Order, site: Site, target: Path) -> int:
+def build_environment(order: Order, context: BuildContext, target: Path) -> int:
     """Build it as the folder `target`; returns the number of packages.
 
     Raises
@@ -111,15 +111,15 @@ def build_environment(order: Order, site: Site, target: Path) -> int:
     wheels = inputs / "wheels"
     wheels.mkdir(parents=True)
     _put_tools(inputs / "tools")
-    python = _asked(order, site, inputs)
-    mirror = Mirror(order.mirror, until=until, stop=site.stop, any_host=order.any_host)
+    python = _asked(order, context, inputs)
+    mirror = Mirror(order.mirror, until=until, stop=context.stop, any_host=order.any_host)
     packages = fetch_wheels(lock, python, mirror, wheels, max_bytes=order.max_bytes)
     if not packages:  # none of the list's is for this Python
         target.mkdir()
         return 0
     (inputs / FILE_NAME).write_bytes(written_lock(packages))
     # What a slow mirror took of the time is not taken from the installation: only that is the team's to answer for.
-    _install(order, site, inputs, target, wall_s=max(order.wall_s * INSTALL_SHARE, until - time.monotonic()))
+    _install(order, context, inputs, target, wall_s=max(order.wall_s * INSTALL_SHARE, until - time.monotonic()))
     return len(packages)
 
 
@@ -131,9 +131,9 @@ def _read(requirements: bytes) -> tuple[Locked, ...]:
         raise EnvironmentRefused("requirements_invalid", str(error)) from error
 
 
-def _asked(order: Order, site: Site, inputs: Path) -> Interpreter:
+def _asked(order: Order, context: BuildContext, inputs: Path) -> Interpreter:
     """The Python of the image, in its own words."""
-    with _Container(order, site, "python", ASK_LIMITS) as container:
+    with _Container(order, context, "python", ASK_LIMITS) as container:
         evidence, log_tail = container.run(("python3", "-c", ASK), inputs)
         if evidence.exit_code != 0:
             raise EnvironmentRefused(
@@ -175,7 +175,7 @@ def read_answer(output: Path) -> Interpreter:
     return Interpreter(tags, python)
 
 
-def _install(order: Order, site: Site, inputs: Path, target: Path, *, wall_s: float) -> None:
+def _install(order: Order, context: BuildContext, inputs: Path, target: Path, *, wall_s: float) -> None:
     limits = Limits(
         wall_s=wall_s,
         memory_bytes=INSTALL_MEMORY,
@@ -190,18 +190,19 @@ def _install(order: Order, site: Site, inputs: Path, target: Path, *, wall_s: fl
         "--find-links", f"{INPUTS}/wheels", "--only-binary", ":all:", "--require-hashes", "--target", "/app/output/packages",
         "--requirement", f"{INPUTS}/{FILE_NAME}",
     )  # fmt: skip
-    with _Container(order, site, "install", limits) as container:
+    with _Container(order, context, "install", limits) as container:
         evidence, log_tail = container.run(argv, inputs)
         _judge(evidence, limits, log_tail)
         packages = container.output / "packages"
-        site.make_room(_made_bytes(packages, order.max_bytes))
+        context.make_room(_made_bytes(packages, order.max_bytes))
         copy_tree(packages, target)
 
 
 def _made_bytes(packages: Path, max_bytes: int) -> int:
-    """Room on this host's disk for what a team's python3 made, checked as outputs are: a link would lead to other files of the host.
+    """The bytes on this host's disk of what a team's python3 installed.
 
-    Raises `EnvironmentRefused` for what is no folder of ordinary files, or too large.
+    It is checked as outputs are: a link would lead to other files of the host. Raises `EnvironmentRefused` for what is no folder of
+    ordinary files, or too large.
     """
     if packages.is_symlink() or not packages.is_dir():
         raise EnvironmentRefused("install_failed", "The image's python3 left no folder of packages.")
@@ -236,19 +237,19 @@ def _judge(evidence: Evidence, limits: Limits, log_tail: str) -> None:
 class _Container:
     """One container of a build, removed with its output at the end of the block."""
 
-    def __init__(self, order: Order, site: Site, name: str, limits: Limits) -> None:
+    def __init__(self, order: Order, context: BuildContext, name: str, limits: Limits) -> None:
         self._order = order
-        self._site = site
+        self._context = context
         self._name = f"environment-{name}"
         self._limits = granted(limits)
         self._volume = OutputVolume(
-            site.folder,
+            context.folder,
             self._name,
             size_bytes=self._limits.output_bytes,
             files=self._limits.output_files,
-            quota=site.quota,
-            owner=site.runner.host_uid,
-            make_room=site.make_room,
+            quota=context.quota,
+            owner=context.runner.host_uid,
+            make_room=context.make_room,
         )
         self._run: StageRun | None = None
 
@@ -262,39 +263,39 @@ class _Container:
 
     @property
     def output(self) -> Path:
-        """What it may write to."""
+        """The folder that the container may write to."""
         return self._volume.path
 
     def run(self, argv: tuple[str, ...], inputs: Path) -> tuple[Evidence, str]:
         """Run a command to its end; returns how it ended, and the end of what it printed."""
-        site = self._site
+        context = self._context
         spec = StageSpec(
-            name=f"{site.name}-{self._name}",
+            name=f"{context.name}-{self._name}",
             image=self._order.image,
             argv=argv,
             mounts=(Mount(inputs, INPUTS),),
             output=self._volume.path,
             limits=self._limits,
-            labels={**site.labels, "podium.stage": self._name},
-            group=f"{site.group}{self._name}",
-            cpuset=site.cores,
-            runtime=site.runtime,
+            labels={**context.labels, "podium.stage": self._name},
+            group=f"{context.group}{self._name}",
+            cpuset=context.cores,
+            runtime=context.runtime,
             image_facts=self._order.image_facts,
-            runner=site.runner,
+            runner=context.runner,
             env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
         )
-        self._run = StageRun(self._name, site.engine, spec, self._volume, unwanted=site.stop)
+        self._run = StageRun(self._name, context.engine, spec, self._volume, unwanted=context.stop)
         evidence = self._executed(self._run)
         if evidence.killed_by == "cancelled":
             raise SandboxError(STOPPED, "an environment was not made to its end")
-        path = site.folder / f"{self._name}.log"
+        path = context.folder / f"{self._name}.log"
         self._run.write_log(path)
         log_tail = path.read_text(errors="replace")[-LOG_TAIL:] if path.exists() else ""
         path.unlink(missing_ok=True)
         return evidence, " ".join(log_tail.split())
 
     def _executed(self, run: StageRun) -> Evidence:
-        """Run the container. Raises `EnvironmentRefused` where it cannot be created or started because of a team's image."""
+        """Run the container. Raises `EnvironmentRefused` where a team's image cannot be started."""
         try:
             run.prepare()
             return run.execute()
@@ -305,7 +306,10 @@ class _Container:
 
 
 def _put_tools(folder: Path) -> None:
-    """Copy the installer from the worker's own Python: a worker in a container has a folder that the engine sees, and no other."""
+    """Copy the installer from the worker's own Python.
+
+    A worker in a container has one folder that the engine sees, and no other.
+    """
     for name in TOOLS:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:

@@ -1,4 +1,4 @@
-"""Images of teams on this host: loaded or pulled by digest, never under a name, and removed by age and room."""
+"""Images of teams on this host: under no name, and removed by age and room."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ DAY_S: Final = 86400.0
 
 
 class OwnImages:
-    """A record for each image that was brought to this host for a team; images that were here before have none, and stay.
+    """A record for each image that was brought to this host for a team.
+
+    Images that were here before have none, and stay.
 
     Parameters
     ----------
     max_bytes, max_age_s : int, float
-        `trim` removes what was not used for so long, and what was used longest ago while all together take more, or while the
+        `trim` removes images that were not used for so long, and those used longest ago while all together take more, or while the
         disk of `engine_root` can take too few files.
     """
 
@@ -51,7 +53,7 @@ class OwnImages:
 
     @contextmanager
     def arriving(self) -> Iterator[Path]:
-        """Where an archive lies until the engine has taken it; it is gone at the end of the block."""
+        """A path for an archive until the engine has taken it; the file is gone at the end of the block."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._folder / f"arriving-{uuid.uuid4().hex}.tar"
         try:
@@ -122,7 +124,10 @@ class OwnImages:
         return removed + self._make_inodes()
 
     def _make_inodes(self) -> int:
-        """Remove what was used longest ago while the engine's disk can take too few files. Returns how many images went."""
+        """Remove images while the engine's disk can take too few files, those used longest ago first.
+
+        Returns how many were removed.
+        """
         removed = 0
         for _, image, _ in sorted(self._records()):
             if not missing_inodes(self._engine_root):

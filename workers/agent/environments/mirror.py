@@ -1,4 +1,7 @@
-"""A package mirror: the simple index of a queue, and the wheels on it. A worker asks nothing else, wherever its pages may point."""
+"""A package mirror: the simple index of a queue, and the wheels on it.
+
+A worker calls no other host, wherever the mirror's pages may point.
+"""
 
 from __future__ import annotations
 

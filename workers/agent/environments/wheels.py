@@ -1,4 +1,4 @@
-"""Choosing and fetching the wheels of a lock file: those that the image's Python can use, checked by the lock's digests."""
+"""Choosing and fetching the wheels of a lock file, checked by the lock's digests."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class EnvironmentRefused(Judged):
 
 @dataclass(frozen=True)
 class Interpreter:
-    """The Python of an image: the tags of wheels that it can use, best first, and which one markers take it for."""
+    """The Python of an image: the tags of wheels that it can use, best first, and its markers."""
 
     tags: Sequence[Tag]
     python: Python
 
     def rank(self, tags: frozenset[Tag]) -> int | None:
-        """How well a wheel with these tags fits: 0 is best, None not at all."""
+        """The rank of a wheel with these tags: 0 is best, None does not fit."""
         return next((place for place, tag in enumerate(self.tags) if tag in tags), None)
 
 
@@ -75,7 +75,7 @@ def fetch_wheels(
 
 
 def chosen(locked: Locked, files: Sequence[IndexFile] | None, python: Interpreter) -> IndexFile:
-    """The wheel that fits the image best, of those whose digest is in the lock. Raises `EnvironmentRefused`."""
+    """The wheel that fits the image best, of those in the lock. Raises `EnvironmentRefused`."""
     if files is None:
         raise _refused(locked, "not_on_mirror", "the queue's package mirror has no such package.")
     wheels = [(file, tags) for file in files if (tags := _tags(file.name, locked)) is not None]

@@ -1,1 +1,1 @@
-"""What runs share on this host: GPUs, slots, the cache of input files, and what is swept up behind them."""
+"""The host's parts that runs share: GPUs, slots, the cache of input files, and the janitor."""

@@ -1,4 +1,4 @@
-"""Input files on the worker's disk, unpacked once, kept by digest under a size cap, shown read-only to containers."""
+"""Input files on the worker's disk, unpacked once, kept by digest, read-only to containers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Make = Callable[[Path], None]
 
 
 class StagingCache:
-    """Folders by content. `open/` holds what any stage may see; `secret/` what only scoring may: the worker's alone.
+    """Folders by content: `open/` for every stage, `secret/` for scoring alone.
 
     Both lie behind a folder that only the worker's user may enter; the engine, which is root, mounts what is inside.
 
@@ -71,7 +71,7 @@ class StagingCache:
             return ""
 
     def settle(self) -> int:
-        """Have the kernel write out what was fetched since the last call; returns how many entries. Raises `OSError`."""
+        """Have the kernel write out new entries; returns how many there are. Raises `OSError`."""
         keys = [key for key, _, _ in self._entries()]
         fresh = [self._folder / key for key in keys if self._boot_of(self._folder / key) == self._boot]
         if not fresh:
@@ -98,9 +98,9 @@ class StagingCache:
         return self._acquire(key, lambda incoming: self._fetched(incoming, file, unpacked, fetch))
 
     def acquire_made(self, name: str, make: Make) -> tuple[str, Path]:
-        """The key and the folder of what `make` makes at the path that it is given, where it is not there; as `acquire`.
+        """The key and the folder of what `make` makes at a path, unless it is there; as `acquire`.
 
-        `name` says all that decides the content. Beside that path `make` may leave what is removed afterwards.
+        `name` says all that decides the content. Files that `make` leaves beside that path are removed afterwards.
         """
         return self._acquire(f"open/{name}-made", lambda incoming: make(incoming / "tree"))
 
@@ -162,7 +162,10 @@ class StagingCache:
             remove_tree(incoming)
 
     def trim(self) -> int:
-        """Delete what was used longest ago until cap and reserve hold; what runs need stays. Returns the bytes freed."""
+        """Delete entries used longest ago until cap and reserve hold. Returns the bytes freed.
+
+        Entries that runs need stay.
+        """
         entries = sorted(self._entries(), key=lambda entry: entry[1])
         excess = sum(size for _, _, size in entries) - self._max_bytes
         excess = max(excess, self._reserve_bytes - self.free_bytes())
@@ -174,7 +177,10 @@ class StagingCache:
         return freed
 
     def make_room(self, needed_bytes: int) -> None:
-        """Delete what was used longest ago until so many bytes are free on the disk; nothing where all of it would not do."""
+        """Delete entries used longest ago until so many bytes are free on the disk.
+
+        Nothing is deleted where all of them would not be enough.
+        """
         if self.free_bytes() >= needed_bytes or not self.may_make_room():
             return
         entries = sorted(self._entries(), key=lambda entry: entry[1])
@@ -208,7 +214,7 @@ class StagingCache:
         return shutil.disk_usage(self._folder).free
 
     def missing_inodes(self) -> int:
-        """How many inodes are free below the reserve on that disk."""
+        """The number of inodes that the disk lacks for its reserve."""
         return missing_inodes(self._folder)
 
 

@@ -18,7 +18,7 @@ MIN_OPEN_FILES = 1024
 
 
 def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtime: str = "") -> Host:
-    """What the site is told of this host."""
+    """The description of this host that the site gets."""
     return Host(
         hostname=socket.gethostname(),
         os=engine.operating_system,
@@ -39,9 +39,10 @@ def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtim
 
 
 def open_files(slots: int, pids: int, file_max: Path = Path("/proc/sys/fs/file-max")) -> int:
-    """Descriptors for each process of a container: all runs together, with two containers each, open at most half of what the host can.
+    """The number of descriptors for each process of a container.
 
-    Never fewer than the 1,024 that programs take for granted: on a small host with many slots raise `fs.file-max`.
+    All runs together, with two containers each, open at most half of the host's. Never fewer than the 1,024 that programs take for granted:
+    on a small host with many slots raise `fs.file-max`.
     """
     share = int(file_max.read_text()) // 4 // slots
     return max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, share // pids))

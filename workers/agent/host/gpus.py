@@ -28,15 +28,15 @@ class Gpu:
     driver: str
 
     def described(self) -> hosts.Gpu:
-        """For the worker's hardware record."""
+        """The GPU as the site's record of the host has it."""
         return hosts.Gpu(**asdict(self))
 
 
 @dataclass(frozen=True)
 class GpuSample:
-    """A GPU at one moment: busy fraction, bytes in use, processes on it, joules since the driver was loaded.
+    """A GPU at one moment: busy fraction, bytes in use, processes, joules since the driver was loaded.
 
-    `busy` and `energy_j` are None where the hardware cannot say, as for a MIG slice.
+    `busy` and `energy_j` are None where the hardware cannot tell, as for a MIG slice.
     """
 
     busy: float | None
@@ -46,10 +46,10 @@ class GpuSample:
 
 
 class GpuSource(Protocol):
-    """Where facts about GPUs come from."""
+    """A source of facts about GPUs."""
 
     def devices(self) -> list[Gpu]:
-        """All devices that can be given to a container."""
+        """The devices that can be given to a container."""
 
     def sample(self, uuid: str) -> GpuSample:
         """One device now. Raises `GpuError`."""
@@ -159,7 +159,10 @@ def choose_gpus(source: GpuSource, selection: str) -> list[Gpu]:
 
 
 def why_unclean(source: GpuSource, uuid: str) -> str | None:
-    """Why a GPU must not be given to the next run: somebody is on it, or its memory is not free. None: clean."""
+    """A sentence on why the next run must not get the GPU; None for a clean one.
+
+    A GPU is clean when nobody is on it and its memory is free.
+    """
     try:
         sample = source.sample(uuid)
     except GpuError as error:

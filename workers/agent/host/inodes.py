@@ -11,7 +11,7 @@ SHARE: Final = 0.1  # of all, on a small disk
 
 
 def missing_inodes(folder: Path) -> int:
-    """How many are free below the reserve on the disk of a folder.
+    """The number of inodes that the disk of a folder lacks for its reserve.
 
     0 where there are enough, where the file system has no fixed number, and for a folder that this process does not see.
     """

@@ -1,4 +1,7 @@
-"""Removes what no live lease stands behind: containers, file systems, folders and control groups of this worker alone."""
+"""Removes leftovers of this worker that no live lease stands behind.
+
+These are containers, file systems, folders and control groups.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ Live = Callable[[], AbstractSet[str]]
 
 
 def sweep(worker: Worker, live: Live, *, trims: bool = True) -> int:
-    """Remove leftovers of all leases but the live ones; returns how many things were removed. Safe to run at any time.
+    """Remove leftovers of all leases but the live ones; returns how many were removed.
 
-    `live` is asked after each look at what there is: a run that is claimed during the sweep is held before it leaves a trace.
-    Without `trims`, cache and images stay as they are: not every run has said yet which of them it needs.
-    What this host refuses is logged and tried again by the next sweep: the worker goes on.
+    Safe to run at any time. `live` is called after each look at what there is: a run that is claimed during the sweep is held before it
+    leaves a trace. Without `trims`, cache and images stay as they are: not every run has said yet which of them it needs.
+    A failure is logged, and the next sweep tries again: the worker goes on.
     """
     removed = 0
     for part in (_containers, _folders, _groups, *([_excess] if trims else [])):
@@ -51,7 +54,7 @@ def _containers(worker: Worker, live: Live) -> int:
 
 
 def _excess(worker: Worker, live: Live) -> int:
-    """What the cache drops is no leftover, so it does not count."""
+    """Trim the cache and the images; these are no leftovers, so they do not count."""
     worker.cache.trim()
     worker.own_images.trim()
     worker.cache.settle()
@@ -90,7 +93,7 @@ def remove_run_folder(folder: Path) -> None:
 
 
 def _groups(worker: Worker, live: Live) -> int:
-    """What a worker that was killed could not forget; nothing under which a container still runs is forgotten."""
+    """Forget groups of workers that were killed, but none with a container that still runs."""
     there = worker.engine.groups(worker.key)
     held = live()
     return sum(worker.engine.release(group) for group in there if not any(lease in group for lease in held))

@@ -1,4 +1,4 @@
-"""Lanes keep a slot busy: while one run executes, the next one is prepared and the last one is finished."""
+"""Lanes keep a slot busy: one run executes, the next is prepared, the last is finished."""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ class Turn:
 
 
 class Slot:
-    """One place for one running container, with one GPU or none, and cores of its own where the host has enough."""
+    """A place for one running container, with one GPU or none.
+
+    It has cores of its own where the host has enough.
+    """
 
     def __init__(self, worker: Worker, number: int, gpu_uuid: str | None, cores: tuple[int, ...] = ()) -> None:
         self.worker = worker
@@ -61,11 +64,14 @@ class Slot:
         self.claim_id = uuid.uuid4().hex
 
     def next_claim(self) -> None:
-        """The last claim was answered. Until then its id stays: a run that was leased to a lost answer is given again."""
+        """Take a new id for claims, once the last claim was answered.
+
+        Until then the id stays: a run that was leased to a lost answer is given again.
+        """
         self.claim_id = uuid.uuid4().hex
 
     def free_gpus(self) -> int:
-        """How many GPUs this slot offers: one that is not clean is taken out of service and reported."""
+        """The number of GPUs that the slot offers; one that is not clean is taken out and reported."""
         if self.gpu_uuid is None or self.gpu_fault is not None:
             return 0
         return 1
@@ -88,13 +94,13 @@ class Slot:
             return f"the GPU {uuid} cannot be read: {error}"
 
     def take_out(self, lease: str) -> None:
-        """A container of this lease cannot be killed: no run that was claimed begins in the slot while it is there."""
+        """Take the slot out of service while a container of this lease cannot be killed."""
         self._stuck_lease = lease
         log.error("slot_out_of_service", slot=self.number, lease=lease)
         self._report()
 
     def is_stuck(self) -> bool:
-        """Whether a container that cannot be killed is still there. The janitor tries to remove it in each round."""
+        """True while a container that cannot be killed is there. Each round of the janitor tries again."""
         if self._stuck_lease is None:
             return False
         try:

@@ -1,4 +1,7 @@
-"""The NVIDIA container toolkit of this host: which version it is, and whether it may give GPUs to containers of teams' images."""
+"""The NVIDIA container toolkit of this host.
+
+Its version decides whether containers of teams' images get GPUs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def toolkit_version() -> str:
 
 
 def toolkit_fault(version: str) -> str:
-    """Why a toolkit of this version must not be used, in a few words; empty where it may be, or is not known."""
+    """A few words on why a toolkit of this version must not be used; else, or if not known, empty."""
     if not version or tuple(map(int, version.split("."))) >= LEAST:
         return ""
     return f"NVIDIA container toolkit {version}, older than {'.'.join(map(str, LEAST))}"

@@ -1,4 +1,4 @@
-"""Unpacks zip archives from outside: nothing outside the target, no links, bounded count and size, no surprises."""
+"""Unpacks zip archives from outside: nothing outside the target, no links, bounded in all."""
 
 from __future__ import annotations
 

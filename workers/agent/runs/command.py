@@ -6,12 +6,9 @@ import os
 import re
 import shlex
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from workers.errors import Judged, reading
-from workers.sandbox.plain_yaml import NoAliases
+from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
 
 METADATA_NAMES = ("metadata.yaml", "metadata")
 MAX_METADATA_BYTES = 64 << 10
@@ -56,11 +53,9 @@ def read_command(program: Path, stage: str) -> tuple[str, ...]:
     """
     name, text = _metadata(program)
     try:
-        metadata: Any = yaml.load(text, Loader=NoAliases)
-    except yaml.YAMLError as error:
-        raise CommandMissing(
-            "bad_metadata", f"{name} is no readable YAML: {' '.join(str(error).split())[:300]}."
-        ) from error
+        metadata = read_plain_yaml(text)
+    except NotPlainYaml as error:
+        raise CommandMissing("bad_metadata", f"{name} is no readable YAML: {error}.") from error
     command = metadata.get("command") if isinstance(metadata, dict) else None
     if not isinstance(command, str) or not command.strip():
         raise CommandMissing("no_command", f"{name} has no line `command: ...` that says how to run the program.")

@@ -1,4 +1,4 @@
-"""One attempt of one run, from a staged job to a result that is ready to be sent. It does not talk to the site."""
+"""One attempt of one run, from a staged job to a result to be sent. It does not call the site."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ class RunExecution:
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Stage the files and create the containers. On failure `verdict` says why, and nothing must be started."""
+        """Stage the files and create the containers.
+
+        On failure `verdict` says why, and nothing must be started.
+        """
         try:
             self._stage(self.job, {})
             self._create()
@@ -88,7 +91,7 @@ class RunExecution:
         stager.stage()
 
     def _is_over(self) -> bool:
-        """Whether nobody waits for the run any more, or its worker stops."""
+        """True when nobody waits for the run any more, or its worker stops."""
         return self._cancelled is not None or self.worker.stopping.is_set()
 
     def _create(self) -> None:
@@ -105,9 +108,9 @@ class RunExecution:
                 list(pool.map(partial(each, act), Step))  # raises what went wrong
 
     def adopt(self) -> None:
-        """Take over the containers that a predecessor created or started, instead of `prepare`. No image is pulled: each is here.
+        """Take over the containers that an earlier process made, instead of `prepare`.
 
-        A `verdict` with the code `STOPPED` is about this process alone: the run must be left as it is.
+        No image is pulled: each is here. A `verdict` with the code `STOPPED` is about this process alone: the run must be left as it is.
         """
         try:
             if not self.folder.same_boot:
@@ -171,7 +174,10 @@ class RunExecution:
         return None
 
     def _program_verdict(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
-        """The verdict on a participant's side. An exit code that the job tolerates is remembered for the case that scoring fails."""
+        """The verdict on a participant's side.
+
+        An exit code that the job tolerates is remembered for the case that scoring fails.
+        """
         verdict = ingestion_verdict(evidence, stage.spec.limits)
         if verdict is not None and verdict.code == "exit_code" and self._is_tolerant(stage):
             self._tolerated = verdict
@@ -182,7 +188,7 @@ class RunExecution:
         return next(job.tolerant for job in self.job.stages if job.name == stage.name)
 
     def _scoring(self, stage: StageRun, beside: list[StageRun]) -> Verdict | None:
-        """The last step: the scoring program, with the ingestion program at its side where the job asks for it."""
+        """Run the last step: the scoring program, and the ingestion program beside it in some jobs."""
         if (verdict := self._fill([stage, *beside])) is not None:
             return verdict
         with ThreadPoolExecutor(1) as pool:
@@ -197,7 +203,7 @@ class RunExecution:
         return next((verdict for verdict in verdicts if verdict is not None), None) or self._scored(stage, evidence)
 
     def _beside(self, stage: StageRun, scoring: StageRun) -> Verdict | None:
-        """Run the stage at the side; when it ends for good, the scoring program need not wait for it any longer."""
+        """Run the stage beside scoring; once it has failed, the scoring program is cancelled."""
         evidence = self._run(stage)
         refused = self.outbox.take(stage, "ingestion.zip")
         if evidence is None:
@@ -208,7 +214,10 @@ class RunExecution:
         return verdict
 
     def _fill(self, stages: list[StageRun]) -> Verdict | None:
-        """Copy what the stages begin with; a submission that is larger than the output may be is its team's failure."""
+        """Copy the initial content of the stages' outputs.
+
+        A submission that is larger than the output may be is its team's failure.
+        """
         for stage in stages:
             extra = {"input/res/metadata": self._metadata()} if stage.name == "scoring" else {}
             try:
@@ -221,7 +230,7 @@ class RunExecution:
         return None
 
     def _metadata(self) -> bytes:
-        """How the programs before ended, as Codabench's scoring programs read it."""
+        """The ends of the programs before, as Codabench's scoring programs read them."""
         by_name = {evidence.name: evidence for evidence in self._evidence}
         ingestion = by_name.get("ingestion")
         program = by_name.get("submission") or ingestion
@@ -288,9 +297,9 @@ class RunExecution:
         return evidence
 
     def _blamed(self, stage: StageRun, act: Callable[[], T]) -> T:
-        """Act; a container that cannot be created or started because of a team's image is the team's failure, on every host.
+        """Act. Raises `Unrunnable` where a team's image cannot be used, and what `act` raises.
 
-        Raises `Unrunnable` for that, and what `act` raises.
+        A container that cannot be created or started because of a team's image is the team's failure, on every host.
         """
         try:
             return act()
@@ -301,7 +310,10 @@ class RunExecution:
             raise Unrunnable(failed("environment_error", "image_not_startable", error.detail)) from error
 
     def _end_those_beside(self, broken: StageRun) -> None:
-        """What waits for a program that cannot go on would wait to its own limit, for a result that does not count."""
+        """Cancel the other stages of a step that cannot go on.
+
+        They would wait to their own limits, for a result that does not count.
+        """
         with self._lock:
             self._broken = True
             for stage in self._running.values():
@@ -317,7 +329,7 @@ class RunExecution:
 
     @property
     def cancel_reason(self) -> str | None:
-        """Why the run is being ended from outside, if it is."""
+        """The reason for which the run is being ended from outside, if it is."""
         return self._cancelled
 
     def collect(self) -> dict[str, str]:
@@ -325,7 +337,7 @@ class RunExecution:
         return self.outbox.collect(self.staged.stages.values())
 
     def result(self, outputs: dict[str, str]) -> Complete:
-        """What is reported of the run."""
+        """The result of the run, as the site gets it."""
         good = Outcome.FINISHED if "scoring" in self.staged.stages else Outcome.INGESTED
         verdict = self._told(self.verdict or Verdict(outcome=good))
         return Complete(
@@ -347,7 +359,10 @@ class RunExecution:
         )
 
     def _told(self, verdict: Verdict) -> Verdict:
-        """The verdict in words that a team may read; the engine's own, which may name folders of this host, go to the log."""
+        """The verdict in words that a team may read.
+
+        The engine's own words, which may name folders of this host, go to the log.
+        """
         is_engines = verdict.code in OF_THE_ENGINE or verdict.reason == "infrastructure"
         if not is_engines:
             return verdict
@@ -381,7 +396,7 @@ class RunExecution:
         return self._latest
 
     def progress(self) -> Progress | None:
-        """What the participant's program says about its progress."""
+        """The progress that the participant's program reports."""
         stage = self._current
         if stage is None or stage.name != "ingestion" or self.state != Activity.INGESTING:
             return None
@@ -392,7 +407,10 @@ class RunExecution:
         return None if fraction is None else Progress(fraction=fraction)
 
     def destroy(self) -> None:
-        """Remove containers, file systems and the folder; give the cache its files back. What resists is left to the janitor."""
+        """Remove containers, file systems and the folder; give the cache its files back.
+
+        The janitor removes what resists.
+        """
         for stage in self.staged.stages.values():
             self._try_to(stage.destroy)
         for key in self.staged.cache_keys:

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 class HeldRuns:
-    """The leases that this process holds, so that the janitor leaves them alone and a stop can wait for them."""
+    """The leases that this process holds: the janitor spares them, and a stop waits for them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,22 +46,22 @@ class HeldRuns:
             return frozenset(self._leases)
 
     def ahead(self, lease: str, waits: bool) -> None:
-        """Whether it is claimed and waits for its turn."""
+        """Note that a run is claimed ahead and waits for its turn, or no longer waits."""
         with self._lock:
             (self._ahead.add if waits else self._ahead.discard)(lease)
 
     def adopting(self, lease: str, is_adopting: bool) -> None:
-        """Whether a predecessor left it, and it has not acquired its files and images again."""
+        """Note that a run is being adopted, until it has acquired its files and images again."""
         with self._lock:
             (self._adopting.add if is_adopting else self._adopting.discard)(lease)
 
     def finishing(self, lease: str) -> None:
-        """Its containers have ended; what is left takes moments."""
+        """Note that the run's containers have ended; the rest takes moments."""
         with self._lock:
             self._finishing.add(lease)
 
     def drop(self, lease: str) -> None:
-        """It is over."""
+        """Forget a run that is over."""
         with self._lock:
             self._leases.discard(lease)
             self._finishing.discard(lease)
@@ -70,17 +70,17 @@ class HeldRuns:
 
     @property
     def any_adopting(self) -> bool:
-        """Whether files and images may be in use of which this process does not know."""
+        """True while files and images may be in use of which this process does not know."""
         return bool(self._adopting)
 
     @property
     def any_ahead(self) -> bool:
-        """Whether a run waits whose containers have not been started."""
+        """True while a run waits whose containers have not been started."""
         return bool(self._ahead)
 
     @property
     def any_finishing(self) -> bool:
-        """Whether a result is on its way."""
+        """True while a result is being sent."""
         return bool(self._finishing)
 
 
@@ -104,7 +104,10 @@ class RunHandling:
         self.heartbeat.start()
 
     def prepare(self) -> bool:
-        """Stage files and create containers; on failure the run is finished or given back here, and False is returned."""
+        """Stage files and create containers.
+
+        Returns False where that fails: then the run is finished or given back here.
+        """
         self._held.ahead(self.folder.lease, True)
         self._guarded(self._prepare)
         verdict = self.execution.verdict
@@ -217,7 +220,10 @@ class RunHandling:
         self._end()
 
     def _decided(self) -> tuple[Complete, dict[str, str]]:
-        """The result, written down, and its outputs. What this disk cannot hold is our failure, and said at once."""
+        """Write down the result, and return it with its outputs.
+
+        An output that this disk cannot hold is the platform's failure, and is reported at once.
+        """
         try:
             outputs = self.execution.collect()
             result = self.execution.result(outputs)
@@ -257,7 +263,7 @@ class RunHandling:
         log.info("run_ended", outcome=result.outcome, code=result.code, seconds=seconds, **about(job))
 
     def _refusal(self, name: str, upload: Future[None]) -> SiteError | None:
-        """Why the site, or a proxy before it, does not take this output."""
+        """The refusal of this output by the site, or by a proxy before it."""
         try:
             upload.result()
         except LeaseLost:
@@ -268,7 +274,10 @@ class RunHandling:
         return None
 
     def _result_without(self, name: str, refusal: SiteError, result: Complete) -> Complete:
-        """A success that cannot be handed over whole is our failure; what failed anyway keeps its verdict, without the output."""
+        """The result without an output that was refused.
+
+        A success that cannot be handed over whole is the platform's failure; a failure keeps its verdict.
+        """
         left = result.without_output(name)
         if result.outcome not in ("finished", "ingested"):
             return left
@@ -277,7 +286,7 @@ class RunHandling:
         return self.execution.result({each: output.sha256 for each, output in left.outputs.items()})
 
     def give_up_ahead(self) -> None:
-        """It was claimed ahead and its turn does not come: somebody else may have it, unless it was cancelled."""
+        """Release a run that was claimed ahead and has no turn, unless it was cancelled."""
         if self.execution.cancel_reason == "cancelled":
             self.execution.execute()  # starts nothing, and says so
             self.finish()
@@ -301,7 +310,7 @@ class RunHandling:
         remove_run_folder(self.folder.path)
 
     def fail_adoption(self, detail: str) -> None:
-        """It cannot go on here: say so, that another attempt may be made."""
+        """Report that the run cannot go on here, so that another attempt can be made."""
         self.execution.verdict = infrastructure(SandboxError("adoption_failed", detail))
         self._guarded(lambda: remove_containers(self._worker, self.folder.lease))
         self.finish()

@@ -12,7 +12,7 @@ from workers.protocol.jobs import Job
 
 
 def set_up_logging(level: int = logging.INFO) -> None:
-    """Write the worker's log as JSON lines on standard error: `timestamp`, `level`, `event`, and what the line is about."""
+    """Write the worker's log as JSON lines on standard error: `timestamp`, `level`, `event` and more."""
     structlog.configure(
         processors=[
             structlog.stdlib.add_log_level,
@@ -26,5 +26,5 @@ def set_up_logging(level: int = logging.INFO) -> None:
 
 
 def about(job: Job) -> dict[str, Any]:
-    """What a line about a run says of it. Never its token."""
+    """The fields of a log line that name a run. Never its token."""
     return {"submission": job.submission_id, "run": job.run_id, "attempt": job.attempt, "lease": job.lease_id}

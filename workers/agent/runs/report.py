@@ -1,4 +1,4 @@
-"""How a run's stages are described: to the site, as evidence, and to Codabench's scoring programs."""
+"""Descriptions of a run's stages: evidence for the site, and metadata for Codabench's scorers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a job to containers that only need to be started: files staged, commands read, stages described."""
+"""Staging: from a job to containers that only need to be started."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER, Worker
-from workers.agent.environments.building import Order, build_environment
-from workers.agent.environments.building import Site as BuildSite
+from workers.agent.environments.building import BuildContext, Order, build_environment
 from workers.agent.environments.wheels import EnvironmentRefused
 from workers.agent.host.facts import open_files
 from workers.agent.host.gpus import NvmlMeter
@@ -48,7 +47,7 @@ class Unrunnable(Judged):
 
 @dataclass
 class Staged:
-    """What was made for a job, and what it cost."""
+    """The files, containers and times of a job that was staged."""
 
     stages: dict[str, StageRun] = field(default_factory=dict)
     images: dict[str, ImageFacts] = field(default_factory=dict)
@@ -60,8 +59,11 @@ class Staged:
 
 
 class Stager:
-    """Stages one job. `renewed` gives a fresh address for a digest when the signed one has expired; once `stop` says so,
-    what takes long ends. Of `images`, containers of the run have been created already."""
+    """Stages one job.
+
+    `renewed` gives a fresh address for a digest when the signed one has expired; once `stop` says so, work that takes long ends. Containers
+    of the run have been created of `images` already.
+    """
 
     def __init__(
         self,
@@ -132,7 +134,10 @@ class Stager:
         self._worker.engine.ensure_image(stage.image, PullPolicy.MISSING, self._stop, stage.image_max_bytes)
 
     def _load(self, own: OwnImage) -> None:
-        """Hand the engine the archive's layers under no name: the archive's own would take the place of the host's images."""
+        """Hand the engine the archive's layers under no name.
+
+        The archive's own name would take the place of an image of the host.
+        """
         self._worker.cache.make_room(own.archive.size_bytes)
         with self._worker.own_images.arriving() as path:
             self._fetch(own.archive, path)
@@ -206,7 +211,7 @@ class Stager:
         )
 
     def _environment(self, stage: Stage) -> dict[str, str]:
-        """What programs of a team find in their environment; the scoring program is told nothing of it."""
+        """The variables for programs of a team; the scoring program gets none of them."""
         if stage.name == "scoring":
             return {}
         targets = {mount.target for mount in stage.mounts}
@@ -218,7 +223,10 @@ class Stager:
         return variables
 
     def _same_output(self, name: str, stage: Stage) -> bool:
-        """Participants' programs of one step write to one output; the scoring program's is its own, for nobody else to write."""
+        """True for stages that write to one output: participants' programs of one step.
+
+        The scoring program has an output of its own, which nobody else can write to.
+        """
         other = next(job for job in self._job.stages if job.name == name)
         return stage.name != "scoring" and other.step == stage.step
 
@@ -290,7 +298,7 @@ class Stager:
             )
 
             def make(target: Path) -> None:
-                count = build_environment(order, self._build_site(stage), target)
+                count = build_environment(order, self._build_context(stage), target)
                 notes.append(f"Installed {count} packages of requirements.txt in {time.monotonic() - began:.1f} s.")
 
             key, path = cache.acquire_made(order.key, make)
@@ -301,9 +309,9 @@ class Stager:
         self.staged.cache_keys.append(key)
         return path
 
-    def _build_site(self, stage: Stage) -> BuildSite:
+    def _build_context(self, stage: Stage) -> BuildContext:
         worker, lease = self._worker, self._folder.lease
-        return BuildSite(
+        return BuildContext(
             engine=worker.engine,
             folder=self._folder.path,
             name=f"podium-{worker.key}-{lease}",
@@ -356,7 +364,7 @@ def _unreadable_image(words: str) -> Unrunnable:
 
 @reading(_unreadable_image)
 def _described(path: Path) -> ImageArchive:
-    """How a team's archive is laid out. Raises `Unrunnable`."""
+    """The layout of a team's archive. Raises `Unrunnable`."""
     try:
         return describe_archive(path)
     except ImageArchiveInvalid as error:
@@ -386,7 +394,7 @@ def archive_verdict(stage: Stage, target: str, error: ArchiveRefused) -> Verdict
 
 
 def _ingestion_verdict(stage: Stage, target: str, error: ArchiveRefused | CommandMissing) -> Verdict:
-    """The submission is the participant's, all else in this stage is the organizer's; the code says which file it was."""
+    """The verdict on a file that cannot be used: the participant's submission, or the organizer's."""
     if target == _submission_target(stage):
         return failed("program_error", error.code, error.detail)
     if target == "/app/program":
@@ -397,6 +405,9 @@ def _ingestion_verdict(stage: Stage, target: str, error: ArchiveRefused | Comman
 
 
 def _submission_target(stage: Stage) -> str:
-    """Where the ingestion stage sees the submission: beside the organizer's ingestion program, or in its place."""
+    """The folder where the ingestion stage sees the submission.
+
+    That is beside the organizer's ingestion program, or in its place.
+    """
     beside = "/app/ingested_program"
     return beside if any(mount.target == beside for mount in stage.mounts) else "/app/program"

@@ -1,4 +1,7 @@
-"""What a run's successor process must know: one folder per lease, written before its containers are started."""
+"""The state of runs for the worker's next process: a folder for each lease.
+
+It is written before the containers are started.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from workers.agent.host.facts import boot_id
 from workers.engines.images import ImageFacts
@@ -19,8 +22,30 @@ from workers.protocol.results import Complete
 from workers.sandbox.output_volume import remove_tree
 
 
+class StageFacts(TypedDict, total=False):
+    """Facts of a stage: its start by the monotonic clock, why it was killed, the seconds watched."""
+
+    started: float
+    killed_by: str
+    watched_s: float
+
+
+class _State(TypedDict):
+    """The file `state.json`."""
+
+    phase: str
+    boot_id: str
+    gpu_uuid: str | None
+    cores: list[int]
+    slot: int
+    images: dict[str, dict[str, Any]]
+    containers: list[str]
+    stages: dict[str, StageFacts]
+    logs: dict[str, tuple[int, int]]  # the next piece's number, and the bytes that were sent
+
+
 class RunFolder:
-    """`runs/<lease>/`: the job (with its token: the worker's alone), the state, outputs and what is to be uploaded.
+    """`runs/<lease>/`: the job with its token, the state, outputs, and files to upload.
 
     Its name is the lease and nothing else: a container can read the host paths of its mounts.
     """
@@ -29,12 +54,22 @@ class RunFolder:
         self.lease = lease
         self.path = runs / lease
         self.outbox = self.path / "outbox"
-        self._state: dict[str, Any] = {"phase": "preparing", "gpu_uuid": None, "stages": {}, "logs": {}}
+        self._state: _State = {
+            "phase": "preparing",
+            "boot_id": boot_id(),
+            "gpu_uuid": None,
+            "cores": [],
+            "slot": 0,
+            "images": {},
+            "containers": [],
+            "stages": {},
+            "logs": {},
+        }
         self._writing = threading.Lock()  # stages that run at the same time, and the heartbeat
 
     def create(self, job: Job, *, gpu_uuid: str | None, cores: Sequence[int] = (), slot: int = 0) -> None:
         """Make the folder and write the job; durable when this returns. Raises `OSError`."""
-        self._state |= {"gpu_uuid": gpu_uuid, "boot_id": boot_id(), "cores": list(cores), "slot": slot}
+        self._state |= {"gpu_uuid": gpu_uuid, "cores": list(cores), "slot": slot}
         self.path.mkdir(mode=0o700)
         self.outbox.mkdir(mode=0o700)
         write_durably(self.path / "job.json", job.model_dump_json())
@@ -42,7 +77,10 @@ class RunFolder:
 
     @classmethod
     def load(cls, runs: Path, lease: str) -> tuple[RunFolder, Job]:
-        """Open what a predecessor left. Raises `OSError`, `ValueError` or `MessageInvalid` when it is not whole."""
+        """Open the folder that an earlier process left.
+
+        Raises `OSError`, `ValueError` or `MessageInvalid` when it is not whole.
+        """
         folder = cls(runs, lease)
         job = parse_job(json.loads((folder.path / "job.json").read_text()))
         folder._state = json.loads((folder.path / "state.json").read_text())
@@ -51,31 +89,30 @@ class RunFolder:
     @property
     def phase(self) -> str:
         """`preparing`, `executing` (a container may have been started) or `executed` (the result is decided)."""
-        return str(self._state["phase"])
+        return self._state["phase"]
 
     @property
     def gpu_uuid(self) -> str | None:
         """The GPU that this run holds."""
-        value: str | None = self._state["gpu_uuid"]
-        return value
+        return self._state["gpu_uuid"]
 
     @property
     def cores(self) -> tuple[int, ...]:
         """The cores that this run has to itself; none named: all of the host's."""
-        return tuple(self._state.get("cores", ()))
+        return tuple(self._state["cores"])
 
     @property
     def slot(self) -> int:
         """The number of the slot that this run was claimed for: its programs run as that slot's user."""
-        return int(self._state.get("slot", 0))
+        return self._state["slot"]
 
     @property
     def same_boot(self) -> bool:
-        """Whether the host has been up since this was written."""
-        return bool(self._state["boot_id"] == boot_id())
+        """True while the host has been up since this was written."""
+        return self._state["boot_id"] == boot_id()
 
     def keep_images(self, images: Mapping[str, ImageFacts]) -> None:
-        """Remember what the containers were created of; written with the next phase."""
+        """Remember the images that the containers were created of; written with the next phase."""
         self._state["images"] = {name: asdict(facts) for name, facts in images.items()}
 
     def keep_containers(self, stages: Iterable[str]) -> None:
@@ -84,13 +121,13 @@ class RunFolder:
 
     @property
     def containers(self) -> frozenset[str]:
-        """The stages that have a container; empty where an older worker wrote this."""
-        return frozenset(self._state.get("containers", ()))
+        """The stages that have a container."""
+        return frozenset(self._state["containers"])
 
     @property
     def images(self) -> dict[str, ImageFacts]:
-        """What the containers were created of, by the job's name for it; empty where an older worker wrote this."""
-        return {name: _image_facts(facts) for name, facts in self._state.get("images", {}).items()}
+        """The images that the containers were created of, by the job's names for them."""
+        return {name: _image_facts(facts) for name, facts in self._state["images"].items()}
 
     def set_phase(self, phase: str) -> None:
         """Write the phase; durable when this returns."""
@@ -113,13 +150,13 @@ class RunFolder:
         with contextlib.suppress(OSError):  # a successor that does not know it goes by the engine's times
             self._write_state()
 
-    def stage_facts(self, stage: str) -> dict[str, Any]:
-        """`started`, `killed_by` and `watched_s` of a stage, as far as known."""
-        return dict(self._state["stages"].get(stage, {}))
+    def stage_facts(self, stage: str) -> StageFacts:
+        """The facts of a stage, as far as known."""
+        return self._state["stages"].get(stage, {}).copy()
 
     def log_sent(self, stream: str, seq: int, sent_bytes: int) -> None:
-        """Remember how much of a log the site has; a successor of this process that does not know it sends that text again."""
-        self._state["logs"][stream] = [seq, sent_bytes]
+        """Remember how much of a log the site has. A process that does not know sends that text again."""
+        self._state["logs"][stream] = (seq, sent_bytes)
         with contextlib.suppress(OSError):  # a full disk must not keep a heartbeat from being sent
             self._write_state()
 
@@ -136,7 +173,7 @@ class RunFolder:
         self.set_phase("executed")
 
     def load_result(self) -> tuple[Complete, dict[str, str]]:
-        """What `save_result` wrote."""
+        """The result and the digests that `save_result` wrote."""
         saved = json.loads((self.path / "result.json").read_text())
         return read_message(Complete, saved["body"]), saved["outputs"]
 
@@ -144,9 +181,8 @@ class RunFolder:
         """Delete the folder. Its file systems are unmounted already."""
         remove_tree(self.path)
 
-    def _stage(self, stage: str) -> dict[str, Any]:
-        facts: dict[str, Any] = self._state["stages"].setdefault(stage, {})
-        return facts
+    def _stage(self, stage: str) -> StageFacts:
+        return self._state["stages"].setdefault(stage, {})
 
     def _write_state(self, *, durably: bool = False) -> None:
         with self._writing:

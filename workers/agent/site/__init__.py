@@ -1,1 +1,1 @@
-"""How the worker speaks with its site: calls, claims, heartbeats, uploads, wake-ups."""
+"""The worker's calls of its site: claims, heartbeats, uploads, wake-ups."""

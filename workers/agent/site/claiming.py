@@ -80,7 +80,10 @@ class Claimer:
             return None
 
     def _answer_for(self, body: dict[str, Any], detail: str) -> None:
-        """Say why the job cannot be run here: else it waits until its lease is over, and nobody learns of a worker that is too old."""
+        """Report that the job cannot be run here.
+
+        Else it would wait until its lease is over, and nobody would learn why.
+        """
         try:
             lease = read_message(Lease, body)
         except MessageInvalid:

@@ -1,4 +1,4 @@
-"""Talks HTTP to the site: time-outs on every call, back-off, and errors by what the worker has to do about them."""
+"""HTTP with the site: time-outs on every call, back-off, and errors by what to do about them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class SiteUnreachable(Exception):
 
 
 class AnswerLost(SiteUnreachable):
-    """The connection broke before an answer came. The call may have arrived: each of the protocol's may be sent again."""
+    """The connection broke before an answer came.
+
+    The call may have arrived; each call of the protocol may be sent again.
+    """
 
 
 class LeaseLost(SiteError):
@@ -66,7 +69,10 @@ class NotWelcome(SiteError):
 
 
 def jittered(pause_s: float) -> float:
-    """At most as long. Loops that keep exact time fall into step, with each other and with whatever loses their calls."""
+    """A pause of at most this length.
+
+    Loops that keep exact time fall into step, with each other and with whatever loses their calls.
+    """
     return pause_s * random.uniform(1 - JITTER, 1)
 
 
@@ -84,7 +90,7 @@ def _backoff() -> Callable[[], float]:
 
 
 class SiteClient:
-    """The protocol's calls, over connections that are kept alive. Safe to share between threads: nothing uses cookies."""
+    """The protocol's calls, over connections that are kept alive. Safe to share between threads."""
 
     def __init__(
         self, site: str, queue_token: str, *, stop: threading.Event | None = None, verify: bool | str = True
@@ -107,7 +113,10 @@ class SiteClient:
         return _read(Registered, self._json(self._post("register", self._queue_token, message)))
 
     def claim(self, message: Claim) -> dict[str, Any] | None:
-        """The next job as it came, or None; an answer that is lost is asked for again. Raises `NotWelcome`, `SiteUnreachable`."""
+        """The next job as it came, or None. Raises `NotWelcome`, `SiteUnreachable`.
+
+        A call whose answer is lost is made again.
+        """
         answer = self._insist(
             BRIEF_PATIENCE_S, lambda: self._post("claim", self._queue_token, message), only=AnswerLost
         )
@@ -195,7 +204,7 @@ class SiteClient:
             )
 
     def _insist(self, patience_s: float, call: Callable[[], T], *, only: type[SiteUnreachable] = SiteUnreachable) -> T:
-        """Call until it succeeds. Patience is for a site that is away: it starts anew after a transfer that lasted and broke."""
+        """Call until it succeeds. Patience starts again after a transfer that lasted and broke."""
         until, lasting = time.monotonic() + patience_s, 0
         pause = _backoff()
         while True:
@@ -253,7 +262,7 @@ class SiteClient:
 
 
 def _broke(error: requests.RequestException) -> bool:
-    """Whether there was a connection, which ended before the answer; requests tells it by what it wraps alone."""
+    """True where a connection ended before the answer came."""
     wraps = error.args[0] if error.args else None
     return isinstance(error, requests.ReadTimeout) or isinstance(wraps, ProtocolError | ConnectionError)
 

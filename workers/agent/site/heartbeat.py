@@ -47,7 +47,10 @@ class Heartbeat(threading.Thread):
         self.lost = threading.Event()
 
     def run(self) -> None:
-        """Beat until `stop`: in time, when a stage has begun, and when there is log text; a short run may end without a beat."""
+        """Beat until `stop`: in time, when a stage has begun, and when there is log text.
+
+        A short run may end without a beat.
+        """
         while True:
             has_begun = self._execution.state_changed.wait(TICK_S)
             self._execution.state_changed.clear()

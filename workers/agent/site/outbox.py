@@ -1,4 +1,4 @@
-"""What leaves a run: its stages' outputs, packed while the run goes on, their logs, and the page with details."""
+"""The files that leave a run: outputs, packed while it goes on, logs, and the page with details."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ DETAILED: Final = "detailed_results.html"
 
 
 class Outbox:
-    """A folder of files to upload. `listings` are the outputs that were checked, by stage; `seconds` what the end took."""
+    """A folder of files to upload.
+
+    `listings` are the outputs that were checked, by stage; `seconds` is the time that the end took.
+    """
 
     def __init__(self, folder: Path, pool: Executor) -> None:
         self.folder = folder
@@ -41,7 +44,7 @@ class Outbox:
         return None
 
     def keep_details(self, stage: StageRun) -> str | None:
-        """Keep the page with details that the scoring program wrote: detailed_results.html, else the first HTML file.
+        """Keep the scoring program's page: detailed_results.html, else the first HTML file.
 
         Returns a note for people where it was not kept.
         """

@@ -38,7 +38,7 @@ class Wakeups:
 
 
 def connection_to(broker: str) -> Connection:
-    """A connection by address; `filesystem:///folder` is the embedded site's broker, its messages are files."""
+    """A connection by address; `filesystem:///folder` is the embedded site's broker of files."""
     if is_folder(broker):
         return Connection(SCHEME, transport=TRANSPORT, transport_options=folder_options(broker, poll_s=FILE_POLL_S))
     timeouts = {"socket_timeout": SOCKET_TIMEOUT_S, "socket_connect_timeout": SOCKET_TIMEOUT_S}

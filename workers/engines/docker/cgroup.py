@@ -1,4 +1,4 @@
-"""CPU time and peak memory of one stage, read from a control group of its own that outlives the container."""
+"""CPU time and peak memory of a stage, from a control group that outlives the container."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ class Cgroup:
         )
 
     def remove(self) -> bool:
-        """Remove the group from every hierarchy; an empty one only, so never under a running container. True: there was one."""
+        """Remove the group from every hierarchy if it is empty; True if there was one.
+
+        So it is never removed under a running container.
+        """
         left = there = [folder for folder in self._folders() if folder.exists()]
         for pause_s in REMOVE_PAUSES_S:
             if not left:

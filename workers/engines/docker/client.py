@@ -1,4 +1,7 @@
-"""The Docker Engine, as far as a sandbox needs it. Its errors become `SandboxError`; nothing here knows about runs."""
+"""The Docker Engine, as far as a sandbox needs it. Its errors become `SandboxError`.
+
+Nothing here knows about runs.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ def _pull_failed(image: str, why: object, status: int | None = None) -> SandboxE
 
 
 def _load_refusal(status: int, text: str) -> str | None:
-    """Why the engine did not take an image, in its own words; None when it did. Each line of the answer is an object of JSON."""
+    """The engine's words on why it did not take an image; None when it did.
+
+    Each line of the answer is an object of JSON.
+    """
     for line in text.splitlines():
         with contextlib.suppress(ValueError, AttributeError):
             answer = json.loads(line)
@@ -139,9 +145,10 @@ class DockerEngine:
             return at_most + 1
 
     def _entries_of_archive(self, image: str, at_most: int) -> int:
-        """As the engine hands its layers out: with another storage driver, or for a worker in a container, which sees no folder of them.
+        """The number of files and folders of the image, by its layers as the engine hands them out.
 
-        That reads all of the image; once for each that is brought to this host.
+        This is for another storage driver, and for a worker in a container, which sees no folder of them. It reads all of the
+        image, once for each that is brought to this host.
         """
         doing = f"counting the files of the image {image}"
         url = f"{self.api.base_url}/v{self.api.api_version}/images/{quote(image, safe='')}/get"
@@ -195,13 +202,16 @@ class DockerEngine:
         return self._inspect_image(image)
 
     def _inspect_image(self, image: str) -> ImageFacts:
-        """What the image says about itself. It is taken to have a shell until a container of it was looked into."""
+        """The image by its configuration.
+
+        It is taken to have a shell until a container of it was looked into.
+        """
         with engine_errors(f"looking for the image {image}"):
             facts = read_image(self.api.inspect_image(image))  # type: ignore[no-untyped-call]  # absent in the stubs
         return replace(facts, has_shell=self._with_shell.get(facts.digest, True))
 
     def _has_shell(self, container: str, digest: str) -> bool:
-        """Whether the image of a container, with this digest, has a shell; looked up once for each image."""
+        """True if the image of a container, with this digest, has a shell; looked up once an image."""
         if digest not in self._with_shell:
             url = f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/archive"
             with engine_errors("looking into the container"):
@@ -210,7 +220,10 @@ class DockerEngine:
         return self._with_shell[digest]
 
     def _pull(self, image: str, stop: Callable[[], bool], max_bytes: int) -> None:
-        """Pull an image to its end. Raises `SandboxError` with the registry's own words: `image_unknown` or `image_pull_failed`."""
+        """Pull an image to its end.
+
+        Raises `SandboxError` with the registry's own words: `image_unknown` or `image_pull_failed`.
+        """
         started = time.monotonic()
         layers: dict[str, int] = {}
         try:
@@ -255,7 +268,7 @@ class DockerEngine:
             return self.observe(spec.name).id
 
     def _volumes(self, container: str) -> list[str]:
-        """Where the container has a volume of the engine's own, which lies on the host's disk and has no end."""
+        """The container's volumes of the engine's own, which lie on the host's disk without a bound."""
         with engine_errors("inspecting the container"):
             mounts = self.api.inspect_container(container)["Mounts"]
         return [str(mount["Destination"]) for mount in mounts if mount["Type"] == "volume"]
@@ -309,7 +322,7 @@ class DockerEngine:
             raise SandboxError("engine_unreachable", f"killing the container: {error}") from error
 
     def signalled(self, container: str, since: datetime) -> bool:
-        """Whether somebody asked the engine to kill or stop the container since then; the engine forgets after a while."""
+        """True if the engine was told to kill or stop the container since then; it forgets after a while."""
         filters = {"container": container, "event": "kill"}
         with engine_errors("asking the engine for its events"):
             # `until` ends the answer: a moment to come would be waited for. Both with fractions, which a datetime would lose.
@@ -344,9 +357,10 @@ class DockerEngine:
             raise SandboxError("engine_unreachable", f"removing the container: {error}") from error
 
     def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
-        """Chunks of standard output and error as they were written; `close()` ends it. Only a program may keep it waiting.
+        """Chunks of standard output and error as they were written; `close()` ends it.
 
-        The SDK's own call asks for the container's description first each time, which costs as much as the log.
+        Only a program may keep it waiting. The SDK's own call gets the container's description first each time, which costs as much
+        as the log.
         """
         chosen = {"stdout": 1, "stderr": 1, "follow": int(follow), "tail": tail or "all"}
         with engine_errors("reading the container's log"):
@@ -375,13 +389,16 @@ def user_offset(root: str) -> int:
 
 
 def _timed_out(error: Exception) -> bool:
-    """Whether it is our own time-out, which requests reports in two ways."""
+    """True for our own time-out, which requests reports in two ways."""
     inner = error.args[0] if error.args else None
     return isinstance(error, requests.ReadTimeout) or isinstance(inner, ReadTimeoutError)
 
 
 def _frames(answer: requests.Response) -> Iterator[bytes]:
-    """The payloads of the engine's frames: one byte of stream, three of nothing, four of length, then as many bytes."""
+    """The payloads of the engine's frames.
+
+    A frame has one byte of stream, three empty ones, four of length, then as many bytes.
+    """
     if answer.status_code != 200:
         raise SandboxError("engine_error", f"reading the container's log: the engine answered {answer.status_code}")
     while len(header := answer.raw.read(8)) == 8:
@@ -424,7 +441,7 @@ def _entries_below(folders: Sequence[Path]) -> Iterator[str]:
 
 
 def entries_of_archive(stream: IO[bytes]) -> Iterator[tarfile.TarInfo]:
-    """Files and folders of all layers in an archive of an image, as they come. Raises `TarError` for a layer that is broken."""
+    """Files and folders of all layers in an image's archive. Raises `TarError` for a broken layer."""
     for member, archive in _members(stream, "r|"):
         if member.isreg() and (content := archive.extractfile(member)) is not None:
             yield from (entry for entry, _ in _members(content, "r|*"))

@@ -52,7 +52,10 @@ def container_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
 
 
 def base_environment(spec: StageSpec) -> dict[str, str]:
-    """Nothing of the worker's own environment: that is where tokens and proxies with passwords live."""
+    """The environment of a container, with nothing of the worker's own.
+
+    Tokens, and proxies with passwords, live in the worker's.
+    """
     threads = str(max(1, int(spec.limits.cpus)))
     gpu = {} if spec.gpu_uuid else {"NVIDIA_VISIBLE_DEVICES": "void"}  # a CUDA image asks for all GPUs by default
     # Its user has a number and no name in the image: what asks for a name finds it here.
@@ -70,7 +73,10 @@ def base_environment(spec: StageSpec) -> dict[str, str]:
 
 
 def _withheld(spec: StageSpec, environment: Mapping[str, str]) -> list[str]:
-    """Names of the image's variables that no hook may see: without a value, the engine takes them out of the environment."""
+    """Names of the image's variables that no hook may see.
+
+    A name without a value makes the engine take the variable out of the environment.
+    """
     names = {variable.partition("=")[0] for variable in spec.image_facts.hook_variables}
     return sorted(names - environment.keys())
 
@@ -113,7 +119,10 @@ def _tmpfs_options(limits: Limits, execution: str) -> str:
 
 
 def _volumes(spec: StageSpec) -> dict[str, str]:
-    """What the image declares volumes, as bounded memory: the engine would give each a place on the host's disk without an end."""
+    """Bounded memory for the volumes that the image declares.
+
+    The engine would give each a place on the host's disk without an end.
+    """
     mounted = {OUTPUT_TARGET, "/tmp", *(mount.target for mount in spec.mounts)}
     options = _tmpfs_options(spec.limits, "noexec")
     return dict.fromkeys(spec.image_facts.volumes_beside(mounted), options)

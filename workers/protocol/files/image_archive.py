@@ -1,7 +1,7 @@
-"""Container images as archives: what `docker save` writes, and OCI layouts in a tar. Nothing is unpacked to disk.
+"""Container images as archives: of `docker save`, and OCI layouts. Nothing is unpacked to disk.
 
 The site checks an archive to its last digest (`check_archive`). A worker, which knows the archive by its own digest, reads only
-how it is laid out (`describe_archive`) and hands the engine a new archive with the same layers and no names (`loadable`): the
+its layout (`describe_archive`) and hands the engine a new archive with the same layers and no names (`loadable`): the
 names in an archive would otherwise take the place of images that the host has.
 """
 
@@ -84,13 +84,13 @@ def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
 
 
 def describe_archive(path: Path) -> ImageArchive:
-    """How an archive is laid out, without reading its layers. Raises `ImageArchiveInvalid`."""
+    """The layout of an archive, without its layers' content. Raises `ImageArchiveInvalid`."""
     with _opened(path) as archive:
         return _described(archive)
 
 
 def loadable(path: Path, image: ImageArchive) -> Iterator[bytes]:
-    """The image as a tar that every Docker Engine loads: its configuration and layers as they are, and no name."""
+    """The image as a tar that every Docker Engine loads: configuration and layers, and no name."""
     with _opened(path) as archive:
         config_name = f"{image.image_id.removeprefix('sha256:')}.json"
         names = [f"{number:03d}.tar" for number in range(len(image.layers))]
@@ -234,7 +234,10 @@ def _is_attestation(descriptor: dict[str, Any]) -> bool:
 
 
 def _image(layout: str, config: bytes, layers: list[Layer]) -> ImageArchive:
-    """The image, by its configuration. Raises `ImageArchiveInvalid` for layers that do not fit it, and for volumes."""
+    """The image, by its configuration.
+
+    Raises `ImageArchiveInvalid` for layers that do not fit it, and for volumes.
+    """
     configuration = _json(config, "the image's configuration")
     diff_ids = _field(_field(configuration, "rootfs"), "diff_ids")
     if not isinstance(diff_ids, list) or not all(
@@ -299,9 +302,9 @@ def _content(archive: tarfile.TarFile, name: str) -> bytes:
 
 
 def _field(document: object, name: str) -> Any:
-    """A field by its name in any case of letters, as engines take it; None where there is none, or no object.
+    """A field by its name in any case of letters, as engines take it; None where there is none.
 
-    Raises `ImageArchiveInvalid` where it is there twice: engines join what is said twice.
+    Raises `ImageArchiveInvalid` where it is there twice: engines join both values.
     """
     values = (
         [value for key, value in document.items() if key.casefold() == name.casefold()]

@@ -1,4 +1,7 @@
-"""The layers of an image's archive: each is read to its end, digested and judged, and nothing of it is kept."""
+"""The layers of an image's archive: each is read to its end, digested and judged.
+
+Nothing of them is kept.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ SAVE_AGAIN: Final = "Make it with `docker save IMAGE -o image.tar`, or as an OCI
 
 
 class ImageArchiveInvalid(ValueError):
-    """An archive that is not taken. `code` is a stable word; the text says what is wrong and what would be right."""
+    """An archive that is refused. `code` is a stable word; the text says what would be right."""
 
     def __init__(self, code: str, what: str) -> None:
         super().__init__(what)
@@ -30,7 +33,10 @@ class ImageArchiveInvalid(ValueError):
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer's member of the archive; `diff_id` is the digest of its content, `digest` that of the member where one is named."""
+    """A layer's member of the archive.
+
+    `diff_id` is the digest of its content, `digest` that of the member where one is named.
+    """
 
     member: str
     diff_id: str
@@ -86,7 +92,7 @@ class LayerReader:
         return max(self._content_bytes, self.entries * ENTRY_BYTES)
 
     def check(self, layer: Layer, number: int) -> None:
-        """Raise `ImageArchiveInvalid` unless the layer is what the configuration says, and holds no path that leaves the image."""
+        """Raise `ImageArchiveInvalid` unless the layer fits the configuration, and stays in the image."""
         packed = _Counted(member_file(self._archive, layer.member))
         content = _Counted(_unpacked(self._archive, layer, packed), lambda count: self._judge(count, packed.count))
         try:
@@ -111,7 +117,7 @@ class LayerReader:
             )
 
     def _judge(self, unpacked: int, packed: int) -> None:
-        """Raise `ImageArchiveInvalid` for more than an image may have, as soon as so much of a layer has been read."""
+        """Raise `ImageArchiveInvalid` as soon as more was read of the layers than an image may have."""
         unpacked, packed = unpacked + self._content_bytes, packed + self._packed_bytes
         if unpacked > self._max_bytes:
             raise ImageArchiveInvalid(

@@ -32,12 +32,12 @@ EXAMPLE: Final = "Write it with `pip-compile --generate-hashes` or `uv pip compi
 
 
 class LockInvalid(ValueError):
-    """A lock file that is not taken; the text names the line, what is wrong with it, and what would be right."""
+    """A lock file that is refused; the text names the line, the fault, and what would be right."""
 
 
 @dataclass(frozen=True)
 class Locked:
-    """One package: `name` is normalized, `hashes` are SHA-256 digests in hexadecimal, `line` counts from 1.
+    """One package: a normalized name, SHA-256 digests in hexadecimal, its line counted from 1.
 
     `pythons` are those that its marker holds for; None without a marker.
     """
@@ -74,7 +74,10 @@ def read_lock(content: bytes) -> tuple[Locked, ...]:
 
 
 def written_lock(packages: Iterable[tuple[Locked, str]]) -> bytes:
-    """The list that pip is given: each package with the digest of the one file that it may install. ASCII, one package a line."""
+    """The list for pip: each package with the digest of the one file that it may install.
+
+    ASCII, one package a line.
+    """
     return "".join(f"{locked.name}=={locked.version} --hash=sha256:{digest}\n" for locked, digest in packages).encode(
         "ascii"
     )
@@ -90,7 +93,10 @@ def _text(content: bytes) -> str:
 
 
 def _joined(text: str) -> list[tuple[int, str]]:
-    """Lines without comments, those that end with a backslash joined to the next, each with the number of its first line."""
+    """Lines without comments, each with the number of its first line.
+
+    A line that ends with a backslash is joined to the next.
+    """
     lines: list[tuple[int, str]] = []
     held: list[str] = []
     began = 0

@@ -1,7 +1,7 @@
-"""Environment markers of a lock file, evaluated when the file is read: nothing that a container says of itself is compared with them.
+"""Environment markers of a lock file, evaluated when the file is read.
 
-Which Python an image has is not known then. So a marker is evaluated for each Python that an image may have, and a worker looks
-up the one that it found there. A marker that asks for anything else has no value, and is refused.
+The Python of an image is not known then, and nothing that a container says of itself is compared with markers. So a marker is evaluated
+for each Python that an image may have, and a worker looks up its own. A marker that asks for anything else has no value, and is refused.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _representative(python: Python, names: set[str]) -> Python:
 
 
 def _holds(marker: Marker, python: Python, text: str) -> bool:
-    """True where it holds for the first patch release and for the last: what lies between them is not known."""
+    """True where it holds for the first patch release and the last; those between are not known."""
     try:
         first, last = (marker.evaluate(_values(python, patch)) for patch in (0, LAST_PATCH))
     except Exception as error:  # whatever the library raises over it: there is no value

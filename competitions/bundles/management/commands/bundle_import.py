@@ -10,8 +10,8 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.importing.references import queue_named
-from competitions.bundles.reading.faults import InvalidBundle
 from core.refusals import Refusal
+from files.bundles.faults import InvalidBundle
 
 
 class Command(BaseCommand):

@@ -7,8 +7,8 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from competitions.bundles.reading.declared import FILE
 from competitions.bundles.reference import settings_page, settings_schema
+from files.bundles.declared import FILE
 
 PAGE: Final = Path(settings.BASE_DIR) / "docs" / "settings.md"
 

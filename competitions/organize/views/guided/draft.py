@@ -22,7 +22,7 @@ from competitions.organize.views.access import draft_of, upload_of
 from competitions.organize.views.guided.rail import rail_of
 from competitions.resources.rooms import takes_uploads
 from core.refusals import Refusal
-from core.text import is_number
+from files.text import is_number
 
 OF_THE_PAGE: Final = ("csrfmiddlewaretoken", "version", "go")
 

@@ -49,7 +49,7 @@ from competitions.web.presentation.charts import Dated, levels_of, score_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.design.charts import Chart, Level
-from core.text import is_number
+from files.text import is_number
 
 SHORTEST_SEARCH: Final = 2
 

@@ -24,7 +24,7 @@ from competitions.web.presentation.charts import rank_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
-from core.text import is_number
+from files.text import is_number
 
 SHOWN = 100
 TOP = 10

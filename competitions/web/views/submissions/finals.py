@@ -20,7 +20,7 @@ from competitions.web.submission_rows import LAST, PAGE_SIZE, page_of, rows_of
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, team_of_visit, visit
-from core.text import is_number
+from files.text import is_number
 
 FIELDS: Final = ("shown", "seen", "chosen")
 SELECTABLE: Final = (State.FINISHED, *LIVE)

@@ -37,7 +37,7 @@ from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from core.design.charts import Chart
 from core.refusals import Refusal
-from core.text import is_number
+from files.text import is_number
 
 # Filters of the list: name -> statuses.
 FILTERS: Final[dict[str, tuple[State, ...]]] = {

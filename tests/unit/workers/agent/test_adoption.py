@@ -183,17 +183,6 @@ def test_an_adopted_run_pulls_nothing_and_its_receipt_names_the_image_that_it_ru
     assert "declares volumes (/data)" in result.notes[0]
 
 
-def test_a_run_of_a_worker_that_wrote_no_images_down_is_adopted_without_a_pull(restarts: Restarts) -> None:
-    run = restarts.leave(restarts.job("r1", pull=PullPolicy.ALWAYS)).started("ingestion").ended("ingestion")
-    run.started("scoring").ended("scoring")
-    restarts.engine.pulls.clear()
-    run.execution.folder._state.pop("images", None)
-    run.execution.folder.set_phase("executing")
-    begin(restarts.service())
-    within(lambda: restarts.site.results, "it is answered for")
-    assert (restarts.engine.pulls, restarts.site.results["r1"].outcome) == ([], "finished")
-
-
 def test_a_worker_that_stops_while_it_adopts_leaves_the_run_to_the_next_process(restarts: Restarts) -> None:
     run = restarts.leave(restarts.job("r1")).started("ingestion")
     remove_tree(restarts.folder / "cache")  # it is fetched again, which takes time

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.workers.agent.test_whose_fault import OF_THE_HOST, OF_THE_IMAGE
 from workers.agent.environments import building
-from workers.agent.environments.building import Order, Site, build_environment
+from workers.agent.environments.building import BuildContext, Order, build_environment
 from workers.agent.environments.wheels import EnvironmentRefused, Interpreter
 from workers.engines.images import ImageFacts
 from workers.engines.users import Runner
@@ -35,9 +35,9 @@ def order(*, is_image_of_team: bool = True) -> Order:
     )
 
 
-def site_in(folder: Path, prepare: Callable[[Any], str]) -> Site:
+def site_in(folder: Path, prepare: Callable[[Any], str]) -> BuildContext:
     engine: Any = SimpleNamespace(prepare=prepare, remove=lambda name: None, release=lambda group: False)
-    return Site(
+    return BuildContext(
         engine=engine,
         folder=folder / "run",
         name="podium-x",

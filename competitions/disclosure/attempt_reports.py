@@ -1,0 +1,79 @@
+"""What is written of an attempt where everybody who sees the run reads it: reason, code, sentence and meters.
+
+While scores are sealed, a scoring program speaks in fixed words, which carry no label and no score.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from competitions.catalog.models import Phase
+from competitions.disclosure.scores import hidden_keys
+from scoring.errors import CODES
+
+# As in `competitions.submissions.states.Reason`, which stands above.
+OUTPUT_INVALID: Final = "output_invalid"
+PROGRAM_ERROR: Final = "program_error"
+SCORING_ERROR: Final = "scoring_error"
+
+QUOTES_COLUMNS: Final = ("column_missing", "score_not_finite")  # codes of the worker's, whose sentences name keys
+PROGRAM_STAGES: Final = frozenset(("ingestion", "submission"))  # of the participant, or around what they sent in
+SCORING_STAGE: Final = "scoring"
+REFUSED: Final = "refused"  # the code of words that have none
+
+
+@dataclass(frozen=True)
+class AttemptReport:
+    """How an attempt ended, as its worker says. `stages`: names of those that were run."""
+
+    reason: str
+    code: str
+    detail: str
+    meters: Mapping[str, Any]
+    stages: frozenset[str]
+    is_smoke: bool = False  # on a public split: nothing hidden is in it
+
+    @property
+    def is_of_scoring(self) -> bool:
+        """No program of the participant was run, so the meters are the scoring program's."""
+        return not self.stages & PROGRAM_STAGES
+
+    @property
+    def failed_behind_a_program(self) -> bool:
+        """The scoring program was run on what a program left that had failed, and its words may be among the words."""
+        return self.reason == PROGRAM_ERROR and SCORING_STAGE in self.stages
+
+    @property
+    def quotes_scoring(self) -> bool:
+        """Its words may be those of the scoring program."""
+        return self.reason in (OUTPUT_INVALID, SCORING_ERROR) or self.failed_behind_a_program
+
+
+def disclosed_report(phase: Phase, report: AttemptReport) -> AttemptReport:
+    """The report as everybody may read it: where the phase holds sealed scores, without what a scoring program said or used.
+
+    Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
+    A sentence that lists the columns of boards is for its organizers where some of them are hidden.
+    """
+    if report.is_smoke or not phase.holds_sealed_scores:
+        return _in_fixed_words(report) if report.code in QUOTES_COLUMNS and hidden_keys(phase) else report
+    if report.is_of_scoring:
+        report = replace(report, meters={})
+    return _in_fixed_words(report) if report.quotes_scoring else report
+
+
+def _in_fixed_words(report: AttemptReport) -> AttemptReport:
+    if report.failed_behind_a_program:
+        return replace(report, detail="The program failed, and what it left could not be scored.")
+    if report.reason == SCORING_ERROR:
+        return replace(report, detail="The scoring program failed.")
+    if report.code in CODES:
+        return replace(report, detail=f"The output cannot be scored: {CODES[report.code]}.")
+    return replace(report, code=REFUSED, detail="The scoring program refused the output.")
+
+
+def disclosed_meters(
+    phase: Phase, reported: dict[str, Any], *, before: dict[str, Any], is_scoring: bool
+) -> dict[str, Any]:
+    """The meters of a heartbeat, or those of before where they are of a scoring program whose scores are sealed."""
+    return before if is_scoring and phase.holds_sealed_scores else reported

@@ -1,0 +1,44 @@
+"""Addresses and keys that a site makes of the names of phases and leaderboards. No Django."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from itertools import chain, count
+from typing import Final
+
+from files.bundles.schema import LeaderboardSpec, PhaseSpec
+
+MAX_SLUG: Final = 54  # of a phase's name, with room for a number behind it
+MAX_KEY: Final = 36  # of a leaderboard
+
+
+def slug_of(text: str) -> str:
+    """The text as part of an address, as Django's `slugify` writes it.
+
+    >>> slug_of("Été: the final Round!")
+    'ete-the-final-round'
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain)).strip("-_")
+
+
+def board_key(board: LeaderboardSpec) -> str:
+    """The key of a leaderboard in addresses."""
+    return slug_of(board.key)[:MAX_KEY] or "main"
+
+
+def phase_slugs(phases: Iterable[PhaseSpec]) -> list[tuple[str, PhaseSpec]]:
+    """Each of the phases, in their order, with its slug: its own, or a new one made of its name."""
+    rows = list(phases)
+    taken = {phase.podium.slug for phase in rows if phase.podium.slug}
+    named = []
+    for phase in rows:
+        slug = phase.podium.slug or _free(slug_of(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
+        taken.add(slug)
+        named.append((slug, phase))
+    return named
+
+
+def _free(base: str, taken: set[str]) -> str:
+    names = chain([base], (f"{base}-{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)

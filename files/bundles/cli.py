@@ -1,0 +1,220 @@
+"""`podium bundle`: check a bundle, begin one from a template, send one to a site. No Django."""
+
+import argparse
+import json
+import re
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from files.bundles.archive import zip_folder
+from files.bundles.faults import YAML_NAME, Report
+from files.bundles.reader import check_bundle
+from files.bundles.schema import SLUG_PATTERN
+
+if TYPE_CHECKING:
+    import requests
+
+STARTERS: Final = Path(__file__).with_name("starters")
+TIMEOUT_S: Final = 3600
+POLL_S: Final = 1.0  # how often the site is asked how far it is
+POLL_TIMEOUT_S: Final = 10
+TOO_MANY_REQUESTS: Final = 429
+CHUNK_BYTES: Final = 1 << 20
+
+
+def main(argv: Sequence[str], prog: str = "podium bundle") -> int:
+    """Exit status 0, or 1 when the bundle has faults or nothing could be written or sent."""
+    chosen = _parser(prog).parse_args(list(argv))
+    try:
+        status: int = chosen.run(chosen)
+    except OSError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+def templates() -> list[str]:
+    """The names that `new --template` knows."""
+    return sorted(path.name for path in STARTERS.iterdir() if (path / "competition.yaml").is_file())
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description="Check, begin and send competition bundles.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="say every fault of a bundle, with file, line and what would be right")
+    check.add_argument("file", type=Path, help="a zip or a folder")
+    check.add_argument("--json", action="store_true", help="print the report as JSON")
+    check.set_defaults(run=_check)
+    new = commands.add_parser("new", help="begin a bundle from a template")
+    new.add_argument("dest", type=Path, help="a folder that does not exist yet")
+    new.add_argument("--template", choices=templates(), default="results")
+    new.add_argument("--slug", default="", help="the competition's name in its address, by which a push finds it")
+    new.set_defaults(run=_new)
+    send = commands.add_parser("import", help="send a bundle to a site; the new competition is a draft")
+    send.add_argument("file", type=Path, help="a zip or a folder")
+    send.add_argument("--site", required=True, help="for instance https://podium.example.org")
+    send.add_argument("--token-file", type=Path, required=True, help="a file with an API token of the scope `organize`")
+    send.add_argument("--queue", default="", help="name of the queue that runs its submissions")
+    send.add_argument("--json", action="store_true", help="print the report as JSON")
+    send.set_defaults(run=_import)
+    return parser
+
+
+def _print(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+        return
+    print("\n".join(report.lines()) or "Nothing to remark.")
+    print("It cannot be imported." if report.faults else "It can be imported.")
+
+
+def _check(chosen: argparse.Namespace) -> int:
+    report = check_bundle(chosen.file)
+    _print(report, as_json=chosen.json)
+    return 1 if report.faults else 0
+
+
+def _new(chosen: argparse.Namespace) -> int:
+    dest: Path = chosen.dest
+    if chosen.slug and not re.fullmatch(SLUG_PATTERN, chosen.slug):
+        print(
+            f"The address {chosen.slug!r} may hold letters from a to z, digits, - and _ alone; give another as --slug.",
+            file=sys.stderr,
+        )
+        return 1
+    if dest.exists() and any(dest.iterdir()):
+        print(f"{dest} is not empty; give a folder that does not exist yet.", file=sys.stderr)
+        return 1
+    source = STARTERS / chosen.template
+    today = datetime.now(UTC).date()
+    for file in sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        target = dest / file.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = (
+            file.read_text().replace("2027-01-01", str(today)).replace("2027-12-31", str(today + timedelta(days=364)))
+        )
+        if chosen.slug and file == source / YAML_NAME:
+            text += f"podium:\n  slug: {json.dumps(chosen.slug)}\n"
+        target.write_text(text)
+    if chosen.slug:
+        print(
+            f"{dest}: look at it with `podium competition check {dest}`, and send it with `podium competition push {dest}`."
+        )
+        return 0
+    print(f"{dest}: pack it with `cd {dest} && zip -r ../bundle.zip .`, or import the folder as it is.")
+    return 0
+
+
+def _import(chosen: argparse.Namespace) -> int:
+    import requests  # only this command talks to a site
+
+    token = chosen.token_file.read_text().strip()
+    report = check_bundle(chosen.file)
+    if report.faults:
+        _print(report, as_json=chosen.json)
+        return 1
+    try:
+        answer = _send(chosen, token)
+        body = answer.json()
+    except requests.JSONDecodeError:
+        where = f"answered {answer.status_code} with a page that is no answer of Podium's API"
+        print(f"{chosen.site} {where}. Is the address that of the site's first page?", file=sys.stderr)
+        return 1
+    except requests.ConnectionError as error:
+        print(f"{chosen.site} cannot be reached, so nothing was sent: {_cause(error)}", file=sys.stderr)
+        return 1
+    if not answer.ok:
+        print(json.dumps(body, indent=2) if chosen.json else f"{answer.status_code}: {body.get('detail')}")
+        return 1
+    return _told(chosen, _followed(f"{chosen.site.rstrip('/')}/api/v1/bundles/{body['id']}/", token))
+
+
+def _told(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
+    """Print what became of an import."""
+    is_made = job["state"] == "finished"
+    if chosen.json:
+        print(json.dumps(job, indent=2))
+        return 0 if is_made else 1
+    print("\n".join(Report.from_json(job["report"] or {}).lines()))
+    print(chosen.site.rstrip("/") + job["url"] if is_made else "It was not imported, and nothing was created.")
+    return 0 if is_made else 1
+
+
+def _followed(url: str, token: str) -> dict[str, Any]:
+    """Wait for the import's end, and print its progress. Raises `OSError` for a refusal of the site."""
+    last = ""
+    while True:
+        job = _asked(url, token)
+        if job.get("state") in ("finished", "failed"):
+            return job
+        if job.get("step") and job["step"] != last:
+            last = job["step"]
+            print(last, file=sys.stderr)
+        time.sleep(POLL_S)
+
+
+def _asked(url: str, token: str) -> dict[str, Any]:
+    """The import's state; empty while the site is away, for it goes on. Raises `OSError` if refused."""
+    import requests
+
+    try:
+        answer = requests.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=POLL_TIMEOUT_S)
+    except requests.RequestException:
+        return {}
+    try:
+        job: dict[str, Any] = answer.json()
+    except ValueError:
+        job = {}
+    if 400 <= answer.status_code < 500 and answer.status_code != TOO_MANY_REQUESTS:
+        why = f"{answer.status_code}: {job.get('detail') or answer.reason}"
+        raise requests.HTTPError(f"The bundle was sent, but the site does not say what becomes of it. {why}")
+    return job
+
+
+def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
+    import requests
+
+    with tempfile.TemporaryDirectory() as scratch:
+        packed = chosen.file
+        if packed.is_dir():
+            packed = Path(scratch) / "bundle.zip"
+            print("Packing", file=sys.stderr)
+            zip_folder(chosen.file, packed)
+        print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
+        url, headers = f"{chosen.site.rstrip('/')}/api/v1/bundles/", {"Authorization": f"Bearer {token}"}
+        form = _Form({"queue": chosen.queue}, packed)
+        return requests.post(url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type})
+
+
+class _Form:
+    """A form with a file, read while it is sent: `requests` itself would hold all of the bundle in memory."""
+
+    def __init__(self, fields: dict[str, str], file: Path) -> None:
+        from urllib3 import encode_multipart_formdata
+
+        place = secrets.token_bytes(32)  # where the file's bytes go
+        whole, self.content_type = encode_multipart_formdata({**fields, "file": (file.name, place, "application/zip")})
+        self.head, self.tail = whole.split(place)
+        self.file = file
+
+    def __len__(self) -> int:
+        return len(self.head) + self.file.stat().st_size + len(self.tail)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.head
+        with self.file.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+        yield self.tail
+
+
+def _cause(error: Exception) -> str:
+    """The innermost reason of a failed connection, such as "Connection refused"."""
+    text = str(error).rstrip(")'\"")
+    return text.rsplit(": ", 1)[-1] or type(error).__name__

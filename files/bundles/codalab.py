@@ -1,0 +1,346 @@
+"""The shapes of CodaLab 1.5 and 1.8, told in the keys of version 2.
+
+Nothing is checked here that the schema checks afterwards; every part remembers where it stood, for the messages.
+"""
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, Final
+
+from files.bundles.dates import read_instant
+from files.bundles.document import Document
+from files.bundles.faults import Note, Report, Where
+from files.bundles.schema import TASK_FILES
+
+ROOT_SAME: Final = (
+    "title",
+    "description",
+    "image",
+    "queue",
+    "enable_detailed_results",
+    "show_detailed_results_in_submission_panel",
+    "show_detailed_results_in_leaderboard",
+    "make_programs_available",
+    "make_input_data_available",
+    "reward",
+    "contact_email",
+    "fact_sheet",
+    "competition_type",
+)
+PHASE_SAME: Final = (
+    "description",
+    "max_submissions",
+    "max_submissions_per_day",
+    "execution_time_limit",
+    "public_data",
+    "starting_kit",
+    "hide_output",
+    "hide_prediction_output",
+    "hide_score_output",
+)
+IGNORED_ROOT: Final = {
+    "column_groups": "columns stand side by side",
+    "admin_names": "add organizers on the competition's page",
+    "allow_teams": "teams are always allowed; `max_team_size` on the competition limits them",
+    "anonymous_leaderboard": "boards show team names",
+    "allow_public_submissions": "submissions are seen by their team and the organizers",
+    "enable_forum": "there is no forum; link to one on a page",
+    "enable_per_submission_metadata": "a submission has a description and a fact sheet",
+    "show_datasets_from_yaml": "files are listed on the Data page",
+    "start_date": "a competition starts with its first phase",
+    "force_submission_to_leaderboard": "its value asks for nothing",
+    "force_best_submission_to_leaderboard": "its value asks for nothing",
+    "disallow_leaderboard_modifying": "who changes the board follows from its submission rule: with Force_Last and Force_Best, nobody",
+    "auto_run_submissions": "every accepted submission is run at once",
+    "has_registration": "",
+    "competition_docker_image": "",
+    "docker_image": "",
+    "end_date": "",
+    "html": "",
+    "phases": "",
+    "leaderboard": "",
+    "version": "",
+}
+IGNORED_PHASE: Final = {
+    "color": "phases have no colours",
+    "is_scoring_only": "whether code is run follows from the programs and the submission",
+    "datasets": "link to them on the page Data",
+    "is_parallel_parent": "",
+    "parent_phasenumber": "",
+    "phasenumber": "",
+    "label": "",
+    "start_date": "",
+    "auto_migration": "",
+    "ingestion_program_only_during_scoring": "",
+}
+IGNORED_COLUMN: Final = {
+    "selection_default": "the primary column is the first one",
+    "column_group": "columns stand side by side",
+}
+NEVER_OPEN: Final = timedelta(seconds=1)
+
+
+def is_legacy(data: dict[str, Any]) -> bool:
+    """True for the shape of 1.5, whatever `version` says.
+
+    It has a mapping of phases, pages by title, or columns outside boards.
+    """
+    board = data.get("leaderboard")
+    return (
+        isinstance(data.get("phases"), dict)
+        or isinstance(data.get("html"), dict)
+        or (isinstance(board, dict) and ("leaderboards" in board or "columns" in board))
+    )
+
+
+class Legacy:
+    """One document of the old shape. `spec()` gives the keys of version 2; the report gets the notes."""
+
+    def __init__(self, document: Document, report: Report) -> None:
+        self.document, self.report = document, report
+        self.data: dict[str, Any] = document.data
+
+    def spec(self) -> dict[str, Any]:
+        """The competition in the keys of version 2, each part with `where` it stood."""
+        data = self.data
+        spec: dict[str, Any] = {key: data[key] for key in ROOT_SAME if key in data}
+        spec["docker_image"] = data.get("competition_docker_image") or data.get("docker_image") or ""
+        spec["registration_auto_approve"] = not _flag(data.get("has_registration"), default=True)
+        self._pages(spec)
+        self._phases(spec)
+        self._boards(spec)
+        self._left_out(data, (), set(ROOT_SAME), IGNORED_ROOT)
+        return spec
+
+    def _fault(self, where: Where, message: str) -> None:
+        self.report.faults.append(self.document.note(where, message))
+
+    def _mapped(self, where: Where, message: str) -> None:
+        self.report.mapped.append(self.document.note(where, message))
+
+    def _pages(self, spec: dict[str, Any]) -> None:
+        pages = self.data.get("html")
+        if not isinstance(pages, dict) or not pages:
+            self._fault(("html",), "there are no pages; `html` must map titles to files, with at least `terms`")
+            spec["pages"] = []
+            return
+        if "terms" not in pages:
+            self._fault(("html",), "the page `terms` is missing; add `terms: terms.html` with the rules")
+        spec["terms"] = pages.get("terms") or "-"
+        spec["pages"] = [
+            {"title": title, "file": file, "where": ("html", title)}
+            for title, file in pages.items()
+            if title != "terms"
+        ]
+
+    def _phases(self, spec: dict[str, Any]) -> None:
+        phases = self.data.get("phases")
+        if isinstance(phases, list):
+            phases = dict(enumerate(phases))
+        if not isinstance(phases, dict) or not phases:
+            self._fault(("phases",), "there are no phases; `phases` must map a number to each phase")
+            spec["phases"] = spec["tasks"] = []
+            return
+        for key, phase in phases.items():
+            if not isinstance(phase, dict):
+                self._fault(("phases", key), "a phase must be a mapping of keys such as `label` and `start_date`")
+        rows = [(key, phase) for key, phase in phases.items() if isinstance(phase, dict)]
+        rows.sort(key=lambda row: _number(row[1].get("phasenumber")))
+        rows = self._without_parent(rows)
+        spec["tasks"] = [self._task(number, key, phase) for number, (key, phase) in enumerate(rows)]
+        spec["phases"] = [self._phase(number, key, phase) for number, (key, phase) in enumerate(rows)]
+        self._ends(spec["phases"])
+
+    def _without_parent(self, rows: list[tuple[Any, dict[str, Any]]]) -> list[tuple[Any, dict[str, Any]]]:
+        parallel = any("parent_phasenumber" in phase or phase.get("is_parallel_parent") for _, phase in rows)
+        if not parallel or len(rows) < 2:
+            return rows
+        self.report.shape = "1.8"
+        self._mapped(
+            ("phases", rows[0][0]), "the parent of parallel phases is left out; its children follow each other"
+        )
+        return rows[1:]
+
+    def _task(self, number: int, key: Any, phase: dict[str, Any]) -> dict[str, Any]:
+        label = str(phase.get("label") or f"Phase {number + 1}")
+        task: dict[str, Any] = {name: phase[name] for name in TASK_FILES if phase.get(name) is not None}
+        during = _flag(phase.get("ingestion_program_only_during_scoring"), default=False)
+        return task | {
+            "index": number,
+            "name": f"{label} Task",
+            "ingestion_only_during_scoring": during,
+            "where": ("phases", key),
+        }
+
+    def _phase(self, number: int, key: Any, phase: dict[str, Any]) -> dict[str, Any]:
+        where = ("phases", key)
+        self._left_out(phase, where, {*PHASE_SAME, *TASK_FILES}, IGNORED_PHASE)
+        spec: dict[str, Any] = {name: phase[name] for name in PHASE_SAME if phase.get(name) is not None}
+        if "label" not in phase:
+            self._fault(where, "the phase has no `label`, which is its name")
+        start = self._date((*where, "start_date"), phase.get("start_date"), needed=True)
+        return spec | {
+            "index": number,
+            "name": phase.get("label") or f"Phase {number + 1}",
+            "tasks": [number],
+            "where": where,
+            "start": start or datetime.min.replace(tzinfo=_UTC),
+            "auto_migrate_to_this_phase": _flag(phase.get("auto_migration"), default=False),
+        }
+
+    def _ends(self, phases: list[dict[str, Any]]) -> None:
+        """A phase ends a day before the next one starts; the last one with the competition."""
+        for phase, following in pairwise(phases):
+            phase["end"] = following["start"] - timedelta(days=1) if following["start"].year > 1 else None
+            self._not_before_start(
+                phase, "it would end a day before the next phase starts, which is before its own start"
+            )
+        if phases:
+            phases[-1]["end"] = self._date(("end_date",), self.data.get("end_date"), needed=False)
+            self._not_before_start(phases[-1], "`end_date` is before its start")
+
+    def _not_before_start(self, phase: dict[str, Any], why: str) -> None:
+        if phase["end"] is not None and phase["end"] <= phase["start"]:
+            phase["end"] = phase["start"] + NEVER_OPEN
+            note = self.document.note(
+                phase["where"], f"the phase is closed from its start on: {why}. Set its end afterwards"
+            )
+            self.report.warnings.append(note)
+
+    def _date(self, where: Where, value: Any, *, needed: bool) -> datetime | None:
+        if value is None or str(value).strip().lower() in ("", "null", "none"):
+            if needed:
+                self._fault(where, "the date is missing; write it as 2027-03-31 13:30:00")
+            return None
+        try:
+            return read_instant(str(value))
+        except ValueError as error:
+            self._fault(where, str(error))
+            return None
+
+    def _boards(self, spec: dict[str, Any]) -> None:
+        board = self.data.get("leaderboard")
+        boards = board.get("leaderboards") if isinstance(board, dict) else None
+        columns = board.get("columns") if isinstance(board, dict) else None
+        if not isinstance(boards, dict) or not boards or not isinstance(columns, dict) or not columns:
+            what = "leaderboards" if not isinstance(boards, dict) or not boards else "columns"
+            self._fault(("leaderboard", what), f"`leaderboard` must hold a mapping `{what}` that is not empty")
+            spec["leaderboards"] = []
+            return
+        rule = self._rule()
+        leaderboards = [
+            self._board(key, board, columns, rule, first=n == 0) for n, (key, board) in enumerate(boards.items())
+        ]
+        spec["leaderboards"] = [board for number, board in enumerate(leaderboards) if board["columns"] or number == 0]
+
+    def _board(self, key: str, board: Any, columns: dict[str, Any], rule: str, *, first: bool) -> dict[str, Any]:
+        where = ("leaderboard", "leaderboards", key)
+        label = str(board.get("label") or key) if isinstance(board, dict) else str(key)
+        mine = [
+            (name, column) for name, column in columns.items() if isinstance(column, dict) and _is_of(column, label)
+        ]
+        mine.sort(key=lambda item: _number(item[1].get("rank"), default=1))
+        if first and not mine:
+            self._fault(
+                where, f"no column belongs to the leaderboard {label!r}; give a column `leaderboard: *anchor` of it"
+            )
+        column_specs = [self._column(number, name, column, mine) for number, (name, column) in enumerate(mine)]
+        return {
+            "title": key,
+            "key": key,
+            "columns": column_specs,
+            "submission_rule": rule,
+            "primary_index": 0,
+            "where": where,
+        }
+
+    def _column(
+        self, number: int, name: str, column: dict[str, Any], mine: list[tuple[str, dict[str, Any]]]
+    ) -> dict[str, Any]:
+        where = ("leaderboard", "columns", name)
+        spec: dict[str, Any] = {
+            "key": name,
+            "title": column.get("label") or name,
+            "index": number,
+            "where": where,
+            "sorting": column.get("sort") or "desc",
+            "hidden": _flag(column.get("hidden"), default=False),
+            "precision": 2 if column.get("numeric_format") is None else column["numeric_format"],
+        }
+        computed = column.get("computed")
+        if isinstance(computed, dict):
+            spec |= self._computed((*where, "computed"), computed, [key for key, _ in mine])
+        known = {"leaderboard", "label", "sort", "rank", "numeric_format", "hidden", "computed"}
+        self._left_out(column, where, known, IGNORED_COLUMN)
+        return spec
+
+    def _computed(self, where: Where, computed: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+        operation = str(computed.get("operation") or "").strip().lower()
+        fields = computed.get("fields")
+        names = [part.strip() for part in fields.split(",")] if isinstance(fields, str) else list(fields or [])
+        unknown = [name for name in names if name not in keys]
+        if operation not in ("avg", "mean") or not names or unknown:
+            message = f"the computation {operation or '?'!r} of {names} is left out: it needs `operation: Avg` and columns of this board"
+            self.report.warnings.append(self.document.note(where, message))
+            return {}
+        self._mapped(where, "`Avg` becomes the average of the ranks in these columns, as CodaLab computed it")
+        return {
+            "computation": "avg_rank",
+            "computation_indexes": [keys.index(name) for name in names],
+            "sorting": "asc",
+        }
+
+    def _rule(self) -> str:
+        rules = (
+            ("force_best_submission_to_leaderboard", "Force_Best"),
+            ("force_submission_to_leaderboard", "Force_Last"),
+        )
+        for key, rule in rules:
+            if _flag(self.data.get(key), default=False):
+                self._mapped((key,), f"becomes the submission rule {rule}")
+                return rule
+        return "Add"
+
+    def _left_out(self, data: dict[str, Any], where: Where, known: set[str], ignored: dict[str, str]) -> None:
+        forced = ("force_best_submission_to_leaderboard", "force_submission_to_leaderboard")
+        for key in data:
+            place = (*where, key)
+            if (
+                key in known
+                or (key in ignored and not ignored[key])
+                or (key in forced and _flag(data[key], default=False))
+            ):
+                continue
+            if key in ignored:
+                self.report.ignored.append(self.document.note(place, ignored[key]))
+            else:
+                self.report.warnings.append(
+                    Note(f"the key {key!r} is not known here and is left out", *_place(self.document, place))
+                )
+
+
+def _place(document: Document, where: Where) -> tuple[str, int | None]:
+    note = document.note(where, "")
+    return note.path, note.line
+
+
+def _is_of(column: dict[str, Any], label: str) -> bool:
+    board = column.get("leaderboard")
+    board_label = board.get("label") if isinstance(board, dict) else board
+    return str(board_label or "").strip().lower() == label.strip().lower()
+
+
+def _flag(value: Any, *, default: bool) -> bool:
+    if value is None:
+        return default
+    return str(value).strip().lower() in ("true", "yes", "on", "1") if not isinstance(value, bool) else value
+
+
+def _number(value: Any, default: float = 0) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return default
+
+
+_UTC = read_instant("2000-01-01").tzinfo

@@ -1,0 +1,88 @@
+"""Text that organizers and participants wrote, as HTML of a page: Markdown with tables, formulas, footnotes and code, or harmless HTML."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+
+from files.markup.code import highlighted
+from files.markup.formulas import mathml
+from files.markup.sanitizing import HTML_TAGS, TAGS, Rendering, ShownImage, harmless, no_images
+
+__all__ = [
+    "MARKUP_VERSION",
+    "MAX_CHARACTERS",
+    "Rendering",
+    "ShownImage",
+    "key_of",
+    "no_images",
+    "render",
+]
+MAX_CHARACTERS: Final = 100_000  # of a text
+MARKUP_VERSION: Final = 1  # raised with each change of what a text becomes: stored HTML of another version is made anew
+
+
+def _formula(source: str, options: dict[str, Any]) -> str:
+    return mathml(source, is_block=bool(options.get("display_mode")))
+
+
+def _align_by_class(state: StateCore) -> None:
+    """Columns of a table are aligned by classes: a style would be against the site's policy."""
+    for token in state.tokens:
+        style = str(token.attrs.pop("style", "")) if token.type in ("th_open", "td_open") else ""
+        if style:
+            token.attrs["class"] = style.replace("text-align:", "align-")
+
+
+def _footnote_block(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    return '<section class="footnotes">\n<ol>\n'
+
+
+def _reader(*, html: bool) -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": html, "linkify": False, "highlight": highlighted})
+    reader.enable(["table", "strikethrough"]).use(footnote_plugin)
+    # Without spaces and digits at the signs: an amount of dollars is no formula.
+    reader.use(
+        dollarmath_plugin,
+        allow_space=False,
+        allow_digits=False,
+        allow_labels=False,
+        double_inline=True,
+        renderer=_formula,
+    )
+    reader.core.ruler.push("align_by_class", _align_by_class)
+    reader.add_render_rule("footnote_block_open", _footnote_block)
+    return reader
+
+
+_markdown: Final = _reader(html=False)
+_mixed: Final = _reader(html=True)
+
+
+def render(text: str, form: str) -> Rendering:
+    """HTML of a text in `markdown`, `mixed` (Markdown with HTML in it) or `html`.
+
+    Of Markdown raw HTML is shown as text, of all only harmless tags and links are left. Headings move down one level, because the
+    page has its own title. It takes as long as the text makes it: for texts of any length there is `rendered` in `bounded.py`.
+    """
+    key = key_of(text, form)
+    if form == "html":
+        return harmless(text, HTML_TAGS, key)
+    if form == "mixed":
+        return harmless(_mixed.render(text, _names(text)), HTML_TAGS, key)
+    return harmless(_markdown.render(text, _names(text)), TAGS, key)
+
+
+def key_of(text: str, form: str) -> str:
+    """Digest that sets a rendering apart: the text, its form, and the version of this code."""
+    return hashlib.sha256(f"{MARKUP_VERSION}\0{form}\0{text}".encode()).hexdigest()
+
+
+def _names(text: str) -> dict[str, str]:
+    """What sets a text's footnotes apart from those of the other texts of a page."""
+    return {"docId": hashlib.sha256(text.encode()).hexdigest()[:8]}

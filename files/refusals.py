@@ -1,0 +1,34 @@
+"""How Podium says no: a stable code for programs, and for people what happened, to what, and what to do now."""
+
+from typing import ClassVar
+
+
+class Refusal(Exception):
+    """Base of all refusals. `code` and `http_status` are stable; `str()` is the text for people."""
+
+    code: ClassVar[str] = "refused"
+    http_status: ClassVar[int] = 400
+
+    def __init__(self, detail: str, **extra: object) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.extra = extra  # JSON values that a program may want, e.g. `resets_at`
+
+    @property
+    def stable_code(self) -> str:
+        """The code for programs; a subclass whose code comes with the instance overrides this."""
+        return self.code
+
+
+class InvalidFile(Refusal):
+    """A file is not what it should be. The code says which rule: `wrong_shape`, `zip_slip`, ..."""
+
+    http_status = 422
+
+    def __init__(self, code: str, detail: str, **extra: object) -> None:
+        super().__init__(detail, **extra)
+        self._code = code
+
+    @property
+    def stable_code(self) -> str:
+        return self._code

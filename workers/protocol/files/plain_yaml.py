@@ -1,0 +1,55 @@
+"""YAML that a stranger wrote, read within bounds: plain values, a few levels deep, no aliases."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import yaml
+
+MAX_CHARACTERS: Final = 64 * 1024
+MAX_DEPTH: Final = 8
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses anchors, aliases and merges, of which a few lines can stand for gigabytes, and deep nesting."""
+
+    def __init__(self, text: str, max_depth: int) -> None:
+        super().__init__(text)
+        self.depth, self.max_depth = 0, max_depth
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise yaml.YAMLError("anchors and aliases are not allowed")
+        if self.depth >= self.max_depth:
+            raise yaml.YAMLError(f"values are nested more than {self.max_depth} levels deep")
+        self.depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        if any(key.tag == "tag:yaml.org,2002:merge" for key, _ in node.value):
+            raise yaml.YAMLError("merges (<<) are not allowed")
+
+
+class NotPlainYaml(Exception):
+    """The text is no YAML, or more than plain values. `str()` says what."""
+
+
+def read_plain_yaml(text: str, *, max_characters: int = MAX_CHARACTERS, max_depth: int = MAX_DEPTH) -> object:
+    """The value of a YAML text. Raises `NotPlainYaml`."""
+    if len(text) > max_characters:
+        raise NotPlainYaml(f"it is longer than {max_characters:,} characters")
+    loader = None
+    try:
+        loader = _Loader(text, max_depth)
+        return loader.get_single_data()
+    except MemoryError:
+        raise
+    except Exception as error:  # a value of the wrong kind, such as `!!bool x`, is no error of the library's own
+        raise NotPlainYaml(" ".join(str(error).split())[:300] or type(error).__name__) from error
+    finally:
+        if loader is not None:
+            loader.dispose()
