@@ -71,7 +71,7 @@ def leaves_of(document: Mapping[str, Any], salt: str) -> list[str]:
 
 
 def rank_value(column: Mapping[str, Any], value: float) -> float:
-    """What rows are ordered by, smaller is better: the value as shown where the column says so, else at least ten digits."""
+    """The value that rows are ordered by, smaller is better: as shown, or with ten digits at least."""
     number: float = round(value, column["precision"] if column["rank_by_shown"] else max(column["precision"], 10))
     return number if column["sorting"] == "asc" else -number
 
@@ -97,7 +97,7 @@ def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What ranks an entry, smaller is better: entries with the same one share a rank."""
+    """The rank's key of an entry, smaller is better: entries with the same one share a rank."""
     primary = next(column for column in board["columns"] if column["key"] == board["primary"])
     first = rank_value(primary, entry["scores"][primary["key"]])
     if not board["breaks_ties"]:
@@ -111,7 +111,7 @@ def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, .
 
 
 def faults_of(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
-    """Everything that does not agree, in words; empty when the board is what was committed to, with its amendments.
+    """All that does not agree, in words; empty when the board is what was committed to.
 
     `digest`: one that was published, of the commitment or of an amendment, from wherever it was noted down. `files`: programs or
     data that must be among those committed to, byte for byte. Raises `ManifestInvalid`.
@@ -134,7 +134,7 @@ def amendment_digest(salt: str, previous: str, amendment: Mapping[str, Any]) -> 
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What changed, as an amendment holds it: board and tasks whole, entries that came or changed, submissions that left."""
+    """The difference as an amendment has it: board and tasks whole, and entries by submission."""
     old, new = ({entry["submission"]: entry for entry in document["entries"]} for document in (before, after))
     changes: dict[str, Any] = {
         key: after[key] for key in ("board", "tasks") if key in after and after[key] != before[key]
@@ -163,7 +163,7 @@ def amended(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
 
 
 def current(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the commitment and all amendments give."""
+    """The document after all amendments."""
     result = amended(document, {})
     for amendment in document["amendments"]:
         result = amended(result, amendment["changes"])
@@ -171,7 +171,7 @@ def current(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changes_in_words(changes: Mapping[str, Any]) -> list[str]:
-    """What changes, by name; tells no score."""
+    """The changed parts, by name; they tell no score."""
     return [
         *(["the leaderboard's columns or rule"] if "board" in changes else []),
         *(["the programs or data of a task"] if "tasks" in changes else []),

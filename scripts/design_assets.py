@@ -1,4 +1,4 @@
-"""Fetches the typefaces, icons and libraries of the pages from npm and writes what the site serves: `python scripts/design_assets.py`.
+"""Fetches typefaces, icons and libraries of the pages from npm: `python scripts/design_assets.py`.
 
 Run it to add an icon or to raise a version; its results are in the repository, so neither building nor serving needs npm.
 """

@@ -1,4 +1,7 @@
-"""OpenBioLink 2021: link prediction in a biomedical knowledge graph, one public test set, code of every submission public."""
+"""OpenBioLink 2021: link prediction in a biomedical knowledge graph, with a public test set.
+
+The code of every submission is public.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ ENTITIES, RELATIONS, TEST_TRIPLES = 180_992, 28, 180_964
 
 
 def openbiolink(size: Size, seed: int) -> Data:
-    """Triples (head, relation, tail) to train on and to be tested on; as in the original the test triples are public."""
+    """Triples (head, relation, tail) to train and test on; the test triples are public."""
     tests, others = (TEST_TRIPLES, 400_000) if size == "true" else (400, 10_000)
     graph = KnowledgeGraph(ENTITIES, RELATIONS, pool=2_000, exponent=1.1)
     drawn = np.unique(graph.draw(4 * (tests + others), seed, "all"), axis=0)  # a triple is true once

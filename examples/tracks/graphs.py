@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Papers:
-    """How papers are drawn: a class has a centre in feature space, a paper lies around the centre of its class."""
+    """The distribution of papers: a class has a centre in feature space, its papers lie around it."""
 
     classes: int = 153
     features: int = 32
@@ -45,7 +45,7 @@ class Papers:
 
 @dataclass(frozen=True)
 class KnowledgeGraph:
-    """How triples are drawn: each relation has heads and tails that it prefers, a few of them by far."""
+    """The distribution of triples: each relation prefers some heads and tails, a few by far."""
 
     entities: int
     relations: int

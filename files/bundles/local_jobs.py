@@ -116,7 +116,7 @@ def _sample(files: BundleFiles, phase: PhaseSpec, scratch: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Sent:
-    """What is sent in, with what it brings."""
+    """The submission, with its environment."""
 
     kind: str
     files: Files
@@ -145,7 +145,10 @@ def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironme
 
 
 def _kind(phase: PhaseSpec, own: OwnEnvironment) -> str:
-    """What the file is. A phase that takes several kinds is tried with predictions, unless something is brought for code."""
+    """The kind of the file.
+
+    A phase that takes several kinds is tried with predictions, unless an environment is given for code.
+    """
     kinds = phase.podium.accepts
     if kinds is None:
         return "prediction" if phase.accepts_only_result_submissions else "code"
@@ -169,7 +172,10 @@ def _own_image(archive: Path) -> OwnImage:
 
 @dataclass(frozen=True)
 class _TaskPlan:
-    """What was sent in, on one task of the phase: `files` are all that there are, `image` that of the organizer's programs."""
+    """The submission on one task of the phase.
+
+    `files` are all that there are, `image` that of the organizer's programs.
+    """
 
     phase: PhaseSpec
     task: TaskSpec

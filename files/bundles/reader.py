@@ -1,4 +1,7 @@
-"""Reading a bundle: its shape, its YAML against the schema, its files. All faults at once; nothing here needs a database."""
+"""Reading a bundle: its shape, its YAML against the schema, its files. All faults at once.
+
+Nothing here needs a database.
+"""
 
 import re
 import zipfile
@@ -50,7 +53,7 @@ LEGACY_PARTS: Final = {"leaderboards": "leaderboard.", "phases": "phases", "task
 
 
 class BundleReader:
-    """A bundle that was read. `report` has every fault; `spec` is None where the YAML was too far off to make sense of."""
+    """A bundle that was read. `report` has every fault; `spec` is None where no YAML could be read."""
 
     def __init__(self, files: BundleFiles) -> None:
         self.files = files
@@ -68,7 +71,7 @@ class BundleReader:
         self._read()
 
     def checked(self) -> CompetitionSpec:
-        """What the bundle says. Raises `InvalidBundle` with all faults."""
+        """The content of the bundle. Raises `InvalidBundle` with all faults."""
         if self.report.faults or self.spec is None:
             raise InvalidBundle(self.report)
         return self.spec
@@ -180,7 +183,7 @@ class BundleReader:
 
     @staticmethod
     def _origin(raw: dict[str, Any], loc: Where, *, legacy: bool) -> Where:
-        """Where a part of version 2's keys stood in an old document."""
+        """The place of a part of version 2's keys in an old document."""
         if not legacy:
             return loc
         at: Any = raw
@@ -216,7 +219,7 @@ class BundleReader:
         return where if kind == "pages" and where[0] == "html" else (*where, name)
 
     def _fault_of(self, kind: str, name: str, relative: str) -> str:
-        """What is wrong with something that is there."""
+        """A sentence on the fault of a file that is there; else empty."""
         if kind == "tasks":
             return self._fault_of_part(relative) or self._no_archive(relative)
         if kind == "phases":
@@ -226,7 +229,7 @@ class BundleReader:
         return self._terms_fault(relative) if name == "terms" else self._page_fault(relative)
 
     def _missing(self, relative: str) -> str:
-        """Why a path leads to nothing; empty when it leads to a file, a folder, or may be a key."""
+        """A sentence on a path to nothing; empty when it leads to a file or folder, or may be a key."""
         if is_too_long(relative):
             return (
                 f"{relative[:40]!r} is too long for a path; write such a text into a file of the bundle, and name that"
@@ -275,14 +278,14 @@ class BundleReader:
         return ""
 
     def _no_archive(self, relative: str) -> str:
-        """Why the worker could not unpack a file that is a task's program or dataset."""
+        """A sentence on a task's program or dataset that the worker cannot unpack; else empty."""
         path = self.files.path(relative)
         if path is None or path.is_dir() or zipfile.is_zipfile(path):
             return ""
         return f"{relative!r} is a single file that is no zip; put it into a folder, and name the folder or a zip of what is in it"
 
     def _command_of(self, relative: str, where: Where) -> None:
-        """A program that does not say how to run it scores nothing; that is worth knowing before the first submission."""
+        """Warn of a program without a command: it scores nothing, and the first submission would fail."""
         missing = command_fault(self.files, relative)
         if missing:
             self._warn(where, missing)
@@ -299,7 +302,7 @@ class BundleReader:
 
 
 def check_bundle(source: Path) -> Report:
-    """What an import of this zip or folder would say, as far as it can be said without a site."""
+    """The report of an import of this zip or folder, as far as there can be one without a site."""
     try:
         with opened(source) as files:
             return BundleReader(files).report
@@ -316,7 +319,7 @@ def is_key(text: str) -> bool:
 
 
 def program_of(path: Path) -> str:
-    """What the metadata file of a zip says about running it: command, metadata without one, or nothing."""
+    """The kind of a zip's metadata file: `command`, `metadata` without one, or empty."""
     files = BundleFiles(path.parent)
     if _metadata_text(files, path.name)[1] is None:
         return ""
@@ -324,7 +327,7 @@ def program_of(path: Path) -> str:
 
 
 def command_fault(files: BundleFiles, relative: str) -> str:
-    """Why a program of the bundle cannot be run; empty when it says its command."""
+    """A sentence on why a program of the bundle cannot be run; empty when it has a command."""
     name, text = _metadata_text(files, relative)
     if text is None:
         what = f"the program {relative!r} has no metadata.yaml at its top level, so it cannot be run"
@@ -393,7 +396,10 @@ def _place(spec: CompetitionSpec) -> None:
 
 
 def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
-    """What names files, and where it stands. The files of a task that is known by its key are on the site."""
+    """The parts that name files, with their places.
+
+    The files of a task that is known by its key are on the site.
+    """
     yield "", (), dict(spec)
     yield "podium", ("podium",), dict(spec.podium)
     for page in spec.pages:

@@ -1,4 +1,7 @@
-"""Text that organizers and participants wrote, as HTML of a page: Markdown with tables, formulas, footnotes and code, or harmless HTML."""
+"""HTML of texts that organizers and participants wrote: Markdown, mixed, or harmless HTML.
+
+Markdown has tables, formulas, footnotes and code.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -84,5 +87,5 @@ def key_of(text: str, form: str) -> str:
 
 
 def _names(text: str) -> dict[str, str]:
-    """What sets a text's footnotes apart from those of the other texts of a page."""
+    """A name that sets a text's footnotes apart from those of the page's other texts."""
     return {"docId": hashlib.sha256(text.encode()).hexdigest()[:8]}

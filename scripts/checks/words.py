@@ -1,4 +1,4 @@
-"""Keeps words out that the glossary replaced: in names of modules and variables, in code, pages and docs. `make lint` runs it.
+"""Finds words that the glossary replaced, in names, code, pages and docs. `make lint` runs it.
 
 python scripts/checks/words.py [PREFIX]    below a folder alone
 """
@@ -59,7 +59,7 @@ def tracked(folders: Iterable[str], *suffixes: str) -> list[Path]:
 
 
 def faults_of(path: Path) -> list[str]:
-    """What is wrong with the words of a file, by line."""
+    """The wrong words of a file, by line."""
     faults = [f"{path}: the module is called {path.stem!r}"] if path.suffix == ".py" and path.stem in MODULES else []
     if path == GLOSSARY:
         return faults

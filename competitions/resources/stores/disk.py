@@ -33,7 +33,7 @@ FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class DiskStore:
-    """An object of digest `abcd...` is the file `ab/cd/abcd...`; it gets that name once it is whole and on the disk."""
+    """Objects as files: `abcd...` is `ab/cd/abcd...`, named so once it is whole and on the disk."""
 
     def __init__(self, root: Path, *, front_prefix: str = "") -> None:
         self.root, self._front_prefix = root, front_prefix

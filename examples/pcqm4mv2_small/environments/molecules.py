@@ -1,4 +1,4 @@
-"""Molecules as graphs for small networks: arrays of atoms and bonds, for many molecules at once. RDKit and numpy alone."""
+"""Molecules as graphs: arrays of atoms and bonds, for many at once. RDKit and numpy alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Batch:
-    """Molecules side by side: `atoms` of shape (n_atoms, FEATURES), the `owner` of each, and each bond twice."""
+    """Molecules side by side: `atoms` of (n_atoms, FEATURES), the `owner` of each, each bond twice."""
 
     atoms: Floats
     source: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Runs a participant's program on the raw SMILES of one split. Standard library alone: any image with Python will do.
+"""Runs a participant's program on the raw SMILES of one split. Standard library alone.
 
     ingest.py SUBMISSION INPUT_DATA OUTPUT
 
@@ -28,7 +28,7 @@ COMMAND = re.compile(r"^command:[ \t]*(?P<command>\S.*)$", re.MULTILINE)
 
 
 class SubmissionError(Exception):
-    """Why the submission cannot be run, or what it left undone: a sentence for its author."""
+    """The submission cannot be run, or left something undone: a sentence for its author."""
 
 
 def command_of(submission: Path, smiles: Path, predictions: Path) -> list[str]:
@@ -67,7 +67,7 @@ def keep_progress(line: str, path: Path) -> None:
 
 
 def run(command: list[str], submission: Path, progress: Path) -> int:
-    """Run the program in its own folder, passing on each line as it comes; its exit code, negative for a signal."""
+    """Run the program in its own folder, and pass on each line; returns its exit code."""
     # Its own modules must be importable although its folder is read-only: no bytecode is written there.
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:

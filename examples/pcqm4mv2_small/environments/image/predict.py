@@ -1,4 +1,4 @@
-"""A graph network in PyTorch, trained in the container and then used: `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`."""
+"""A graph network in PyTorch, trained in the container: `python3 predict.py SMILES_CSV OUTPUT_NPZ`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCH = 128
 
 
 class Network(nn.Module):
-    """Messages along bonds, one matrix for each kind of bond; the molecule is the mean and the sum of its atoms."""
+    """Messages along bonds, a matrix for each kind; a molecule is its atoms' mean and sum."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Network(nn.Module):
 
 
 def trained(smiles: list[str], gaps: Any) -> tuple[Network, float]:
-    """A network that has learned for `TRAINING_S` seconds, and the mean gap that it predicts the difference to."""
+    """A network trained for `TRAINING_S` seconds, and the mean gap to add to its predictions."""
     torch.manual_seed(7)
     torch.set_num_threads(1)  # graphs as small as these gain nothing by more
     mean, random = float(gaps.mean()), np.random.default_rng(7)
