@@ -1,4 +1,4 @@
-"""`podium competition`: from a template to a published competition and back, as one person or a CI service does it."""
+"""`podium competition`: from a template to a published competition and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a competition's files are put, and what of them is fetched."""
+"""Downloads: the places of a competition's files, and the parts that are fetched."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def sent(path: Path, text: str) -> set[str]:
-    """What is sent of the folder where its YAML is this text."""
+    """The files that are sent of the folder where its YAML is this text."""
     (path / "competition.yaml").write_text(text)
     return set(Folder(path).files()) - {"competition.yaml"}
 

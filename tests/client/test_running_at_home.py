@@ -1,4 +1,4 @@
-"""`podium run` and what is sent in: files that look like code, folders that are packed, and what is missing on a machine."""
+"""`podium run`: files that look like code, packed folders, and missing parts of a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every container engine must make true: the words of `workers.engines.base.Engine`, tried on the real one."""
+"""The contract of every container engine, `workers.engines.base.Engine`, on the real one."""
 
 from __future__ import annotations
 

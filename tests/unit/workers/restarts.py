@@ -1,4 +1,4 @@
-"""A worker that is restarted over what its predecessor left, without an engine or a site: both are put in their place."""
+"""A restarted worker over an earlier process's runs, with an engine and a site of the test's."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ class Restarts:
         return {"url": f"https://x/{sha256}", "sha256": sha256, "size_bytes": len(packed), "name": "program.zip"}
 
     def leave(self, job: Job, *, slot: int = 0, gpu_uuid: str | None = None) -> Predecessor:
-        """What a process leaves that had created the containers of a run."""
+        """Leave a run as a process does that had created its containers."""
         folder = RunFolder(self.folder / "runs", lease_key(job.lease_id))
         folder.create(job, gpu_uuid=gpu_uuid, slot=slot)
         execution = RunExecution(self.worker(), job, folder)

@@ -1,4 +1,4 @@
-"""What a run takes on other hardware: an interval that holds every load's ratio."""
+"""The time of a run on other hardware: an interval that holds every load's ratio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that is restarted goes on with every run that its predecessor left, and takes nothing away from under it."""
+"""A restarted worker goes on with every run that the process before it left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments from locked requirements: who answers for a container that cannot start, and for a mirror that is slow."""
+"""Environments from locked requirements: blame for containers that cannot start, slow mirrors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def site_in(folder: Path, prepare: Callable[[Any], str]) -> BuildContext:
 
 
 def refused(folder: Path, words: str, *, is_image_of_team: bool) -> tuple[type[Exception], str]:
-    """What comes of a build whose first container the engine refuses with these words."""
+    """The error of a build whose first container the engine refuses with these words."""
 
     def prepare(spec: Any) -> str:
         raise SandboxError("engine_error", words)

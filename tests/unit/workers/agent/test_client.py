@@ -273,7 +273,7 @@ def test_an_upload_carries_its_digest_and_starts_from_its_first_byte_each_time(s
 
 
 def test_calls_in_step_with_the_loss_of_answers_get_through(site: Site) -> None:
-    """Claims and heartbeats take turns, and so does the loss: without a second try each heartbeat would be the one that is lost."""
+    """Claims and heartbeats alternate, and so do losses: without a second try each heartbeat is lost."""
     answers = {"claim": status(204), "heartbeat": status(200, {"action": "continue"})}
     for _ in range(5):
         site.will(lost, answers["heartbeat"])

@@ -258,7 +258,7 @@ def test_the_engines_times_are_read_to_the_microsecond() -> None:
 
 
 class FakeNvml:
-    """The part of `pynvml` that is used, for a machine without a GPU: one whole GPU, one cut into two slices."""
+    """The used part of `pynvml`, without a GPU: one whole GPU, one cut into two slices."""
 
     class NVMLError(Exception):
         """NVML's error."""
