@@ -56,7 +56,7 @@ def check_image(path: Path, *, what: str) -> ImageFacts:
     return facts
 
 
-def content_type_of(head: bytes) -> str | None:
+def image_type(head: bytes) -> str | None:
     """The type of an image by its first bytes; None for anything else."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return PNG

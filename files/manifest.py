@@ -43,12 +43,12 @@ def leaf(salt: str, kind: str, item: object) -> str:
     return hmac.new(bytes.fromhex(salt), canonical([kind, item]), hashlib.sha256).hexdigest()
 
 
-def digest_of(leaves: Iterable[str]) -> str:
+def leaves_digest(leaves: Iterable[str]) -> str:
     """The digest that is published at the close."""
     return hashlib.sha256("\n".join(sorted(leaves)).encode()).hexdigest()
 
 
-def items_of(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
+def committed_items(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
     """Everything that is committed to: kind, what people call it, and the thing itself."""
     entries = document["entries"]
     return [
@@ -65,9 +65,9 @@ def items_of(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
     ]
 
 
-def leaves_of(document: Mapping[str, Any], salt: str) -> list[str]:
+def commitment_leaves(document: Mapping[str, Any], salt: str) -> list[str]:
     """Every leaf, sorted, so that their order tells nothing."""
-    return sorted(leaf(salt, kind, item) for kind, _, item in items_of(document))
+    return sorted(leaf(salt, kind, item) for kind, _, item in committed_items(document))
 
 
 def rank_value(column: Mapping[str, Any], value: float) -> float:
@@ -110,7 +110,7 @@ def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, .
     return (first, *values, entry["received_at"], entry["submission"])
 
 
-def faults_of(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
+def manifest_faults(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
     """All that does not agree, in words; empty when the board is what was committed to.
 
     `digest`: one that was published, of the commitment or of an amendment, from wherever it was noted down. `files`: programs or
@@ -150,7 +150,7 @@ def _committed(entry: Mapping[str, Any]) -> list[object]:
     return [entry.get(key) for key in ENTRY_KEYS]
 
 
-def amended(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def amend(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The document after the changes."""
     entries = {entry["submission"]: entry for entry in document["entries"]}
     entries |= {entry["submission"]: entry for entry in changes.get("entries", [])}
@@ -164,9 +164,9 @@ def amended(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
 
 def current(document: Mapping[str, Any]) -> dict[str, Any]:
     """The document after all amendments."""
-    result = amended(document, {})
+    result = amend(document, {})
     for amendment in document["amendments"]:
-        result = amended(result, amendment["changes"])
+        result = amend(result, amendment["changes"])
     return result
 
 
@@ -201,7 +201,7 @@ def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
         )
     left = set(document["leaves"])
     faults = []
-    for kind, name, item in items_of(document):
+    for kind, name, item in committed_items(document):
         computed = leaf(document["salt"], kind, item)
         if computed not in left:
             faults.append(f"{name} is not what was committed to, or is there twice.")
@@ -212,7 +212,7 @@ def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
 
 
 def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
-    computed, faults = digest_of(document["leaves"]), []
+    computed, faults = leaves_digest(document["leaves"]), []
     if not hmac.compare_digest(computed, document["digest"]):
         faults.append(f"The leaves give the digest {computed}, the manifest says {document['digest']}.")
     published = {computed, *(amendment["digest"] for amendment in document["amendments"])}
@@ -223,7 +223,7 @@ def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
 
 def _board_faults(document: Mapping[str, Any]) -> list[str]:
     stated = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
-    computed = rebuilt(amended(current(document), document["unexplained"]))
+    computed = rebuilt(amend(current(document), document["unexplained"]))
     wrong = sum(row != other for row, other in zip(stated, computed, strict=False)) + abs(len(stated) - len(computed))
     return [f"{wrong} of {len(computed)} rows differ from the board that the entries give."] if wrong else []
 
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         document = read_manifest(options.manifest)
-        faults = faults_of(document, digest=options.digest, files=options.file)
+        faults = manifest_faults(document, digest=options.digest, files=options.file)
     except (ManifestInvalid, OSError) as error:
         print(f"podium verify: {error}", file=sys.stderr)
         return 2
@@ -281,8 +281,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _report(document: Mapping[str, Any], faults: list[str], *, as_json: bool, has_digest: bool) -> None:
     if as_json:
-        told = {key: document[key] for key in ("digest", "committed_at", "amendments")}
-        print(json.dumps({"ok": not faults, **told, "faults": faults}, indent=1))
+        sentence = {key: document[key] for key in ("digest", "committed_at", "amendments")}
+        print(json.dumps({"ok": not faults, **sentence, "faults": faults}, indent=1))
         return
     for fault in faults:
         print(f"FAULT: {fault}")

@@ -138,11 +138,11 @@ class Track:
 def permuted(split: str, inputs: Arrays, labels: Arrays, seed: int) -> Check:
     """The same input with its rows in another order, which predictions have to follow."""
     count = len(next(iter(inputs.values())))
-    rows = rng_of(seed, "permuted", split).permutation(count)
+    rows = generator(seed, "permuted", split).permutation(count)
     moved, followed = ({name: array[rows] for name, array in arrays.items()} for arrays in (inputs, labels))
     return Check(split, "permuted", moved, followed, rows=rows)
 
 
-def rng_of(seed: int, *names: str) -> np.random.Generator:
+def generator(seed: int, *names: str) -> np.random.Generator:
     """A stream of its own for each part of the data, so that one part's size does not change another."""
     return np.random.default_rng([seed, *(sum(name.encode()) for name in names)])

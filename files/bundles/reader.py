@@ -14,13 +14,13 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from files.archives import check_zip
-from files.bundles.archive import LIMITS, BundleFiles, is_too_long, opened
+from files.bundles.archive import LIMITS, BundleFiles, is_too_long, open_bundle
 from files.bundles.codalab import Legacy, is_legacy
 from files.bundles.document import Document, read_document
-from files.bundles.error_messages import sentence_of
+from files.bundles.error_messages import error_sentence
 from files.bundles.faults import InvalidBundle, Note, Report, Where, dotted
 from files.bundles.images import BundleImages
-from files.bundles.rules import faults_of_meaning, remarks
+from files.bundles.rules import remarks, rule_faults
 from files.bundles.schema import (
     IGNORED,
     PHASE_FILES,
@@ -70,7 +70,7 @@ class BundleReader:
         self.report.warnings += self.document.warnings
         self._read()
 
-    def checked(self) -> CompetitionSpec:
+    def valid_spec(self) -> CompetitionSpec:
         """The content of the bundle. Raises `InvalidBundle` with all faults."""
         if self.report.faults or self.spec is None:
             raise InvalidBundle(self.report)
@@ -166,18 +166,18 @@ class BundleReader:
                 if old is not None and any(path.startswith(old) for path in paths):
                     continue  # it is empty because of what was said of the old keys
                 where = self._origin(raw, tuple(item["loc"]), legacy=legacy)
-                note = self.document.note(where, sentence_of(item))
+                note = self.document.note(where, error_sentence(item))
                 if not any(fault.path == note.path and fault.line == note.line for fault in self.report.faults):
                     self.report.faults.append(note)
-            self.report.faults += self._faults_of_files(_parts_of_document(raw))
+            self.report.faults += self._faults_of_files(_document_parts(raw))
             return
         _place(spec)
         self.spec = spec
-        self.report.faults += faults_of_meaning(spec, self.document, legacy=legacy)
+        self.report.faults += rule_faults(spec, self.document, legacy=legacy)
         for task in spec.tasks:
             if task.key is not None:
                 self._key(task.key, ("tasks", "key"))
-        self.report.faults += self._faults_of_files(_parts_of(spec))
+        self.report.faults += self._faults_of_files(_parts(spec))
         self.images = BundleImages(spec, self.files, self.document)
         self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec), *self.images.notes]
 
@@ -196,29 +196,29 @@ class BundleReader:
 
     def _faults_of_files(self, parts: Iterable[Part]) -> Iterator[Note]:
         """Paths that lead to nothing, or to what they cannot lead to."""
-        checked: dict[tuple[str, str], str] = {}
+        known: dict[tuple[str, str], str] = {}
         for kind, where, values in parts:
             for name in NAMED[kind]:
                 relative = values.get(name)
                 if not isinstance(relative, str) or relative in ("", "-"):
                     continue
-                place = self._place_of(kind, where, name)
+                place = self._file_place(kind, where, name)
                 fault = self._missing(relative)
                 if not fault and self.files.exists(relative):
-                    if (kind, relative) not in checked:
-                        checked[kind, relative] = self._fault_of(kind, name, relative)
-                    fault = checked[kind, relative]
+                    if (kind, relative) not in known:
+                        known[kind, relative] = self._content_fault(kind, name, relative)
+                    fault = known[kind, relative]
                     if not fault and kind == "tasks" and name.endswith("program"):
-                        self._command_of(relative, place)
+                        self._warn_of_command(relative, place)
                 if fault:
                     yield self.document.note(place, fault)
 
-    def _place_of(self, kind: str, where: Where, name: str) -> Where:
+    def _file_place(self, kind: str, where: Where, name: str) -> Where:
         if name == "terms" and self.report.shape != "2":
             return ("html", "terms")
         return where if kind == "pages" and where[0] == "html" else (*where, name)
 
-    def _fault_of(self, kind: str, name: str, relative: str) -> str:
+    def _content_fault(self, kind: str, name: str, relative: str) -> str:
         """A sentence on the fault of a file that is there; else empty."""
         if kind == "tasks":
             return self._fault_of_part(relative) or self._no_archive(relative)
@@ -284,7 +284,7 @@ class BundleReader:
             return ""
         return f"{relative!r} is a single file that is no zip; put it into a folder, and name the folder or a zip of what is in it"
 
-    def _command_of(self, relative: str, where: Where) -> None:
+    def _warn_of_command(self, relative: str, where: Where) -> None:
         """Warn of a program without a command: it scores nothing, and the first submission would fail."""
         missing = command_fault(self.files, relative)
         if missing:
@@ -304,7 +304,7 @@ class BundleReader:
 def check_bundle(source: Path) -> Report:
     """The report of an import of this zip or folder, as far as there can be one without a site."""
     try:
-        with opened(source) as files:
+        with open_bundle(source) as files:
             return BundleReader(files).report
     except InvalidBundle as error:
         return error.report
@@ -318,7 +318,7 @@ def is_key(text: str) -> bool:
         return False
 
 
-def program_of(path: Path) -> str:
+def program_kind(path: Path) -> str:
     """The kind of a zip's metadata file: `command`, `metadata` without one, or empty."""
     files = BundleFiles(path.parent)
     if _metadata_text(files, path.name)[1] is None:
@@ -354,7 +354,7 @@ def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
     if path.is_dir():
         names = [file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file()]
         name = next((name for name in METADATA if name in names), None)
-        return (_too_deep(names), None) if name is None else (name, _start_of((path / name).read_bytes()))
+        return (_too_deep(names), None) if name is None else (name, _decode_start((path / name).read_bytes()))
     if not zipfile.is_zipfile(path):
         return "", None
     with zipfile.ZipFile(path) as archive:
@@ -362,7 +362,7 @@ def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
         if name is None:
             return _too_deep(archive.namelist()), None
         with archive.open(name) as member:
-            return name, _start_of(member.read(MAX_METADATA_BYTES))
+            return name, _decode_start(member.read(MAX_METADATA_BYTES))
 
 
 def _too_deep(names: list[str]) -> str:
@@ -370,7 +370,7 @@ def _too_deep(names: list[str]) -> str:
     return next((name for name in names if PurePosixPath(name).name in METADATA and "__MACOSX" not in name), "")
 
 
-def _start_of(content: bytes) -> str:
+def _decode_start(content: bytes) -> str:
     return content[:MAX_METADATA_BYTES].decode("utf-8-sig", "replace")
 
 
@@ -395,7 +395,7 @@ def _place(spec: CompetitionSpec) -> None:
             column.where = column.where or (*board.where, "columns", number)
 
 
-def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
+def _parts(spec: CompetitionSpec) -> Iterator[Part]:
     """The parts that name files, with their places.
 
     The files of a task that is known by its key are on the site.
@@ -413,7 +413,7 @@ def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
         yield "phases", phase.where, dict(phase)
 
 
-def _parts_of_document(raw: dict[str, Any]) -> Iterator[Part]:
+def _document_parts(raw: dict[str, Any]) -> Iterator[Part]:
     """The same of a document that is not valid: missing files are said beside what else is wrong."""
     yield "", (), raw
     for kind in ("pages", "tasks", "phases"):

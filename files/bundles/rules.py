@@ -27,7 +27,7 @@ def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
     return notes
 
 
-def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
+def rule_faults(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
     """Every contradiction between parts that are well formed by themselves."""
     faults = [
         *_tasks(spec),
@@ -145,7 +145,7 @@ def _hidden_data(task: TaskSpec, spec: CompetitionSpec) -> Iterator[str]:
             yield f"the file {path} is also of the task {other.index!r}, which keeps it hidden; give the smoke run data of its own"
 
 
-def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
+def sort_phases(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
     """By index where there is one; the others keep their place."""
     rows = list(phases)
     if not all(isinstance(phase.index, int | float) for phase in rows):
@@ -154,7 +154,7 @@ def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
 
 
 def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:
-    rows = ordered(spec.phases)
+    rows = sort_phases(spec.phases)
     for phase in rows:
         if phase.end is not None and phase.end <= phase.start:
             yield (*phase.where, "end"), "the phase ends before it starts; `end` must be later than `start`"

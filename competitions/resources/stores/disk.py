@@ -68,7 +68,7 @@ class DiskStore:
         arriving = self._unfinished_file()
         try:
             if isinstance(source, Path):
-                if not (may_link and _linked(source, arriving)):
+                if not (may_link and _link(source, arriving)):
                     shutil.copyfile(source, arriving)
             else:
                 _copy_checked(digest, source, arriving)
@@ -190,7 +190,7 @@ def _copy_checked(digest: str, source: IO[bytes], target: Path) -> None:
         raise WrongDigest(digest=digest, actual=actual.hexdigest())
 
 
-def _linked(source: Path, target: Path) -> bool:
+def _link(source: Path, target: Path) -> bool:
     """True when the file has a second name now; False on another file system."""
     target.unlink()
     try:

@@ -48,10 +48,10 @@ def read_labelled(path: Path) -> tuple[list[str], Floats]:
 def batches(smiles: Sequence[str], size: int) -> Iterator[Batch]:
     """The molecules in order, `size` at a time."""
     for begin in range(0, len(smiles), size):
-        yield batch_of(smiles[begin : begin + size])
+        yield make_batch(smiles[begin : begin + size])
 
 
-def batch_of(smiles: Sequence[str]) -> Batch:
+def make_batch(smiles: Sequence[str]) -> Batch:
     """These molecules as one graph with as many parts."""
     atoms: list[list[float]] = []
     bonds: list[tuple[int, int, int]] = []

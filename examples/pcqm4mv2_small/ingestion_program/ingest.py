@@ -31,7 +31,7 @@ class SubmissionError(Exception):
     """The submission cannot be run, or left something undone: a sentence for its author."""
 
 
-def command_of(submission: Path, smiles: Path, predictions: Path) -> list[str]:
+def read_command(submission: Path, smiles: Path, predictions: Path) -> list[str]:
     """The argument list that starts the submission; no shell is involved."""
     for name in ("metadata.yaml", "metadata"):
         if (submission / name).is_file():
@@ -106,7 +106,7 @@ def main(argv: list[str]) -> int:
     split = json.loads((input_data / "split.json").read_text())
     predictions = output / str(split["predictions"])
     try:
-        command = command_of(submission, input_data / "smiles.csv", predictions)
+        command = read_command(submission, input_data / "smiles.csv", predictions)
         status = run(command, submission, output / "progress.json")
         if status:
             ended = f"by signal {-status}" if status < 0 else f"with exit code {status}"

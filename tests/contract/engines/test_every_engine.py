@@ -139,8 +139,8 @@ def test_a_kill_is_told_from_an_end_of_its_own(stage: Stage) -> None:
     stage.engine.kill(killed)
     for container in (killed, alone):
         stage.engine.wait(container)
-    assert stage.engine.signalled(killed, since)
-    assert not stage.engine.signalled(alone, since)
+    assert stage.engine.was_signalled(killed, since)
+    assert not stage.engine.was_signalled(alone, since)
 
 
 def test_several_threads_may_wait_for_one_container(stage: Stage) -> None:

@@ -115,7 +115,7 @@ class FakeEngine:
     def list(self, labels: Mapping[str, str]) -> Collection[str]:
         return [name for name, state in list(self._containers.items()) if labels.items() <= dict(state.labels).items()]
 
-    def signalled(self, container: str, since: datetime) -> bool:
+    def was_signalled(self, container: str, since: datetime) -> bool:
         return False
 
     def usage(self, group: str) -> Usage:
@@ -290,7 +290,7 @@ class Predecessor:
     def started(self, stage: str, ago_s: float = 1.0) -> Predecessor:
         """It was started, and still runs."""
         self.engine.set_started(self.container(stage), datetime.now(UTC) - timedelta(seconds=ago_s))
-        self.execution.folder.stage_started(stage, time.monotonic() - ago_s)
+        self.execution.folder.record_start(stage, time.monotonic() - ago_s)
         return self
 
     def ended(self, stage: str, ago_s: float = 0.0, exit_code: int = 0) -> Predecessor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from molecules import BONDS, FEATURES, Batch, batch_of, batches, read_labelled, read_smiles
+from molecules import BONDS, FEATURES, Batch, batches, make_batch, read_labelled, read_smiles
 from torch import Tensor, nn
 
 WIDTH = 64
@@ -49,7 +49,7 @@ def trained(smiles: list[str], gaps: Any) -> tuple[Network, float]:
     mean, random = float(gaps.mean()), np.random.default_rng(7)
     shuffled = random.permutation(len(smiles))
     packed = [shuffled[begin : begin + BATCH] for begin in range(0, len(shuffled), BATCH)]
-    ready = [(batch_of([smiles[i] for i in part]), torch.from_numpy(gaps[part] - mean)) for part in packed]
+    ready = [(make_batch([smiles[i] for i in part]), torch.from_numpy(gaps[part] - mean)) for part in packed]
     network = Network()
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
     until, steps, last = time.monotonic() + TRAINING_S, 0, mean

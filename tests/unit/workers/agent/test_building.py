@@ -91,7 +91,7 @@ def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fetching_s: float, expected_s: float
 ) -> None:
     clock = SimpleNamespace(now=0.0)
-    granted: list[float] = []
+    grant: list[float] = []
 
     def fetch(*_: Any, **__: Any) -> list[tuple[Locked, str]]:
         clock.now += fetching_s
@@ -100,6 +100,6 @@ def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation
     monkeypatch.setattr(building, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(building, "_asked", lambda *_: Interpreter([], Python(11)))
     monkeypatch.setattr(building, "fetch_wheels", fetch)
-    monkeypatch.setattr(building, "_install", lambda *_, wall_s: granted.append(wall_s))
+    monkeypatch.setattr(building, "_install", lambda *_, wall_s: grant.append(wall_s))
     assert build_environment(order(), site_in(tmp_path, lambda spec: ""), tmp_path / "made" / "tree") == 1
-    assert granted == [expected_s]
+    assert grant == [expected_s]

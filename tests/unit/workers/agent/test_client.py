@@ -302,7 +302,7 @@ def test_a_site_that_stays_away_is_given_up_soon_so_that_the_loop_goes_on(
 
 
 def test_loops_do_not_keep_step() -> None:
-    pauses = [clients.jittered(2.0) for _ in range(50)]
+    pauses = [clients.jitter(2.0) for _ in range(50)]
     assert len(set(pauses)) > 40
     assert all(1.5 <= pause <= 2.0 for pause in pauses), "never longer than was promised"
 

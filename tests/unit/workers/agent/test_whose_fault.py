@@ -81,7 +81,7 @@ def refusal(error: SandboxError) -> Exception:
         raise error
 
     with pytest.raises((SandboxError, Unrunnable)) as raised:
-        RunExecution._blamed(execution, run, fail)
+        RunExecution._act_for(execution, run, fail)
     return raised.value
 
 
