@@ -1,4 +1,4 @@
-"""What a baseline submission is, and what must come of it: examples make them, the demo and the tests send them in."""
+"""Baseline submissions with their expected results: examples make them, demo and tests send them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class SimulatedFile:
-    """A prediction file of a simulated team: `path` below the folder of such files, and how long ago it was sent in."""
+    """A prediction file of a simulated team: its `path` below their folder, and its age."""
 
     team: str
     phase: str

@@ -101,7 +101,7 @@ def check_directory(
     """
     with _BoundedFile(path, bounds or _bounds_for(limits)) as file:
         try:
-            archive = _opened(file, path, what)
+            archive = _open(file, path, what)
         except DirectoryTooLarge as error:
             if bounds is not None:
                 raise
@@ -126,7 +126,7 @@ def check_zip(path: Path, *, limits: ArchiveLimits, what: str) -> list[str]:
     """
     with _BoundedFile(path, _bounds_for(limits)) as file:
         try:
-            archive = _opened(file, path, what)
+            archive = _open(file, path, what)
         except DirectoryTooLarge as error:
             raise _too_many(limits, what) from error
         with archive:
@@ -139,7 +139,7 @@ def _names(members: Iterable[zipfile.ZipInfo]) -> list[str]:
     return list(dict.fromkeys(member.filename for member in members))
 
 
-def _opened(file: _BoundedFile, path: Path, what: str) -> zipfile.ZipFile:
+def _open(file: _BoundedFile, path: Path, what: str) -> zipfile.ZipFile:
     """The archive with its directory read. Raises `InvalidFile` or `DirectoryTooLarge`."""
     try:
         archive = zipfile.ZipFile(file)

@@ -1,4 +1,4 @@
-"""What a zip of code must be before it is run. No Django: `podium run` says the same on a participant's machine."""
+"""The check of a zip of code before it is run. `podium run` says the same as the site."""
 
 import zipfile
 from collections.abc import Collection
@@ -28,7 +28,7 @@ def check_code(path: Path, *, file_name: str, needs_command: bool, takes_require
 
 
 def locked_requirements(path: Path, names: Collection[str]) -> str:
-    """The lock file at the top of a code submission, read by the rules of the workers that build from it; empty where none is.
+    """The lock file at the top of a code submission, by the rules of the workers; empty for none.
 
     Raises `InvalidFile` naming the line.
     """

@@ -1,4 +1,4 @@
-"""What code runs with when its team brings something: a file of weights, an image, a package index."""
+"""The environment of code whose team brings something: weights, an image, a package index."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +6,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class OwnEnvironment:
-    """A file of weights, an image (the path of an archive, or `registry/repository@sha256:…`), and the index that a requirements.txt
-    is installed from."""
+    """A file of weights, an image, and a package index for requirements.txt.
+
+    The image is the path of an archive, or `registry/repository@sha256:…`.
+    """
 
     weights: Path | None = None
     image: str = ""

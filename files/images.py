@@ -24,7 +24,7 @@ SUFFIXES: Final = {PNG: ".png", JPEG: ".jpg", GIF: ".gif", WEBP: ".webp"}
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What an image's headers say."""
+    """The facts in an image's headers."""
 
     content_type: str
     width: int
@@ -56,7 +56,7 @@ def check_image(path: Path, *, what: str) -> ImageFacts:
     return facts
 
 
-def content_type_of(head: bytes) -> str | None:
+def image_type(head: bytes) -> str | None:
     """The type of an image by its first bytes; None for anything else."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return PNG
@@ -72,7 +72,7 @@ class _EndlessHeader(Exception):
 
 
 class _Header(io.BytesIO):
-    """A file of which so many pieces are read at most: headers of a few bytes each could go on for megabytes."""
+    """A file that is read in so many pieces at most: headers of a few bytes could go on for megabytes."""
 
     reads = 0
 
@@ -98,7 +98,7 @@ def image_facts(content: bytes) -> ImageFacts | None:
 
 
 def image_name(source: str) -> str | None:
-    """The name that an address in a text means, for instance `plots/loss.png` of `../plots/loss.png`; None for one elsewhere.
+    """The name of an image by its address in a text, as of `../plots/loss.png`; None elsewhere.
 
     >>> [image_name(source) for source in ("./a%20b.png", "../plots/loss.png", "https://else.where/x.png", "//x/y.png")]
     ['a b.png', 'plots/loss.png', None, None]

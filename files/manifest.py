@@ -43,12 +43,12 @@ def leaf(salt: str, kind: str, item: object) -> str:
     return hmac.new(bytes.fromhex(salt), canonical([kind, item]), hashlib.sha256).hexdigest()
 
 
-def digest_of(leaves: Iterable[str]) -> str:
+def leaves_digest(leaves: Iterable[str]) -> str:
     """The digest that is published at the close."""
     return hashlib.sha256("\n".join(sorted(leaves)).encode()).hexdigest()
 
 
-def items_of(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
+def committed_items(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
     """Everything that is committed to: kind, what people call it, and the thing itself."""
     entries = document["entries"]
     return [
@@ -65,13 +65,13 @@ def items_of(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
     ]
 
 
-def leaves_of(document: Mapping[str, Any], salt: str) -> list[str]:
+def commitment_leaves(document: Mapping[str, Any], salt: str) -> list[str]:
     """Every leaf, sorted, so that their order tells nothing."""
-    return sorted(leaf(salt, kind, item) for kind, _, item in items_of(document))
+    return sorted(leaf(salt, kind, item) for kind, _, item in committed_items(document))
 
 
 def rank_value(column: Mapping[str, Any], value: float) -> float:
-    """What rows are ordered by, smaller is better: the value as shown where the column says so, else at least ten digits."""
+    """The value that rows are ordered by, smaller is better: as shown, or with ten digits at least."""
     number: float = round(value, column["precision"] if column["rank_by_shown"] else max(column["precision"], 10))
     return number if column["sorting"] == "asc" else -number
 
@@ -97,7 +97,7 @@ def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What ranks an entry, smaller is better: entries with the same one share a rank."""
+    """The rank's key of an entry, smaller is better: entries with the same one share a rank."""
     primary = next(column for column in board["columns"] if column["key"] == board["primary"])
     first = rank_value(primary, entry["scores"][primary["key"]])
     if not board["breaks_ties"]:
@@ -110,8 +110,8 @@ def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, .
     return (first, *values, entry["received_at"], entry["submission"])
 
 
-def faults_of(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
-    """Everything that does not agree, in words; empty when the board is what was committed to, with its amendments.
+def manifest_faults(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
+    """All that does not agree, in words; empty when the board is what was committed to.
 
     `digest`: one that was published, of the commitment or of an amendment, from wherever it was noted down. `files`: programs or
     data that must be among those committed to, byte for byte. Raises `ManifestInvalid`.
@@ -134,7 +134,7 @@ def amendment_digest(salt: str, previous: str, amendment: Mapping[str, Any]) -> 
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What changed, as an amendment holds it: board and tasks whole, entries that came or changed, submissions that left."""
+    """The difference as an amendment has it: board and tasks whole, and entries by submission."""
     old, new = ({entry["submission"]: entry for entry in document["entries"]} for document in (before, after))
     changes: dict[str, Any] = {
         key: after[key] for key in ("board", "tasks") if key in after and after[key] != before[key]
@@ -150,7 +150,7 @@ def _committed(entry: Mapping[str, Any]) -> list[object]:
     return [entry.get(key) for key in ENTRY_KEYS]
 
 
-def amended(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def amend(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The document after the changes."""
     entries = {entry["submission"]: entry for entry in document["entries"]}
     entries |= {entry["submission"]: entry for entry in changes.get("entries", [])}
@@ -163,15 +163,15 @@ def amended(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
 
 
 def current(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the commitment and all amendments give."""
-    result = amended(document, {})
+    """The document after all amendments."""
+    result = amend(document, {})
     for amendment in document["amendments"]:
-        result = amended(result, amendment["changes"])
+        result = amend(result, amendment["changes"])
     return result
 
 
 def changes_in_words(changes: Mapping[str, Any]) -> list[str]:
-    """What changes, by name; tells no score."""
+    """The changed parts, by name; they tell no score."""
     return [
         *(["the leaderboard's columns or rule"] if "board" in changes else []),
         *(["the programs or data of a task"] if "tasks" in changes else []),
@@ -201,7 +201,7 @@ def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
         )
     left = set(document["leaves"])
     faults = []
-    for kind, name, item in items_of(document):
+    for kind, name, item in committed_items(document):
         computed = leaf(document["salt"], kind, item)
         if computed not in left:
             faults.append(f"{name} is not what was committed to, or is there twice.")
@@ -212,7 +212,7 @@ def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
 
 
 def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
-    computed, faults = digest_of(document["leaves"]), []
+    computed, faults = leaves_digest(document["leaves"]), []
     if not hmac.compare_digest(computed, document["digest"]):
         faults.append(f"The leaves give the digest {computed}, the manifest says {document['digest']}.")
     published = {computed, *(amendment["digest"] for amendment in document["amendments"])}
@@ -223,7 +223,7 @@ def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
 
 def _board_faults(document: Mapping[str, Any]) -> list[str]:
     stated = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
-    computed = rebuilt(amended(current(document), document["unexplained"]))
+    computed = rebuilt(amend(current(document), document["unexplained"]))
     wrong = sum(row != other for row, other in zip(stated, computed, strict=False)) + abs(len(stated) - len(computed))
     return [f"{wrong} of {len(computed)} rows differ from the board that the entries give."] if wrong else []
 
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         document = read_manifest(options.manifest)
-        faults = faults_of(document, digest=options.digest, files=options.file)
+        faults = manifest_faults(document, digest=options.digest, files=options.file)
     except (ManifestInvalid, OSError) as error:
         print(f"podium verify: {error}", file=sys.stderr)
         return 2
@@ -281,8 +281,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _report(document: Mapping[str, Any], faults: list[str], *, as_json: bool, has_digest: bool) -> None:
     if as_json:
-        told = {key: document[key] for key in ("digest", "committed_at", "amendments")}
-        print(json.dumps({"ok": not faults, **told, "faults": faults}, indent=1))
+        sentence = {key: document[key] for key in ("digest", "committed_at", "amendments")}
+        print(json.dumps({"ok": not faults, **sentence, "faults": faults}, indent=1))
         return
     for fault in faults:
         print(f"FAULT: {fault}")

@@ -1,4 +1,4 @@
-"""How Podium says no: a stable code for programs, and for people what happened, to what, and what to do now."""
+"""Refusals: a stable code for programs, and a sentence for people with what to do now."""
 
 from typing import ClassVar
 

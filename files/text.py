@@ -9,7 +9,7 @@ LINE_BREAKS: Final = frozenset("\u2028\u2029")
 
 
 def printable(text: str) -> str:
-    """The text with blanks for what cannot be shown; NUL and lone surrogates, which a database refuses, are among it."""
+    """The text with blanks for unprintable characters, NUL and lone surrogates among them."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
@@ -49,7 +49,7 @@ def is_number(text: str) -> bool:
 
 
 def has_control_characters(text: str) -> bool:
-    r"""True for a text with line breaks, tabs, NUL or other control characters, or with halves of characters.
+    r"""True for a text with line breaks, tabs, NUL, other control characters or half characters.
 
     >>> [has_control_characters(text) for text in ("Ä, 1", "a\nb", "a\x07", "a\u2028b", "\ud800")]
     [False, True, True, True, True]
@@ -58,7 +58,7 @@ def has_control_characters(text: str) -> bool:
 
 
 def is_control_character(char: str) -> bool:
-    """True for what shows nothing and breaks lines or formats: U+FFFE and its like, which XML forbids, among it."""
+    """True for characters that show nothing and break lines or formats, U+FFFE among them."""
     is_no_character = ord(char) & 0xFFFE == 0xFFFE
     return unicodedata.category(char) in ("Cc", "Cs") or char in LINE_BREAKS or is_no_character
 
@@ -73,5 +73,5 @@ def on_one_line(text: str) -> str:
 
 
 def without_control_characters(text: str) -> str:
-    """A text of several lines as every format can hold it: of control characters, line breaks and tabs are left."""
+    """The text without control characters, but for line breaks and tabs."""
     return "".join(" " if is_control_character(char) and char not in "\n\r\t" else char for char in text)

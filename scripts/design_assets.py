@@ -1,4 +1,4 @@
-"""Fetches the typefaces, icons and libraries of the pages from npm and writes what the site serves: `python scripts/design_assets.py`.
+"""Fetches typefaces, icons and libraries of the pages from npm: `python scripts/design_assets.py`.
 
 Run it to add an icon or to raise a version; its results are in the repository, so neither building nor serving needs npm.
 """
@@ -41,7 +41,7 @@ def package(name: str, folder: Path) -> tarfile.TarFile:
     return tarfile.open(folder / done.stdout.split()[-1])
 
 
-def text_of(archive: tarfile.TarFile, name: str) -> bytes:
+def member_text(archive: tarfile.TarFile, name: str) -> bytes:
     """A file of the package."""
     file = archive.extractfile(f"package/{name}")
     if file is None:
@@ -58,8 +58,8 @@ def symbol(name: str, svg: str) -> str:
 def write_icons(folder: Path) -> None:
     """All icons as one file, with the licence beside it."""
     with package(LUCIDE, folder) as archive:
-        symbols = "".join(symbol(name, text_of(archive, f"icons/{name}.svg").decode()) for name in ICONS)
-        (STATIC / "icons.LICENSE.txt").write_bytes(text_of(archive, "LICENSE"))
+        symbols = "".join(symbol(name, member_text(archive, f"icons/{name}.svg").decode()) for name in ICONS)
+        (STATIC / "icons.LICENSE.txt").write_bytes(member_text(archive, "LICENSE"))
     (STATIC / "icons.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg">\n{symbols}</svg>\n')
 
 
@@ -68,8 +68,8 @@ def write_fonts(folder: Path) -> None:
     (STATIC / "fonts").mkdir(exist_ok=True)
     for name, (path, target) in FONTS.items():
         with package(name, folder) as archive:
-            (STATIC / "fonts" / f"{target}.woff2").write_bytes(text_of(archive, path))
-            (STATIC / "fonts" / f"{target}.LICENSE.txt").write_bytes(text_of(archive, "LICENSE"))
+            (STATIC / "fonts" / f"{target}.woff2").write_bytes(member_text(archive, path))
+            (STATIC / "fonts" / f"{target}.LICENSE.txt").write_bytes(member_text(archive, "LICENSE"))
 
 
 def write_charts(folder: Path) -> None:

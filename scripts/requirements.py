@@ -1,4 +1,4 @@
-"""Prints the packages of extras of pyproject.toml, one to a line, with references to other extras resolved.
+"""Prints the packages of extras of pyproject.toml, one to a line, with references resolved.
 
     python scripts/requirements.py web worker
 

@@ -1,6 +1,6 @@
-"""Draws the sign of the site as PNG for tabs, phones and cards of links: `python scripts/site_icons.py`, with a Chromium.
+"""Draws the sign of the site as PNG for tabs, phones and cards: `python scripts/site_icons.py`.
 
-Run it when `icon.svg` changes; its results are in the repository.
+It needs a Chromium. Run it when `icon.svg` changes; its results are in the repository.
 """
 
 from __future__ import annotations

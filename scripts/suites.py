@@ -1,4 +1,4 @@
-"""Runs suites of Podium side by side and ends with one line for each; exit status 1 when one of them failed.
+"""Runs suites of Podium side by side, and ends with a line for each; 1 when one of them failed.
 
     .venv/bin/python scripts/suites.py SUITE...
 
@@ -52,7 +52,7 @@ class Running:
 
 
 def command(name: str) -> list[str]:
-    """What runs a suite, or builds the images."""
+    """The command that runs a suite, or builds the images."""
     niced = ["nice", "-n", "10"] if name in NICED else []
     return [*niced, "scripts/stack.sh"] if name == "images" else [*niced, "scripts/suite.sh", name]
 
@@ -125,7 +125,7 @@ class Suites:
         return Running(name, process, log)
 
     def show(self, suite: Running) -> None:
-        """What it printed, under its heading, and its line."""
+        """Print the suite's output under its heading, and its line."""
         self.running.remove(suite)
         self.failed |= suite.process.returncode != 0
         self.summary[suite.name] = suite.end()

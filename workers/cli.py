@@ -182,7 +182,7 @@ def run_calibration(chosen: argparse.Namespace) -> int:
 COMMANDS = {"run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}
 
 
-def status_of(chosen: argparse.Namespace) -> int:
+def run_command(chosen: argparse.Namespace) -> int:
     """Execute a command. 0: stopped in good order; 1: a limit does not hold, or no start; 2: wrong use."""
     try:
         return COMMANDS[chosen.command](chosen)
@@ -201,7 +201,7 @@ def _run_and_leave(chosen: argparse.Namespace) -> NoReturn:
     """
     status = 1
     try:
-        status = status_of(chosen)
+        status = run_command(chosen)
     except Exception:
         log.exception("worker_failed")
     finally:
@@ -211,11 +211,11 @@ def _run_and_leave(chosen: argparse.Namespace) -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The exit status, as `status_of` says it; `run` does not return."""
+    """The exit status, as `run_command` says it; `run` does not return."""
     chosen = parser().parse_args(argv)
     if chosen.command == "run":
         _run_and_leave(chosen)
-    return status_of(chosen)
+    return run_command(chosen)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def project(wall_s: float, speed: Interval, *, scale: float | None, limit_s: flo
     return Projection(speed.times(wall_s), None if whole_s is None else speed.times(whole_s), limit_s)
 
 
-def speed_of(here: Calibration, there: Sequence[Calibration], *, on_gpu: bool, cores: float) -> Interval | None:
+def relative_speed(here: Calibration, there: Sequence[Calibration], *, on_gpu: bool, cores: float) -> Interval | None:
     """Seconds there for each second here; None where nothing can be compared.
 
     Every load on every worker is one ratio. The interval goes from the least to the largest of them, because nobody knows which
@@ -73,13 +73,13 @@ def _ratios(here: Calibration, there: Calibration, on_gpu: bool, cores: float) -
     names = [name for name in CpuTimes.model_fields if cores > 1 or name != "everywhere_s"]
     yield from _of_loads(here.cpu, there.cpu, names)
     if on_gpu:
-        for mine in here.gpus[:1]:
+        for local in here.gpus[:1]:
             for other in there.gpus:
-                yield from _of_loads(mine, other, [name for name in GpuTimes.model_fields if name.endswith("_s")])
+                yield from _of_loads(local, other, [name for name in GpuTimes.model_fields if name.endswith("_s")])
 
 
 def _of_loads(here: Message, there: Message, names: Sequence[str]) -> Iterator[float]:
     for name in names:
-        mine, other = getattr(here, name), getattr(there, name)
-        if mine and other:
-            yield other / mine
+        local, other = getattr(here, name), getattr(there, name)
+        if local and other:
+            yield other / local

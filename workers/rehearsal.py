@@ -11,7 +11,7 @@ from typing import Final
 
 from workers.calibration import calibrate, kept_calibration
 from workers.local import LocalRun, run_locally
-from workers.projection import Projection, project, speed_of
+from workers.projection import Projection, project, relative_speed
 from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, Stage, StagedFile, plain_file_name
 from workers.protocol.messages import read_message
 from workers.protocol.smoke import IMAGE, REQUIREMENTS, SUBMISSION, WEIGHTS, SmokeOffer
@@ -25,7 +25,7 @@ def read_offer(body: object) -> SmokeOffer:
     return read_message(SmokeOffer, body)
 
 
-def files_of(offer: SmokeOffer) -> dict[str, FileRef]:
+def offered_files(offer: SmokeOffer) -> dict[str, FileRef]:
     """The files to fetch from the site, by digest."""
     mounts = [mount for stage in offer.job.stages for mount in stage.mounts]
     files = [mount.file for mount in mounts if isinstance(mount, StagedFile)]
@@ -60,7 +60,7 @@ def run_offer(
 ) -> LocalRun:
     """Run code as the site would. Raises `CannotRunHere`.
 
-    `files` are those of `files_of` by digest; `cache_dir` keeps installed packages.
+    `files` are those of `offered_files` by digest; `cache_dir` keeps installed packages.
     """
     job = local_job(offer.job, brought, files)
     return run_locally(
@@ -68,7 +68,7 @@ def run_offer(
     )
 
 
-def mirror_of(offer: SmokeOffer) -> str:
+def offered_mirror(offer: SmokeOffer) -> str:
     """The package mirror that the site would install from; empty where it installs nothing."""
     mounts = [mount for stage in offer.job.stages for mount in stage.mounts]
     return next((mount.mirror for mount in mounts if isinstance(mount, BuiltEnvironment)), "")
@@ -89,15 +89,15 @@ def local_job(job: Job, brought: Brought, files: Mapping[str, Path]) -> Job:
         here = mount.file.model_copy(update={"url": str(files[mount.file.sha256])})
         return mount.model_copy(update={"file": here})
 
-    def changed(stage: Stage) -> Stage:
+    def changed_stage(stage: Stage) -> Stage:
         is_needed = [mount for mount in stage.mounts if brought.requirements or not isinstance(mount, BuiltEnvironment)]
         own = stage.own_image and stage.own_image.model_copy(update={"archive": ref(stage.own_image.archive)})
         return stage.model_copy(update={"mounts": tuple(map(local, is_needed)), "own_image": own})
 
-    return job.model_copy(update={"stages": tuple(map(changed, job.stages))})
+    return job.model_copy(update={"stages": tuple(map(changed_stage, job.stages))})
 
 
-def projection_of(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Projection | None:
+def project_run(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Projection | None:
     """The time of the run on the site's hardware.
 
     None where one of the two was never measured, or no program was run.
@@ -107,7 +107,7 @@ def projection_of(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Pr
     if stage is None or stage.wall_s is None:
         return None
     here, on_gpu = kept_calibration(calibration_dir), bool(offer.job.gpus)
-    speed = speed_of(here, offer.calibrations, on_gpu=on_gpu, cores=limits.cpus)
+    speed = relative_speed(here, offer.calibrations, on_gpu=on_gpu, cores=limits.cpus)
     if speed is None:
         return None
     return project(stage.wall_s, speed, scale=offer.scale, limit_s=offer.time_limit_s)

@@ -27,7 +27,7 @@ from podium.models import (
     Submission,
     Team,
 )
-from podium.parts import kind_of
+from podium.parts import choose_kind
 from podium.profiles import profile_chosen
 from podium.site import Site
 from podium.transfers import Progress, download, quiet, upload
@@ -176,7 +176,7 @@ class Client:
         chosen = self.phase(slug, phase)
         body = {
             "phase": chosen.id,
-            "kind": kind or ("code" if smoke else kind_of(chosen, file)),
+            "kind": kind or ("code" if smoke else choose_kind(chosen, file)),
             "smoke": smoke,
             "description": message,
             "fact_sheet": dict(fact_sheet or {}),

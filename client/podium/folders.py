@@ -14,7 +14,6 @@ import yaml
 
 from podium.errors import InvalidInput
 from podium.files import write_whole
-from podium.transfers import digest_of
 
 YAML_NAME: Final = "competition.yaml"
 STATE: Final = ".podium"
@@ -55,7 +54,7 @@ class Folder:
         (self._state_file.parent / ".gitignore").write_text("*\n")
         write_whole(self._state_file, json.dumps(self.state, indent=1))
 
-    def version_of(self, site: str) -> str:
+    def known_version(self, site: str) -> str:
         """The version of the competition that the folder was made from; empty where that is not known."""
         return str(self.state.get("version", "")) if self.state.get("site") == site else ""
 
@@ -85,12 +84,12 @@ class Folder:
         """The files to send: the YAML, the files that it names, and images for pages; no links."""
         files = {YAML_NAME: self.path / YAML_NAME}
         for text in sorted(_texts(self.document)):
-            if (path := self._named(text)) is not None:
+            if (path := self._named_path(text)) is not None:
                 files |= dict(self._inside(path))
         images = (path for path in self.path.rglob("*") if path.suffix.lower() in IMAGES)
         return files | {name: path for image in images for name, path in self._inside(image)}
 
-    def _named(self, text: str) -> Path | None:
+    def _named_path(self, text: str) -> Path | None:
         """The file or folder inside this one that a text names; None where it names none."""
         try:
             path = (self.path / text).resolve(strict=True)
@@ -166,4 +165,4 @@ def unpack(archive: Path, folder: Path) -> bool:
     return False
 
 
-__all__ = ["STATE", "YAML_NAME", "Folder", "digest_of", "packed", "unpack"]
+__all__ = ["STATE", "YAML_NAME", "Folder", "packed", "unpack"]

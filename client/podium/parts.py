@@ -14,7 +14,7 @@ ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same folder is the same zip
 LEFT_OUT: Final = ("__pycache__", ".git", ".venv", ".ipynb_checkpoints")
 
 
-def kind_of(phase: Phase, file: Path) -> Kind:
+def choose_kind(phase: Phase, file: Path) -> Kind:
     """The kind that the phase accepts; of several, the one that the file looks like.
 
     Raises `InvalidInput` where that is not clear.

@@ -16,7 +16,7 @@ from podium.errors import InvalidInput, PodiumError, Refused
 from podium.folders import STATE, YAML_NAME, Folder, packed, unpack
 from podium.models import DownloadFile, Push
 from podium.site import Site
-from podium.transfers import Progress, digest_of, download, upload, upload_begin, upload_rest
+from podium.transfers import Progress, download, file_digest, upload, upload_begin, upload_rest
 
 SMALL_BYTES: Final = 256 * 1024  # files up to this size travel together in one zip, larger ones by their digest
 UNPACKED_BYTES: Final = 16 * 1024**2  # zips up to this size are written as folders
@@ -32,11 +32,11 @@ def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, notify: 
     """
     files = folder.files()
     large = {name: path for name, path in files.items() if path.stat().st_size > SMALL_BYTES}
-    digests = {name: digest_of(path) for name, path in large.items()}
+    digests = {name: file_digest(path) for name, path in large.items()}
     body = {
         "bundle": _small_sent(site, {name: path for name, path in files.items() if name not in large}, bars),
         "files": digests,
-        "base": folder.version_of(site.url),
+        "base": folder.known_version(site.url),
         "force": is_forced,
     }
     try:
@@ -125,7 +125,7 @@ class Pull:
         before = set(self.folder.files()) if (self.folder.path / YAML_NAME).is_file() else set()
         placed: dict[Path, Path] = {}  # files with the same content were fetched once
         for source, target in self._moves:
-            whole = self._copied(placed[source]) if source in placed else source
+            whole = self._copy(placed[source]) if source in placed else source
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.exists() and (target.is_dir() or whole.is_dir()):
                 target.replace(self._free_place())
@@ -134,7 +134,7 @@ class Pull:
         self.folder.remember(site=self.site.url, version=self.version)
         return sorted(before - set(self.folder.files()))
 
-    def _copied(self, path: Path) -> Path:
+    def _copy(self, path: Path) -> Path:
         copy = self._free_place()
         if path.is_dir():
             shutil.copytree(path, copy)
@@ -153,7 +153,7 @@ class Pull:
         if may_unpack and target.with_suffix("").is_dir() and self._is_packed(target.with_suffix(""), file):
             self._name_folder(file["path"])
             return
-        if target.is_file() and target.stat().st_size == file["size_bytes"] and digest_of(target) == digest:
+        if target.is_file() and target.stat().st_size == file["size_bytes"] and file_digest(target) == digest:
             return
         with bars(target.name) as progress:
             described = {"phase": "", "name": "", "media_type": "", **file, "file_name": digest}
@@ -169,7 +169,7 @@ class Pull:
         target = self._fetched / "packed.zip"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-        return digest_of(target) == str(file["sha256"])
+        return file_digest(target) == str(file["sha256"])
 
     def _name_folder(self, path: str) -> None:
         """Have the YAML name the folder in place of the zip. The site writes each value at the end of a line."""

@@ -32,11 +32,11 @@ from workers.protocol.smoke import NO_MIRROR, SmokeOffer
 from workers.protocol.stages import StageName
 from workers.rehearsal import (
     Brought,
-    files_of,
     measure,
-    mirror_of,
+    offered_files,
+    offered_mirror,
     other_image,
-    projection_of,
+    project_run,
     read_offer,
     run_offer,
 )
@@ -94,7 +94,7 @@ def rehearse(
     require_environment(own)
     chosen = client.phase(slug, phase)
     address = f"competitions/{slug}/phases/{chosen.slug}/smoke/"
-    offer = read_offer(client.site.get(address, **_described(own)))
+    offer = read_offer(client.site.get(address, **_describe(own)))
     with TemporaryDirectory() as scratch:
         zipped = packed(path, Path(scratch))
         try:
@@ -112,7 +112,7 @@ def rehearse(
         requirements = _write_lock(lock, Path(scratch))
         brought = Brought(zipped, own.weights, own.archive, requirements, own.mirror)
         run = _run(client, offer, brought, phase=(slug, chosen.slug), calibrate=calibrate)
-    site_mirror = mirror_of(offer) if lock else ""
+    site_mirror = offered_mirror(offer) if lock else ""
     require_mirror(run.result, own.mirror or site_mirror)
     verdict = _verdict(offer, run)
     return replace(verdict, remarks=(*verdict.remarks, *_remarks_on_mirror(own.mirror, site_mirror)))
@@ -123,7 +123,7 @@ def _run(client: Client, offer: SmokeOffer, brought: Brought, *, phase: tuple[st
 
     `phase`: the competition's name and its own.
     """
-    files = _fetch(client, *phase, files_of(offer), _cache_dir() / "files")
+    files = _fetch(client, *phase, offered_files(offer), _cache_dir() / "files")
     try:
         if calibrate:
             measure(offer, _cache_dir())
@@ -136,7 +136,7 @@ def _cache_dir() -> Path:
     return Path(platformdirs.user_cache_dir("podium"))
 
 
-def _described(own: OwnEnvironment) -> dict[str, str | int]:
+def _describe(own: OwnEnvironment) -> dict[str, str | int]:
     """The environment as the site's address for smoke runs takes it.
 
     Raises `InvalidInput` for an archive that is none of an image.
@@ -210,7 +210,7 @@ def _fetch(client: Client, slug: str, phase: str, files: Mapping[str, FileRef], 
 def _verdict(offer: SmokeOffer, run: LocalRun) -> Verdict:
     result = run.result
     metered = next((stage for stage in result.stages if stage.name != StageName.SCORING), None)
-    projection = projection_of(offer, run, _cache_dir())
+    projection = project_run(offer, run, _cache_dir())
     return Verdict(
         outcome=str(result.outcome),
         reason=str(result.reason or ""),

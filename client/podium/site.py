@@ -57,11 +57,11 @@ class Site:
         for attempt in range(1_000_000):
             response, why = self._once(method, url, options)
             if response is not None and not _asks_to_wait(response):
-                return _checked(response, has_token=self._has_token)
+                return _require_success(response, has_token=self._has_token)
             pause = _pause_s(response, attempt)
             if not is_repeatable or time.monotonic() + pause > until:
                 if response is not None:
-                    return _checked(response, has_token=self._has_token)
+                    return _require_success(response, has_token=self._has_token)
                 break
             self._sleep(pause)
         raise SiteUnreachable(f"{self.url} cannot be reached: {why}", code="unreachable")
@@ -98,14 +98,14 @@ def _asks_to_wait(response: requests.Response) -> bool:
 
 def _pause_s(response: requests.Response | None, attempt: int) -> float:
     """The pause that the site gives; else longer and longer, out of step with other clients."""
-    asked = response.headers.get("Retry-After", "") if response is not None else ""
-    if asked.isdigit():
-        return float(asked)
+    wanted_pause = response.headers.get("Retry-After", "") if response is not None else ""
+    if wanted_pause.isdigit():
+        return float(wanted_pause)
     longest: float = min(LONGEST_PAUSE_S, 0.5 * 2 ** min(attempt, 6))
     return longest * random.uniform(0.5, 1.0)
 
 
-def _checked(response: requests.Response, *, has_token: bool) -> requests.Response:
+def _require_success(response: requests.Response, *, has_token: bool) -> requests.Response:
     status = response.status_code
     if status < 400:
         return response

@@ -97,11 +97,11 @@ def download(site: Site, file: DownloadFile, folder: Path, progress: Progress = 
 
 
 def _is_there(target: Path, file: DownloadFile) -> bool:
-    return target.is_file() and target.stat().st_size == file.size_bytes and digest_of(target) == file.sha256
+    return target.is_file() and target.stat().st_size == file.size_bytes and file_digest(target) == file.sha256
 
 
 def _check(part: Path, file: DownloadFile) -> None:
-    if digest_of(part) != file.sha256:
+    if file_digest(part) != file.sha256:
         part.unlink()
         raise PodiumError(
             f"{file.file_name} arrived damaged and was removed. Download it again.", code="digest_mismatch"
@@ -158,6 +158,6 @@ def _plain_name(name: str) -> str:
     return name
 
 
-def digest_of(path: Path) -> str:
+def file_digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,7 +20,7 @@ from competitions.resources.storage import CHUNK_BYTES, open_stored
 from files.bundles.archive import ZIP_TIME
 from files.bundles.faults import YAML_NAME
 from files.bundles.schema import PHASE_FILES, TASK_FILES
-from files.images import HEAD_BYTES, content_type_of
+from files.images import HEAD_BYTES, image_type
 from files.images import SUFFIXES as SUFFIXES_OF_IMAGES
 from workers.protocol.jobs import plain_file_name
 
@@ -293,4 +293,4 @@ def suffix_of(resource: Resource) -> str:
 def _suffix(stored: StoredFile) -> str:
     """Of an image's file, by what it is."""
     with open_stored(stored) as file:
-        return SUFFIXES_OF_IMAGES.get(content_type_of(file.read(HEAD_BYTES)) or "", ".png")
+        return SUFFIXES_OF_IMAGES.get(image_type(file.read(HEAD_BYTES)) or "", ".png")

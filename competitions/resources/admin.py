@@ -20,10 +20,10 @@ from competitions.resources.versions import (
     RESOURCE_LIMITS,
     UNPACKED_KINDS,
     StorageQuotaUsed,
+    count_uses,
     require_room,
     resource_replace,
     storage_used,
-    uses_of,
 )
 from core.guarded_admin import GuardedAdmin
 from core.refusals import InvalidFile
@@ -47,10 +47,10 @@ class ResourceForm(forms.ModelForm[Resource]):
 
     def clean_upload(self) -> TemporaryUploadedFile:
         """Refuse here what no worker could unpack, as far as its headers tell, not in everybody's first run."""
-        return _checked(self)
+        return _check_upload(self)
 
 
-def _checked(form: "ResourceForm | VersionForm") -> TemporaryUploadedFile:
+def _check_upload(form: "ResourceForm | VersionForm") -> TemporaryUploadedFile:
     upload: TemporaryUploadedFile = form.cleaned_data["upload"]  # the upload handler always writes to disk
     if not upload:
         return upload
@@ -82,7 +82,7 @@ class VersionForm(forms.ModelForm[Resource]):
 
     def clean_upload(self) -> TemporaryUploadedFile:
         """As for a new resource."""
-        return _checked(self)
+        return _check_upload(self)
 
 
 @admin.register(Resource)
@@ -158,7 +158,7 @@ class ResourceAdmin(GuardedAdmin):
             request,
             f"Version {fresh.key} is in use. Runs that were keep the one they had; the tasks can run them again.",
         )
-        if left := uses_of(obj):
+        if left := count_uses(obj):
             self.message_user(
                 request,
                 f"In competitions that you do not organize it is named {left} times; those keep the version that they have.",
@@ -167,8 +167,8 @@ class ResourceAdmin(GuardedAdmin):
 
     def _is_mine(self, request: HttpRequest, obj: Model | None) -> bool:
         user = request.user
-        mine = obj is None or user.is_superuser or (isinstance(obj, Resource) and obj.owner_id == user.pk)
-        return user.is_active and user.is_staff and mine
+        own = obj is None or user.is_superuser or (isinstance(obj, Resource) and obj.owner_id == user.pk)
+        return user.is_active and user.is_staff and own
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self._is_mine(request, None)

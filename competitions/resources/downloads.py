@@ -26,7 +26,7 @@ def stored_response(
     shows it in place. It may keep the file, but has to ask before each use: the file under an address may be replaced, and the reader may
     sign out.
     """
-    store, attachment = object_store(), Attachment(content_type or _type_of(file_name), file_name)
+    store, attachment = object_store(), Attachment(content_type or _content_type(file_name), file_name)
     if (url := store.signed_url(stored.sha256, attachment, valid_for=URL_VALID)) is not None:
         return HttpResponseRedirect(url, headers={"Cache-Control": "no-store"})
     response = _by_the_front(request, store, stored, attachment) or _by_the_site(request, store, stored, attachment)
@@ -69,6 +69,6 @@ def _by_the_front(
     return response
 
 
-def _type_of(file_name: str) -> str:
+def _content_type(file_name: str) -> str:
     kind, encoding = guess_type(file_name)
     return kind if kind and not encoding else "application/octet-stream"

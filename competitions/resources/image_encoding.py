@@ -20,14 +20,14 @@ def encode(source: str, folder: str, large: int, small: int, is_lossless: bool) 
     for whoever uploaded it.
     """
     try:
-        return _encoded(Path(source), Path(folder), large, small, is_lossless=is_lossless)
+        return _encode(Path(source), Path(folder), large, small, is_lossless=is_lossless)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001  # decoders raise whatever a broken file leads them to
         return {"fault": FAULT}
 
 
-def _encoded(source: Path, folder: Path, width: int, small: int, *, is_lossless: bool) -> dict[str, Any]:
+def _encode(source: Path, folder: Path, width: int, small: int, *, is_lossless: bool) -> dict[str, Any]:
     with source.open("rb") as file:
         head = file.read(16)
     is_lossless = is_lossless or not any(mark in head for mark in LOSSY_HEADS)
@@ -35,7 +35,7 @@ def _encoded(source: Path, folder: Path, width: int, small: int, *, is_lossless:
     _write(large, folder / "large.webp", is_lossless=is_lossless)
     has_small = 0 < small < large.width
     if has_small:
-        _write(_narrowed(large, small), folder / "small.webp", is_lossless=is_lossless)
+        _write(_narrow(large, small), folder / "small.webp", is_lossless=is_lossless)
     return {"width": large.width, "height": large.height, "has_small": has_small}
 
 
@@ -44,10 +44,10 @@ def _pixels(source: Path, width: int) -> Image.Image:
     with Image.open(source, formats=READ) as opened:
         opened.draft("RGB", (width, width))  # a JPEG of a camera is decoded at a fraction of its size
         upright = ImageOps.exif_transpose(opened)
-        return _narrowed(upright.convert("RGBA" if upright.has_transparency_data else "RGB"), width)
+        return _narrow(upright.convert("RGBA" if upright.has_transparency_data else "RGB"), width)
 
 
-def _narrowed(image: Image.Image, width: int) -> Image.Image:
+def _narrow(image: Image.Image, width: int) -> Image.Image:
     copy = image.copy()
     copy.thumbnail((width, MAX_HEIGHT))
     copy.info = {}  # a colour profile would be written with it

@@ -45,7 +45,7 @@ def remove_orphans(*, now: datetime, limit: int = BATCH) -> int:
     marked.filter(_pointed_at()).update(unneeded_since=None)
     mark_unneeded(StoredFile.objects.filter(unneeded_since=None), now=now, limit=limit)
     due = marked.filter(unneeded_since__lte=now - GRACE).order_by("unneeded_since")[:limit]
-    return sum(_removed(file, now - GRACE) for file in list(due))
+    return sum(_remove(file, now - GRACE) for file in list(due))
 
 
 def mark_unneeded(files: QuerySet[StoredFile], *, now: datetime, limit: int = BATCH) -> int:
@@ -62,7 +62,7 @@ def _pointed_at() -> Q:
     return condition
 
 
-def _removed(file: StoredFile, marked_before: datetime) -> bool:
+def _remove(file: StoredFile, marked_before: datetime) -> bool:
     with transaction.atomic():
         marked = StoredFile.objects.select_for_update().filter(pk=file.pk, unneeded_since__lte=marked_before)
         if not _may_remove() or marked.first() is None:
@@ -87,7 +87,7 @@ class BackupRunning(Conflict):
 
 
 @contextmanager
-def nothing_is_removed() -> Iterator[None]:
+def removals_held() -> Iterator[None]:
     """Keep every host of the site from removing stored files, for a backup.
 
     Raises `BackupRunning` where one is made already. The claim waits for removals that hold the row, and is renewed until the end of the
@@ -118,7 +118,7 @@ def _may_remove() -> bool:
 def remove_leavings(*, now: datetime) -> int:
     """Remove half-written files of killed processes, and parts of lost uploads; returns how many."""
     before = now - LEFT_AFTER
-    return sum(_cleared(path, before.timestamp()) for path in _half_uploads()) + object_store().remove_unfinished(
+    return sum(_clear(path, before.timestamp()) for path in _half_uploads()) + object_store().remove_unfinished(
         before=before
     )
 
@@ -154,7 +154,7 @@ def _half_uploads() -> Iterable[Path]:
     return [path for path in there if path.name not in known]
 
 
-def _cleared(path: Path, before: float) -> bool:
+def _clear(path: Path, before: float) -> bool:
     try:
         if path.stat().st_mtime > before:
             return False

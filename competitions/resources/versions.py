@@ -82,7 +82,7 @@ def resource_replace(
     return fresh
 
 
-def uses_of(resource: Resource) -> int:
+def count_uses(resource: Resource) -> int:
     """The number of times that tasks and phases name this version."""
     return sum(model._base_manager.filter(**{name: resource}).count() for model, name in _users())
 

@@ -1,4 +1,4 @@
-"""Builds the benchmark as a bundle of Codabench's version 2: `python -m examples.autograph_small.bundle DEST`."""
+"""Builds the benchmark in Codabench's version 2: `python -m examples.autograph_small.bundle DEST`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRAIN_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Graph:
-    """One task: how many nodes and classes, how often nodes of one class are joined, and how unequal the classes are."""
+    """One task: numbers of nodes and classes, and rates of edges within classes and between them."""
 
     name: str
     nodes: int

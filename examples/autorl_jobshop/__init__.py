@@ -1,1 +1,1 @@
-"""Dynamic job-shop scheduling with machine breakdowns: agent and environment in two containers at once."""
+"""Dynamic job-shop scheduling with breakdowns: agent and environment in two containers at once."""

@@ -1,4 +1,4 @@
-"""Builds the benchmark as a bundle of Codabench's version 2: `python -m examples.autorl_jobshop.bundle DEST`."""
+"""Builds the benchmark in Codabench's version 2: `python -m examples.autorl_jobshop.bundle DEST`."""
 
 from __future__ import annotations
 

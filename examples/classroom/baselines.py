@@ -18,7 +18,10 @@ EXACT = 1e-3  # boards show three digits
 
 
 def build_baselines(bundle: Path, dest: Path) -> list[Baseline]:
-    """Write their files into `dest` and say what each must score on the public part. `bundle` was made by `build_bundle`."""
+    """Write the baselines' files into `dest`, with their scores on the public part.
+
+    `bundle` was made by `build_bundle`.
+    """
     dest.mkdir(parents=True, exist_ok=True)
     public = bundle / "public_data"
     mean = float(np.mean(pl.read_csv(public / "train.csv")[TARGET].to_numpy()))

@@ -1,4 +1,4 @@
-"""Builds the benchmark as a bundle of Codabench's version 2: `python -m examples.deconbench_small.bundle DEST`."""
+"""Builds the benchmark in Codabench's version 2: `python -m examples.deconbench_small.bundle DEST`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A table competition with a metric of its own: how long a delivery takes, where being late costs more than being early."""
+"""A table competition with its own metric: delivery times, where late costs more than early."""

@@ -114,7 +114,10 @@ def board(title: str, part: str, visibility: str) -> dict[str, Any]:
 
 
 def baseline(data: Path, target: Path) -> Path:
-    """Write predictions: of each district, the quantile that the costs ask for of the minutes for a kilometre."""
+    """Write predictions: of each district, the quantile of the minutes for a kilometre.
+
+    The costs decide which quantile.
+    """
     train, test = pl.read_csv(data / "train.csv"), pl.read_csv(data / "test.csv")
     pace = train.group_by("district").agg((pl.col("minutes") / pl.col("distance_km")).quantile(0.75).alias("pace"))
     predictions = test.join(pace, on="district", maintain_order="left")

@@ -1,4 +1,4 @@
-"""OGB-LSC: three tracks, each with a public test-dev and a sealed test-challenge, at the true sizes or in small."""
+"""OGB-LSC: three tracks, each with a public and a sealed split, at the true sizes or in small."""
 
 from __future__ import annotations
 

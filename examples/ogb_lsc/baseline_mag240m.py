@@ -1,4 +1,4 @@
-"""Baseline of MAG240M: each paper gets the class whose mean features are nearest. `python baseline.py DATA DEST [INPUT]`"""
+"""Baseline of MAG240M: each paper gets the nearest class mean. `python baseline.py DATA DEST [INPUT]`"""
 
 import sys
 from pathlib import Path

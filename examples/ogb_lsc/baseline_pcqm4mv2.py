@@ -1,4 +1,4 @@
-"""Baseline of PCQM4Mv2: least squares on counts of characters of the SMILES. `python baseline.py DATA DEST [INPUT]`"""
+"""Baseline of PCQM4Mv2: least squares on counts of characters. `python baseline.py DATA DEST [INPUT]`"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Baseline of WikiKG90Mv2: the ten most frequent tails of the query's relation. `python baseline.py DATA DEST [INPUT]`"""
+"""Baseline of WikiKG90Mv2: the relation's most frequent tails. `python baseline.py DATA DEST [INPUT]`"""
 
 import sys
 from pathlib import Path

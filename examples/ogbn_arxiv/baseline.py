@@ -1,4 +1,4 @@
-"""Baseline of ogbn-arxiv: a nearest-mean classifier on ten random halves of the training papers. `python baseline.py DATA DEST`"""
+"""Baseline of ogbn-arxiv: nearest means of ten random halves. `python baseline.py DATA DEST`"""
 
 import json
 import sys

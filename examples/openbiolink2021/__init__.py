@@ -1,4 +1,7 @@
-"""OpenBioLink 2021: link prediction in a biomedical knowledge graph, one public test set, code of every submission public."""
+"""OpenBioLink 2021: link prediction in a biomedical knowledge graph, with a public test set.
+
+The code of every submission is public.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from examples.tracks.graphs import KnowledgeGraph
-from examples.tracks.track import BoardColumn, Data, Question, Size, Track, TrackPhase, rng_of
+from examples.tracks.track import BoardColumn, Data, Question, Size, Track, TrackPhase, generator
 
 HERE = Path(__file__).resolve().parent
 ENTITIES, RELATIONS, TEST_TRIPLES = 180_992, 28, 180_964
 
 
 def openbiolink(size: Size, seed: int) -> Data:
-    """Triples (head, relation, tail) to train on and to be tested on; as in the original the test triples are public."""
+    """Triples (head, relation, tail) to train and test on; the test triples are public."""
     tests, others = (TEST_TRIPLES, 400_000) if size == "true" else (400, 10_000)
     graph = KnowledgeGraph(ENTITIES, RELATIONS, pool=2_000, exponent=1.1)
     drawn = np.unique(graph.draw(4 * (tests + others), seed, "all"), axis=0)  # a triple is true once
-    chosen = rng_of(seed, "split").permutation(drawn)
+    chosen = generator(seed, "split").permutation(drawn)
     test, train = chosen[:tests], chosen[tests : tests + others]
     return Data({"train.npz": {"hrt": train}, "test.npz": {"hrt": test}}, {"test": {"triples": test}})
 

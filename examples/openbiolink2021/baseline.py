@@ -1,4 +1,4 @@
-"""Baseline of OpenBioLink 2021: the ten most frequent tails and heads of the relation. `python baseline.py DATA DEST`
+"""Baseline of OpenBioLink 2021: the relation's top tails and heads. `python baseline.py DATA DEST`
 
 Filtered ranking: answers that are known from training are passed over, but never the true answer, which is not looked at.
 """
@@ -13,7 +13,7 @@ train, test = np.load(data / "train.npz")["hrt"], np.load(data / "test.npz")["hr
 
 
 def top10(asked: int, given: int) -> np.ndarray:
-    """For each test triple the ten likeliest entities of column `asked`, where column `given` and the relation are known."""
+    """For each test triple the ten likeliest entities of a column, given the other and the relation."""
     known: dict[tuple[int, int], set[int]] = {}
     for triple in train.tolist():
         known.setdefault((triple[given], triple[1]), set()).add(triple[asked])

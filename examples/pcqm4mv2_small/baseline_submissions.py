@@ -27,7 +27,7 @@ EXACT_EV = 1e-4
 
 
 def build_baselines(bundle: Path, dest: Path) -> list[Baseline]:
-    """Write the files of all baselines and `expected.json` into `dest`, a folder that is made where missing.
+    """Write the files of all baselines and `expected.json` into the folder `dest`.
 
     `bundle` is a folder made by `build_bundle`; the constant's exact score is computed from its reference data.
 

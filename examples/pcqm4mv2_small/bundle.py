@@ -1,4 +1,4 @@
-"""Builds the competition as a bundle folder: `competition.yaml` with programs, data, pages and starting kit beside it.
+"""Builds the competition as a bundle folder: `competition.yaml` and all that it names.
 
 On the command line: `python -m examples.pcqm4mv2_small.bundle DEST`.
 """
@@ -40,7 +40,7 @@ OPEN_FOR = timedelta(days=90)
 
 @dataclass(frozen=True)
 class _Phase:
-    """How the phases of the two splits differ."""
+    """The differences between the phases of the two splits."""
 
     split: str
     visibility: str
@@ -90,7 +90,7 @@ def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int =
 
 
 def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
-    """The content of `competition.yaml`: Codabench's keys, and `podium:` mappings for what it has no key for."""
+    """The content of `competition.yaml`: Codabench's keys, and `podium:` for further settings."""
     return {
         "version": 2,
         "title": "PCQM4Mv2 in small",
@@ -144,7 +144,7 @@ def _task(index: int, split: str) -> dict[str, Any]:
 
 
 def _mini_task() -> dict[str, Any]:
-    """What code runs on before it sees a test split."""
+    """The task that code runs on before it sees a test split."""
     about = f"Molecules of the validation split, {MINI_ROWS} of them: public, with their gaps."
     named = {"name": "HOMO-LUMO gap, mini split", "description": about, "podium": {"public_split": True}}
     return _task(len(TEST_SPLITS), MINI) | named

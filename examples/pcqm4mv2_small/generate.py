@@ -1,4 +1,4 @@
-"""Generates the data: unique, chemistry-valid organic molecules as SMILES, and their target with noise.
+"""Generates the data: unique, valid organic molecules as SMILES, and their target with noise.
 
     python -m examples.pcqm4mv2_small.generate DEST [--train N --valid N --test-dev N --test-challenge N] [--seed N]
 
@@ -101,7 +101,7 @@ def _drawn(rng: random.Random, weights: dict[str, int]) -> str:
 
 
 def _may_join(molecule: Molecule, site: int, group: Molecule) -> bool:
-    """Whether a stable molecule results: a free hydrogen on both sides, and no chains or crowds of heteroatoms."""
+    """True if a stable molecule results: hydrogens on both sides, no chains of heteroatoms."""
     if not molecule.hydrogens(site) or not (group.hydrogens(0) or group.atoms[0].charge):
         return False
     here, there = molecule.atoms[site], group.atoms[0]

@@ -1,4 +1,4 @@
-"""Prediction files of simulated teams, so that a demo's leaderboard looks like one in the middle of a competition.
+"""Prediction files of simulated teams, for a demo's board in the middle of a competition.
 
 Each team's error shrinks from file to file, as people learn; how good a team is and when it sends is drawn from the seed.
 """
@@ -22,7 +22,7 @@ LEARNED = 0.93  # of its error is what a team keeps from one file to the next
 
 
 def simulated_files(bundle: Path, dest: Path, *, teams: int, seed: int = 7) -> list[SimulatedFile]:
-    """Write the files of so many teams, oldest first, into folders below `dest`; equal arguments give equal files.
+    """Write the files of so many teams, oldest first, below `dest`; always the same ones.
 
     `bundle` is a folder made by `build_bundle`.
     """

@@ -21,7 +21,7 @@ TOKEN = re.compile(
 
 @dataclass
 class _Reader:
-    """What is open while a string is read."""
+    """The open parts while a string is read."""
 
     molecule: Molecule = field(default_factory=Molecule)
     last: int | None = None
@@ -100,8 +100,7 @@ def parse(smiles: str) -> Molecule:
 
 
 def write(molecule: Molecule, rng: random.Random | None = None) -> str:
-    """The SMILES string of a connected molecule, starting at its first atom in canonical order; with `rng` one of its other
-    spellings, in which atoms and branches come in another order.
+    """The SMILES string of a connected molecule, canonical, or with `rng` another spelling.
 
     >>> write(parse("c1ccccc1O"))
     'Oc1ccccc1'

@@ -1,1 +1,1 @@
-"""What the ready tracks share: a track's description and how it becomes a bundle."""
+"""Common parts of the ready tracks: a track's description, and its bundle."""

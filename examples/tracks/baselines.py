@@ -1,4 +1,4 @@
-"""The baselines of a track: the starting kit's program is run as a participant would, and its files are scored here."""
+"""The baselines of a track: the starting kit is run as a participant would, and scored here."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def track_baselines(bundle: Path, track: Track, dest: Path) -> list[Baseline]:
 
 
 def _code(bundle: Path, track: Track, dest: Path, predictions: Baseline) -> Baseline:
-    """The starting kit's program with its training data as a code submission: it makes the same file, and the same score."""
+    """The starting kit with its training data as a code submission: the same file and score."""
     filename = f"{track.slug}-code.zip"
     with zipfile.ZipFile(dest / filename, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in (*sorted((bundle / "starting_kit").iterdir()), bundle / "public_data" / "train.npz"):

@@ -1,4 +1,4 @@
-"""Builds a track as a bundle folder: `competition.yaml` with the scoring program, data, pages and starting kit beside it."""
+"""Builds a track as a bundle folder: `competition.yaml` and all that it names."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run_baseline(bundle: Path, dest: Path) -> list[Path]:
 
 
 def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size, data: Data) -> dict[str, Any]:
-    """The content of `competition.yaml`: Codabench's keys, and `podium:` mappings for what it has no key for."""
+    """The content of `competition.yaml`: Codabench's keys, and `podium:` for further settings."""
     spec: dict[str, Any] = {
         "version": 2,
         "title": track.title,
@@ -159,7 +159,7 @@ def _mini_index(track: Track, data: Data) -> int:
 
 
 def _smoke_run(track: Track, data: Data, rows: int) -> dict[str, Any]:
-    """What a phase of so many rows says of its smoke run."""
+    """The settings of the smoke run for a phase of so many rows."""
     assert data.mini is not None, "asked for where there is one"
     return {"smoke_task": _mini_index(track, data), "smoke_scale": max(1.0, rows / data.mini.rows)}
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from examples.tracks.track import Arrays, rng_of
+from examples.tracks.track import Arrays, generator
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Papers:
-    """How papers are drawn: a class has a centre in feature space, a paper lies around the centre of its class."""
+    """The distribution of papers: a class has a centre in feature space, its papers lie around it."""
 
     classes: int = 153
     features: int = 32
@@ -25,15 +25,15 @@ class Papers:
 
     def draw(self, count: int, seed: int, name: str) -> Arrays:
         """`x` of shape (count, features), float16; `y` of shape (count,), int64, from 0."""
-        centres = rng_of(seed, "centres").normal(size=(self.classes, self.features))
-        rng = rng_of(seed, "papers", name)
+        centres = generator(seed, "centres").normal(size=(self.classes, self.features))
+        rng = generator(seed, "papers", name)
         labels = np.minimum(rng.geometric(0.03, size=count) - 1, self.classes - 1)  # few large classes, many small ones
         noise = rng.normal(scale=2 * self.spread, size=(count, self.features))
         return {"x": (centres[labels] + noise).astype(np.float16), "y": labels.astype(np.int64)}
 
     def cite(self, labels: Ints, seed: int) -> Ints:
         """Citations of shape (2, 5 per paper), from the first row to the second; most stay within the class."""
-        rng = rng_of(seed, "citations")
+        rng = generator(seed, "citations")
         count = len(labels)
         source = np.repeat(np.arange(count), 5)
         order = np.argsort(labels, kind="stable")
@@ -45,7 +45,7 @@ class Papers:
 
 @dataclass(frozen=True)
 class KnowledgeGraph:
-    """How triples are drawn: each relation has heads and tails that it prefers, a few of them by far."""
+    """The distribution of triples: each relation prefers some heads and tails, a few by far."""
 
     entities: int
     relations: int
@@ -54,13 +54,13 @@ class KnowledgeGraph:
 
     def draw(self, count: int, seed: int, name: str) -> Ints:
         """Triples (head, relation, tail) of shape (count, 3)."""
-        rng = rng_of(seed, "triples", name)
+        rng = generator(seed, "triples", name)
         relation = rng.integers(0, self.relations, count)
         heads, tails = (self._pools(seed, side)[relation, self._preferred(rng, count)] for side in ("heads", "tails"))
         return np.stack([heads, relation, tails], axis=1)
 
     def _pools(self, seed: int, side: str) -> Ints:
-        return rng_of(seed, side).integers(0, self.entities, size=(self.relations, self.pool))
+        return generator(seed, side).integers(0, self.entities, size=(self.relations, self.pool))
 
     def _preferred(self, rng: np.random.Generator, count: int) -> Ints:
         weights = 1 / np.arange(1, self.pool + 1) ** self.exponent

@@ -17,12 +17,12 @@ CheckKind = Literal["permuted", "perturbed", "held_out"]
 
 @dataclass(frozen=True)
 class Check:
-    """Input on which a winner's code is run besides that of its phase, and its labels, which the code never sees.
+    """Further input for a winner's code, and its labels, which the code never sees.
 
     rows
-        Which row of the phase's input each row is; None for the same order, and for a held-out part.
+        The row of the phase's input for each row; None for the same order, and for a held-out part.
     tolerance
-        How far predictions may be from those on the phase's input, or the score of a held-out part below its score.
+        The largest distance of predictions from those on the phase's input, or of a held-out part's score below its score.
     """
 
     split: str
@@ -48,16 +48,16 @@ class MiniSplit:
 
 @dataclass(frozen=True)
 class Data:
-    """What a generator makes.
+    """The data that a generator makes.
 
     public
         File name (.npz) to its arrays: training data and the queries of the test splits, without answers.
     labels
         Split to the arrays that the evaluator calls reference.
     checks
-        What the verification of winners runs their code on.
+        Input for the verification of winners' code.
     mini
-        What code runs on first, where the track takes code.
+        Input that code runs on first, where the track takes code.
     """
 
     public: Mapping[str, Arrays]
@@ -94,7 +94,7 @@ class BoardColumn:
 
 @dataclass(frozen=True)
 class Question:
-    """What teams or submissions are asked. What is public is shown with the result."""
+    """A question to teams or submissions. A public one is shown with the result."""
 
     key: str
     title: str
@@ -138,11 +138,11 @@ class Track:
 def permuted(split: str, inputs: Arrays, labels: Arrays, seed: int) -> Check:
     """The same input with its rows in another order, which predictions have to follow."""
     count = len(next(iter(inputs.values())))
-    rows = rng_of(seed, "permuted", split).permutation(count)
+    rows = generator(seed, "permuted", split).permutation(count)
     moved, followed = ({name: array[rows] for name, array in arrays.items()} for arrays in (inputs, labels))
     return Check(split, "permuted", moved, followed, rows=rows)
 
 
-def rng_of(seed: int, *names: str) -> np.random.Generator:
+def generator(seed: int, *names: str) -> np.random.Generator:
     """A stream of its own for each part of the data, so that one part's size does not change another."""
     return np.random.default_rng([seed, *(sum(name.encode()) for name in names)])

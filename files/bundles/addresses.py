@@ -12,7 +12,7 @@ MAX_SLUG: Final = 54  # of a phase's name, with room for a number behind it
 MAX_KEY: Final = 36  # of a leaderboard
 
 
-def slug_of(text: str) -> str:
+def make_slug(text: str) -> str:
     """The text as part of an address, as Django's `slugify` writes it.
 
     >>> slug_of("Été: the final Round!")
@@ -24,7 +24,7 @@ def slug_of(text: str) -> str:
 
 def board_key(board: LeaderboardSpec) -> str:
     """The key of a leaderboard in addresses."""
-    return slug_of(board.key)[:MAX_KEY] or "main"
+    return make_slug(board.key)[:MAX_KEY] or "main"
 
 
 def phase_slugs(phases: Iterable[PhaseSpec]) -> list[tuple[str, PhaseSpec]]:
@@ -33,7 +33,7 @@ def phase_slugs(phases: Iterable[PhaseSpec]) -> list[tuple[str, PhaseSpec]]:
     taken = {phase.podium.slug for phase in rows if phase.podium.slug}
     named = []
     for phase in rows:
-        slug = phase.podium.slug or _free(slug_of(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
+        slug = phase.podium.slug or _free(make_slug(phase.name)[:MAX_SLUG].strip("-") or "phase", taken)
         taken.add(slug)
         named.append((slug, phase))
     return named

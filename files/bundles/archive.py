@@ -19,7 +19,7 @@ LITTER: Final = {"__pycache__", "__MACOSX", ".DS_Store", ".ipynb_checkpoints", "
 
 
 @contextmanager
-def opened(source: Path, *, name: str = "") -> Iterator["BundleFiles"]:
+def open_bundle(source: Path, *, name: str = "") -> Iterator["BundleFiles"]:
     """The files of a bundle given as a folder or a zip.
 
     Raises `InvalidBundle` for a zip that must not be unpacked. `name` is what people know it by, where the path is not theirs:
@@ -112,7 +112,7 @@ class BundleFiles:
         assert path is not None, "checked before"
         return path.read_bytes().decode("utf-8-sig", errors="replace")
 
-    def zipped(self, relative: str, into: Path) -> tuple[Path, str]:
+    def zip_part(self, relative: str, into: Path) -> tuple[Path, str]:
         """A zip of a folder of the bundle, or a file of it as it is; returns path and download name.
 
         Zips of different folders may have one name, so each lies in a folder of its own.

@@ -132,10 +132,10 @@ def _import(chosen: argparse.Namespace) -> int:
     if not answer.ok:
         print(json.dumps(body, indent=2) if chosen.json else f"{answer.status_code}: {body.get('detail')}")
         return 1
-    return _told(chosen, _followed(f"{chosen.site.rstrip('/')}/api/v1/bundles/{body['id']}/", token))
+    return _print_result(chosen, _follow(f"{chosen.site.rstrip('/')}/api/v1/bundles/{body['id']}/", token))
 
 
-def _told(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
+def _print_result(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
     """Print what became of an import."""
     is_made = job["state"] == "finished"
     if chosen.json:
@@ -146,11 +146,11 @@ def _told(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
     return 0 if is_made else 1
 
 
-def _followed(url: str, token: str) -> dict[str, Any]:
+def _follow(url: str, token: str) -> dict[str, Any]:
     """Wait for the import's end, and print its progress. Raises `OSError` for a refusal of the site."""
     last = ""
     while True:
-        job = _asked(url, token)
+        job = _import_state(url, token)
         if job.get("state") in ("finished", "failed"):
             return job
         if job.get("step") and job["step"] != last:
@@ -159,7 +159,7 @@ def _followed(url: str, token: str) -> dict[str, Any]:
         time.sleep(POLL_S)
 
 
-def _asked(url: str, token: str) -> dict[str, Any]:
+def _import_state(url: str, token: str) -> dict[str, Any]:
     """The import's state; empty while the site is away, for it goes on. Raises `OSError` if refused."""
     import requests
 

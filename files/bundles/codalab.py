@@ -115,7 +115,7 @@ class Legacy:
     def _fault(self, where: Where, message: str) -> None:
         self.report.faults.append(self.document.note(where, message))
 
-    def _mapped(self, where: Where, message: str) -> None:
+    def _note_mapping(self, where: Where, message: str) -> None:
         self.report.mapped.append(self.document.note(where, message))
 
     def _pages(self, spec: dict[str, Any]) -> None:
@@ -156,7 +156,7 @@ class Legacy:
         if not parallel or len(rows) < 2:
             return rows
         self.report.shape = "1.8"
-        self._mapped(
+        self._note_mapping(
             ("phases", rows[0][0]), "the parent of parallel phases is left out; its children follow each other"
         )
         return rows[1:]
@@ -236,15 +236,19 @@ class Legacy:
     def _board(self, key: str, board: Any, columns: dict[str, Any], rule: str, *, first: bool) -> dict[str, Any]:
         where = ("leaderboard", "leaderboards", key)
         label = str(board.get("label") or key) if isinstance(board, dict) else str(key)
-        mine = [
-            (name, column) for name, column in columns.items() if isinstance(column, dict) and _is_of(column, label)
+        board_columns = [
+            (name, column)
+            for name, column in columns.items()
+            if isinstance(column, dict) and _belongs_to(column, label)
         ]
-        mine.sort(key=lambda item: _number(item[1].get("rank"), default=1))
-        if first and not mine:
+        board_columns.sort(key=lambda item: _number(item[1].get("rank"), default=1))
+        if first and not board_columns:
             self._fault(
                 where, f"no column belongs to the leaderboard {label!r}; give a column `leaderboard: *anchor` of it"
             )
-        column_specs = [self._column(number, name, column, mine) for number, (name, column) in enumerate(mine)]
+        column_specs = [
+            self._column(number, name, column, board_columns) for number, (name, column) in enumerate(board_columns)
+        ]
         return {
             "title": key,
             "key": key,
@@ -255,7 +259,7 @@ class Legacy:
         }
 
     def _column(
-        self, number: int, name: str, column: dict[str, Any], mine: list[tuple[str, dict[str, Any]]]
+        self, number: int, name: str, column: dict[str, Any], board_columns: list[tuple[str, dict[str, Any]]]
     ) -> dict[str, Any]:
         where = ("leaderboard", "columns", name)
         spec: dict[str, Any] = {
@@ -269,7 +273,7 @@ class Legacy:
         }
         computed = column.get("computed")
         if isinstance(computed, dict):
-            spec |= self._computed((*where, "computed"), computed, [key for key, _ in mine])
+            spec |= self._computed((*where, "computed"), computed, [key for key, _ in board_columns])
         known = {"leaderboard", "label", "sort", "rank", "numeric_format", "hidden", "computed"}
         self._left_out(column, where, known, IGNORED_COLUMN)
         return spec
@@ -283,7 +287,7 @@ class Legacy:
             message = f"the computation {operation or '?'!r} of {names} is left out: it needs `operation: Avg` and columns of this board"
             self.report.warnings.append(self.document.note(where, message))
             return {}
-        self._mapped(where, "`Avg` becomes the average of the ranks in these columns, as CodaLab computed it")
+        self._note_mapping(where, "`Avg` becomes the average of the ranks in these columns, as CodaLab computed it")
         return {
             "computation": "avg_rank",
             "computation_indexes": [keys.index(name) for name in names],
@@ -297,7 +301,7 @@ class Legacy:
         )
         for key, rule in rules:
             if _flag(self.data.get(key), default=False):
-                self._mapped((key,), f"becomes the submission rule {rule}")
+                self._note_mapping((key,), f"becomes the submission rule {rule}")
                 return rule
         return "Add"
 
@@ -324,7 +328,7 @@ def _place(document: Document, where: Where) -> tuple[str, int | None]:
     return note.path, note.line
 
 
-def _is_of(column: dict[str, Any], label: str) -> bool:
+def _belongs_to(column: dict[str, Any], label: str) -> bool:
     board = column.get("leaderboard")
     board_label = board.get("label") if isinstance(board, dict) else board
     return str(board_label or "").strip().lower() == label.strip().lower()

@@ -58,10 +58,10 @@ def read_document(path: Path, name: str = YAML_NAME) -> Document:
     """Read a YAML file of a bundle, with its faults. Raises `InvalidBundle` when it is no YAML at all."""
     if path.stat().st_size > MAX_BYTES:
         raise invalid(f"The file is larger than {MAX_BYTES:,} bytes. Keep data in files beside it.", file=name)
-    return parse_document(_decoded(path.read_bytes(), name), name)
+    return parse_document(_decode(path.read_bytes(), name), name)
 
 
-def _decoded(content: bytes, name: str) -> str:
+def _decode(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -138,7 +138,7 @@ class _Builder:
         merged: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.tag == MERGE:
-                merged |= self._merged(value_node, where, depth)
+                merged |= self._merge(value_node, where, depth)
                 continue
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else str(key_node.value)
             place = (*where, key)
@@ -150,7 +150,7 @@ class _Builder:
             mapping[key] = self.build(value_node, place, depth + 1)
         return merged | mapping
 
-    def _merged(self, node: yaml.Node, where: Where, depth: int) -> dict[str, Any]:
+    def _merge(self, node: yaml.Node, where: Where, depth: int) -> dict[str, Any]:
         parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
         values = [self.build(part, where, depth + 1) for part in parts]
         return {key: value for part in reversed(values) if isinstance(part, dict) for key, value in part.items()}

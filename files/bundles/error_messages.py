@@ -28,7 +28,7 @@ SENTENCES: Final[dict[str, str]] = {
 }
 
 
-def sentence_of(item: Any) -> str:
+def error_sentence(item: Any) -> str:
     """A sentence on a wrong value; pydantic's own words where there are no better ones."""
     context = dict(item.get("ctx") or {})
     if item["type"] == "value_error":
@@ -39,14 +39,14 @@ def sentence_of(item: Any) -> str:
     shown = item["input"]
     context |= {
         "name": item["loc"][-1],
-        "input": _called(shown),
+        "input": _value_name(shown),
         "length": len(str(shown)),
         "allowed": ALLOWED.get(str(context.get("pattern")), "other characters"),
     }
     return template.format_map(context)
 
 
-def _called(value: Any) -> str:
+def _value_name(value: Any) -> str:
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     return "empty" if value is None else repr(value)[:80]

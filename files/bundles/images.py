@@ -29,15 +29,15 @@ class BundleImages:
         self._named = {image.name for image in spec.podium.images}
         for where, page in _texts(spec):
             self._of_page(where, page)
-        self.logo = self._shown(spec.image, ("image",))
-        self.cover = self._shown(spec.podium.cover, ("podium", "cover"))
+        self.logo = self._usable(spec.image, ("image",))
+        self.cover = self._usable(spec.podium.cover, ("podium", "cover"))
 
     @property
     def paths(self) -> list[str]:
         """Every file that is an image."""
         return [*(path for path in (self.logo, self.cover) if path), *self.files.values()]
 
-    def _shown(self, path: str | None, where: Where) -> str | None:
+    def _usable(self, path: str | None, where: Where) -> str | None:
         return path if path and self._is_usable(path, where) else None
 
     def _of_page(self, where: Where, page: str) -> None:
@@ -50,12 +50,12 @@ class BundleImages:
                 )
             elif name in self._named:
                 continue
-            elif (image_path := self._found(source, name, page)) is not None:
+            elif (image_path := self._find(source, name, page)) is not None:
                 self._take(name, image_path, where)
             else:
                 self._note(where, f"the page shows the image {source[:80]!r}, and the bundle has no such file")
 
-    def _found(self, source: str, name: str, page: str) -> str | None:
+    def _find(self, source: str, name: str, page: str) -> str | None:
         """The image beside its page, or at the top of the bundle."""
         folder = PurePosixPath(page.replace("\\", "/")).parent
         candidates = [normpath(folder / unquote(source)), str(folder / name), name]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from files.bundles.archive import BundleFiles
-from files.bundles.reader import BundleReader, program_of
-from files.bundles.rules import ordered
+from files.bundles.reader import BundleReader, program_kind
+from files.bundles.rules import sort_phases
 from files.bundles.schema import (
     TASK_FILES,
     BudgetSpec,
@@ -69,7 +69,7 @@ def local_jobs(
     """
     try:
         reader = BundleReader(BundleFiles(folder))
-        spec = reader.checked()
+        spec = reader.valid_spec()
     except Refusal as refusal:
         raise ValueError(refusal.detail) from refusal
     chosen = _phase(spec, phase)
@@ -93,11 +93,11 @@ def _files(files: BundleFiles, task: TaskSpec, scratch: Path) -> Files:
     """The task's programs and data, packed. Raises `ValueError` for a task that the folder only names."""
     if task.key is not None:
         raise ValueError(f"The task {task.key} is on the site, named by its key, so it cannot be run here.")
-    return {FileRole(name): files.zipped(path, scratch)[0] for name in TASK_FILES if (path := getattr(task, name))}
+    return {FileRole(name): files.zip_part(path, scratch)[0] for name in TASK_FILES if (path := getattr(task, name))}
 
 
 def _phase(spec: CompetitionSpec, name: str) -> PhaseSpec:
-    phases = ordered(spec.phases)
+    phases = sort_phases(spec.phases)
     matching = [phase for phase in phases if name in (phase.podium.slug, phase.name)] if name else phases[:1]
     if not matching:
         raise ValueError(
@@ -111,12 +111,12 @@ def _sample(files: BundleFiles, phase: PhaseSpec, scratch: Path) -> Path:
         raise ValueError(
             f"The phase {phase.name!r} has no `sample_submission` in the folder. Add one, or name a file to score."
         )
-    return files.zipped(phase.sample_submission, scratch)[0]
+    return files.zip_part(phase.sample_submission, scratch)[0]
 
 
 @dataclass(frozen=True)
 class _Sent:
-    """What is sent in, with what it brings."""
+    """The submission, with its environment."""
 
     kind: str
     files: Files
@@ -136,7 +136,7 @@ def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironme
                 f"The phase {phase.name!r} lets no team bring {NOUNS[brought]}. Add `{brought}` to the phase's `environment` in the "
                 "folder, and `code` to what it accepts."
             )
-    if kind == "code" and (lock := _checked(path, phase, tasks)):
+    if kind == "code" and (lock := _check_code(path, phase, tasks)):
         files[FileRole.REQUIREMENTS] = scratch / "requirements.txt"
         files[FileRole.REQUIREMENTS].write_bytes(lock.encode())
     if own.weights is not None:
@@ -145,7 +145,10 @@ def _sent(path: Path, phase: PhaseSpec, tasks: list[TaskSpec], own: OwnEnvironme
 
 
 def _kind(phase: PhaseSpec, own: OwnEnvironment) -> str:
-    """What the file is. A phase that takes several kinds is tried with predictions, unless something is brought for code."""
+    """The kind of the file.
+
+    A phase that takes several kinds is tried with predictions, unless an environment is given for code.
+    """
     kinds = phase.podium.accepts
     if kinds is None:
         return "prediction" if phase.accepts_only_result_submissions else "code"
@@ -153,7 +156,7 @@ def _kind(phase: PhaseSpec, own: OwnEnvironment) -> str:
     return next(kind for kind in preferred if kind in kinds)
 
 
-def _checked(path: Path, phase: PhaseSpec, tasks: list[TaskSpec]) -> str:
+def _check_code(path: Path, phase: PhaseSpec, tasks: list[TaskSpec]) -> str:
     """The text of the code's lock file, where it is installed."""
     needs_command = "code" in (phase.podium.accepts or ()) and not all(task.ingestion_program for task in tasks)
     takes_requirements = "requirements" in phase.podium.environment
@@ -169,7 +172,10 @@ def _own_image(archive: Path) -> OwnImage:
 
 @dataclass(frozen=True)
 class _TaskPlan:
-    """What was sent in, on one task of the phase: `files` are all that there are, `image` that of the organizer's programs."""
+    """The submission on one task of the phase.
+
+    `files` are all that there are, `image` that of the organizer's programs.
+    """
 
     phase: PhaseSpec
     task: TaskSpec
@@ -202,7 +208,7 @@ class _TaskPlan:
         extra, has_ingestion = self.phase.podium, FileRole.INGESTION_PROGRAM in self.files
         return RunFacts(
             kind=self.sent.kind,
-            program=program_of(self.files[FileRole.SUBMISSION]),
+            program=program_kind(self.files[FileRole.SUBMISSION]),
             on_codabench=extra.accepts is None,
             is_single_file=extra.prediction_format is not None,
             has_ingestion=has_ingestion,

@@ -1,4 +1,7 @@
-"""Reading a bundle: its shape, its YAML against the schema, its files. All faults at once; nothing here needs a database."""
+"""Reading a bundle: its shape, its YAML against the schema, its files. All faults at once.
+
+Nothing here needs a database.
+"""
 
 import re
 import zipfile
@@ -11,13 +14,13 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from files.archives import check_zip
-from files.bundles.archive import LIMITS, BundleFiles, is_too_long, opened
+from files.bundles.archive import LIMITS, BundleFiles, is_too_long, open_bundle
 from files.bundles.codalab import Legacy, is_legacy
 from files.bundles.document import Document, read_document
-from files.bundles.error_messages import sentence_of
+from files.bundles.error_messages import error_sentence
 from files.bundles.faults import InvalidBundle, Note, Report, Where, dotted
 from files.bundles.images import BundleImages
-from files.bundles.rules import faults_of_meaning, remarks
+from files.bundles.rules import remarks, rule_faults
 from files.bundles.schema import (
     IGNORED,
     PHASE_FILES,
@@ -50,7 +53,7 @@ LEGACY_PARTS: Final = {"leaderboards": "leaderboard.", "phases": "phases", "task
 
 
 class BundleReader:
-    """A bundle that was read. `report` has every fault; `spec` is None where the YAML was too far off to make sense of."""
+    """A bundle that was read. `report` has every fault; `spec` is None where no YAML could be read."""
 
     def __init__(self, files: BundleFiles) -> None:
         self.files = files
@@ -67,8 +70,8 @@ class BundleReader:
         self.report.warnings += self.document.warnings
         self._read()
 
-    def checked(self) -> CompetitionSpec:
-        """What the bundle says. Raises `InvalidBundle` with all faults."""
+    def valid_spec(self) -> CompetitionSpec:
+        """The content of the bundle. Raises `InvalidBundle` with all faults."""
         if self.report.faults or self.spec is None:
             raise InvalidBundle(self.report)
         return self.spec
@@ -163,24 +166,24 @@ class BundleReader:
                 if old is not None and any(path.startswith(old) for path in paths):
                     continue  # it is empty because of what was said of the old keys
                 where = self._origin(raw, tuple(item["loc"]), legacy=legacy)
-                note = self.document.note(where, sentence_of(item))
+                note = self.document.note(where, error_sentence(item))
                 if not any(fault.path == note.path and fault.line == note.line for fault in self.report.faults):
                     self.report.faults.append(note)
-            self.report.faults += self._faults_of_files(_parts_of_document(raw))
+            self.report.faults += self._faults_of_files(_document_parts(raw))
             return
         _place(spec)
         self.spec = spec
-        self.report.faults += faults_of_meaning(spec, self.document, legacy=legacy)
+        self.report.faults += rule_faults(spec, self.document, legacy=legacy)
         for task in spec.tasks:
             if task.key is not None:
                 self._key(task.key, ("tasks", "key"))
-        self.report.faults += self._faults_of_files(_parts_of(spec))
+        self.report.faults += self._faults_of_files(_parts(spec))
         self.images = BundleImages(spec, self.files, self.document)
         self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec), *self.images.notes]
 
     @staticmethod
     def _origin(raw: dict[str, Any], loc: Where, *, legacy: bool) -> Where:
-        """Where a part of version 2's keys stood in an old document."""
+        """The place of a part of version 2's keys in an old document."""
         if not legacy:
             return loc
         at: Any = raw
@@ -193,30 +196,30 @@ class BundleReader:
 
     def _faults_of_files(self, parts: Iterable[Part]) -> Iterator[Note]:
         """Paths that lead to nothing, or to what they cannot lead to."""
-        checked: dict[tuple[str, str], str] = {}
+        known: dict[tuple[str, str], str] = {}
         for kind, where, values in parts:
             for name in NAMED[kind]:
                 relative = values.get(name)
                 if not isinstance(relative, str) or relative in ("", "-"):
                     continue
-                place = self._place_of(kind, where, name)
+                place = self._file_place(kind, where, name)
                 fault = self._missing(relative)
                 if not fault and self.files.exists(relative):
-                    if (kind, relative) not in checked:
-                        checked[kind, relative] = self._fault_of(kind, name, relative)
-                    fault = checked[kind, relative]
+                    if (kind, relative) not in known:
+                        known[kind, relative] = self._content_fault(kind, name, relative)
+                    fault = known[kind, relative]
                     if not fault and kind == "tasks" and name.endswith("program"):
-                        self._command_of(relative, place)
+                        self._warn_of_command(relative, place)
                 if fault:
                     yield self.document.note(place, fault)
 
-    def _place_of(self, kind: str, where: Where, name: str) -> Where:
+    def _file_place(self, kind: str, where: Where, name: str) -> Where:
         if name == "terms" and self.report.shape != "2":
             return ("html", "terms")
         return where if kind == "pages" and where[0] == "html" else (*where, name)
 
-    def _fault_of(self, kind: str, name: str, relative: str) -> str:
-        """What is wrong with something that is there."""
+    def _content_fault(self, kind: str, name: str, relative: str) -> str:
+        """A sentence on the fault of a file that is there; else empty."""
         if kind == "tasks":
             return self._fault_of_part(relative) or self._no_archive(relative)
         if kind == "phases":
@@ -226,7 +229,7 @@ class BundleReader:
         return self._terms_fault(relative) if name == "terms" else self._page_fault(relative)
 
     def _missing(self, relative: str) -> str:
-        """Why a path leads to nothing; empty when it leads to a file, a folder, or may be a key."""
+        """A sentence on a path to nothing; empty when it leads to a file or folder, or may be a key."""
         if is_too_long(relative):
             return (
                 f"{relative[:40]!r} is too long for a path; write such a text into a file of the bundle, and name that"
@@ -275,14 +278,14 @@ class BundleReader:
         return ""
 
     def _no_archive(self, relative: str) -> str:
-        """Why the worker could not unpack a file that is a task's program or dataset."""
+        """A sentence on a task's program or dataset that the worker cannot unpack; else empty."""
         path = self.files.path(relative)
         if path is None or path.is_dir() or zipfile.is_zipfile(path):
             return ""
         return f"{relative!r} is a single file that is no zip; put it into a folder, and name the folder or a zip of what is in it"
 
-    def _command_of(self, relative: str, where: Where) -> None:
-        """A program that does not say how to run it scores nothing; that is worth knowing before the first submission."""
+    def _warn_of_command(self, relative: str, where: Where) -> None:
+        """Warn of a program without a command: it scores nothing, and the first submission would fail."""
         missing = command_fault(self.files, relative)
         if missing:
             self._warn(where, missing)
@@ -299,9 +302,9 @@ class BundleReader:
 
 
 def check_bundle(source: Path) -> Report:
-    """What an import of this zip or folder would say, as far as it can be said without a site."""
+    """The report of an import of this zip or folder, as far as there can be one without a site."""
     try:
-        with opened(source) as files:
+        with open_bundle(source) as files:
             return BundleReader(files).report
     except InvalidBundle as error:
         return error.report
@@ -315,8 +318,8 @@ def is_key(text: str) -> bool:
         return False
 
 
-def program_of(path: Path) -> str:
-    """What the metadata file of a zip says about running it: command, metadata without one, or nothing."""
+def program_kind(path: Path) -> str:
+    """The kind of a zip's metadata file: `command`, `metadata` without one, or empty."""
     files = BundleFiles(path.parent)
     if _metadata_text(files, path.name)[1] is None:
         return ""
@@ -324,7 +327,7 @@ def program_of(path: Path) -> str:
 
 
 def command_fault(files: BundleFiles, relative: str) -> str:
-    """Why a program of the bundle cannot be run; empty when it says its command."""
+    """A sentence on why a program of the bundle cannot be run; empty when it has a command."""
     name, text = _metadata_text(files, relative)
     if text is None:
         what = f"the program {relative!r} has no metadata.yaml at its top level, so it cannot be run"
@@ -351,7 +354,7 @@ def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
     if path.is_dir():
         names = [file.relative_to(path).as_posix() for file in sorted(path.rglob("*")) if file.is_file()]
         name = next((name for name in METADATA if name in names), None)
-        return (_too_deep(names), None) if name is None else (name, _start_of((path / name).read_bytes()))
+        return (_too_deep(names), None) if name is None else (name, _decode_start((path / name).read_bytes()))
     if not zipfile.is_zipfile(path):
         return "", None
     with zipfile.ZipFile(path) as archive:
@@ -359,7 +362,7 @@ def _metadata_text(files: BundleFiles, relative: str) -> tuple[str, str | None]:
         if name is None:
             return _too_deep(archive.namelist()), None
         with archive.open(name) as member:
-            return name, _start_of(member.read(MAX_METADATA_BYTES))
+            return name, _decode_start(member.read(MAX_METADATA_BYTES))
 
 
 def _too_deep(names: list[str]) -> str:
@@ -367,7 +370,7 @@ def _too_deep(names: list[str]) -> str:
     return next((name for name in names if PurePosixPath(name).name in METADATA and "__MACOSX" not in name), "")
 
 
-def _start_of(content: bytes) -> str:
+def _decode_start(content: bytes) -> str:
     return content[:MAX_METADATA_BYTES].decode("utf-8-sig", "replace")
 
 
@@ -392,8 +395,11 @@ def _place(spec: CompetitionSpec) -> None:
             column.where = column.where or (*board.where, "columns", number)
 
 
-def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
-    """What names files, and where it stands. The files of a task that is known by its key are on the site."""
+def _parts(spec: CompetitionSpec) -> Iterator[Part]:
+    """The parts that name files, with their places.
+
+    The files of a task that is known by its key are on the site.
+    """
     yield "", (), dict(spec)
     yield "podium", ("podium",), dict(spec.podium)
     for page in spec.pages:
@@ -407,7 +413,7 @@ def _parts_of(spec: CompetitionSpec) -> Iterator[Part]:
         yield "phases", phase.where, dict(phase)
 
 
-def _parts_of_document(raw: dict[str, Any]) -> Iterator[Part]:
+def _document_parts(raw: dict[str, Any]) -> Iterator[Part]:
     """The same of a document that is not valid: missing files are said beside what else is wrong."""
     yield "", (), raw
     for kind in ("pages", "tasks", "phases"):

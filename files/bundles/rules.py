@@ -1,4 +1,4 @@
-"""What a bundle's parts must mean to each other: indexes that exist, phases in order, computations that can be computed."""
+"""Rules between a bundle's parts: indexes that exist, phases in order, valid computations."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -16,7 +16,7 @@ MAX_TABS, MAX_TAB_TITLE = 5, 24
 
 
 def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
-    """What is read otherwise than it was written, and stops no import."""
+    """Remarks on what is read otherwise than it was written, which stops no import."""
     notes = []
     for board in _used_boards(spec):
         indexes = [column.index for column in board.columns]
@@ -27,7 +27,7 @@ def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
     return notes
 
 
-def faults_of_meaning(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
+def rule_faults(spec: CompetitionSpec, document: Document, *, legacy: bool) -> list[Note]:
     """Every contradiction between parts that are well formed by themselves."""
     faults = [
         *_tasks(spec),
@@ -73,7 +73,7 @@ def _tasks(spec: CompetitionSpec) -> Found:
 
 
 def _checks(spec: CompetitionSpec, known: str) -> Found:
-    """What tasks of a winners' verification name."""
+    """Faults of the tasks that a winners' verification names."""
     checks = {task.index: task for task in spec.tasks if task.podium.checks is not None or task.podium.check}
     others = [task.index for task in spec.tasks if task.index not in checks]
     for task in checks.values():
@@ -138,14 +138,14 @@ def _smoke(phase: PhaseSpec, spec: CompetitionSpec) -> Found:
 
 
 def _hidden_data(task: TaskSpec, spec: CompetitionSpec) -> Iterator[str]:
-    """What a public split has in common with a task that hides it."""
+    """The data that a public split has in common with a task that hides them."""
     for other in (candidate for candidate in spec.tasks if candidate is not task and not candidate.podium.public_split):
         hidden = [other.reference_data] + ([] if spec.make_input_data_available else [other.input_data])
         for path in {task.input_data, task.reference_data} & set(hidden) - {None}:
             yield f"the file {path} is also of the task {other.index!r}, which keeps it hidden; give the smoke run data of its own"
 
 
-def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
+def sort_phases(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
     """By index where there is one; the others keep their place."""
     rows = list(phases)
     if not all(isinstance(phase.index, int | float) for phase in rows):
@@ -154,7 +154,7 @@ def ordered(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
 
 
 def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:
-    rows = ordered(spec.phases)
+    rows = sort_phases(spec.phases)
     for phase in rows:
         if phase.end is not None and phase.end <= phase.start:
             yield (*phase.where, "end"), "the phase ends before it starts; `end` must be later than `start`"
@@ -185,8 +185,10 @@ def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:
 
 
 def _sealing(spec: CompetitionSpec) -> Found:
-    """A score that one board keeps sealed and another shows: in one phase, or in two that have a task in common, unless the
-    reveal is planned for before the open one starts."""
+    """Faults of scores that one board keeps sealed and another shows.
+
+    This may be in one phase, or in two that have a task in common, unless the reveal is planned for before the open one starts.
+    """
     shown = [(phase, board) for phase in spec.phases for board in phase.podium.leaderboards or spec.leaderboards[:1]]
     for phase, board in (pair for pair in shown if not _is_sealed(*pair)):
         for other, sealed in (pair for pair in shown if _is_sealed(*pair)):
@@ -199,7 +201,7 @@ def _sealing(spec: CompetitionSpec) -> Found:
 
 
 def _scores_the_same(open_phase: PhaseSpec, sealed: PhaseSpec) -> bool:
-    """Whether a file gets the scores that one phase keeps sealed in the other as well, before they are revealed."""
+    """True if a file gets one phase's sealed scores in the other as well, before they are revealed."""
     reveal = sealed.podium.reveal
     return bool(set(open_phase.tasks) & set(sealed.tasks)) and (reveal is None or open_phase.start < reveal)
 

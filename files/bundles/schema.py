@@ -1,4 +1,4 @@
-"""What a bundle means, whichever shape it is written in: Codabench's version 2, plus `podium:` for what it has no key for.
+"""The schema of a bundle, in Codabench's version 2, plus `podium:` for further settings.
 
 The field names are the keys of version 2, so this is also the table that `docs/bundles.md` is checked against. Keys that are
 settings of the site as they stand come from the models that declare them (`with_settings`); a class here names such a key only
@@ -26,7 +26,10 @@ def _accepts_none(annotation: Any) -> bool:
 
 
 class Spec(BaseModel):
-    """Base: numbers may stand for texts, and an empty value means the default. Unknown keys are told apart by the reader."""
+    """Base: numbers may stand for texts, and an empty value means the default.
+
+    The reader notes unknown keys.
+    """
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
     where: Where = Field((), exclude=True)
@@ -132,7 +135,7 @@ class LeaderboardSpec(Spec):
 
 
 class QuestionSpec(Spec):
-    """A question of the fact sheet. The flags are the texts "true" and "false" in Codabench; booleans are read too."""
+    """A question of the fact sheet. Its flags are the texts "true" and "false" or booleans."""
 
     key: str = Field(min_length=1, max_length=36, pattern=KEY_PATTERN)
     type: Literal["checkbox", "text", "select", "number", "url"]
@@ -154,7 +157,7 @@ class AskedQuestionSpec(Spec):
 
 
 class FactQuestionSpec(AskedQuestionSpec):
-    """A question of the fact sheet, with what Codabench's `fact_sheet` has no key for; it replaces that of the same key."""
+    """A question of the fact sheet with further settings; it replaces `fact_sheet`'s of that key."""
 
     is_public: bool = False
     is_on_board: bool = False

@@ -11,7 +11,7 @@ from workers.protocol.images import parse_image
 
 
 def one_line(value: Any) -> Any:
-    """A text without its line breaks: YAML's blocks end with one, and folded ones may hold some; a title is the words."""
+    """A text without its line breaks: YAML's blocks end with one, and folded ones may hold some."""
     return on_one_line(value).strip() if isinstance(value, str) and has_control_characters(value) else value
 
 
@@ -29,7 +29,7 @@ def _optional_instant(value: Any) -> Any:
 
 
 def _index(value: Any) -> Any:
-    """A whole number in quotes is that number: bundles write `index: "1"` in one place and `tasks: [1]` in another."""
+    """A whole number, also in quotes: bundles write `index: "1"` and `tasks: [1]`."""
     return int(value) if isinstance(value, str) and is_number(value.strip()) else value
 
 

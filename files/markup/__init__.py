@@ -1,4 +1,7 @@
-"""Text that organizers and participants wrote, as HTML of a page: Markdown with tables, formulas, footnotes and code, or harmless HTML."""
+"""HTML of texts that organizers and participants wrote: Markdown, mixed, or harmless HTML.
+
+Markdown has tables, formulas, footnotes and code.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -70,7 +73,7 @@ def render(text: str, form: str) -> Rendering:
     Of Markdown raw HTML is shown as text, of all only harmless tags and links are left. Headings move down one level, because the
     page has its own title. It takes as long as the text makes it: for texts of any length there is `rendered` in `bounded.py`.
     """
-    key = key_of(text, form)
+    key = rendering_key(text, form)
     if form == "html":
         return harmless(text, HTML_TAGS, key)
     if form == "mixed":
@@ -78,11 +81,11 @@ def render(text: str, form: str) -> Rendering:
     return harmless(_markdown.render(text, _names(text)), TAGS, key)
 
 
-def key_of(text: str, form: str) -> str:
+def rendering_key(text: str, form: str) -> str:
     """Digest that sets a rendering apart: the text, its form, and the version of this code."""
     return hashlib.sha256(f"{MARKUP_VERSION}\0{form}\0{text}".encode()).hexdigest()
 
 
 def _names(text: str) -> dict[str, str]:
-    """What sets a text's footnotes apart from those of the other texts of a page."""
+    """A name that sets a text's footnotes apart from those of the page's other texts."""
     return {"docId": hashlib.sha256(text.encode()).hexdigest()[:8]}

@@ -1,4 +1,4 @@
-"""Code in pages, with the words of its language in colours: by classes, because the site's policy allows no styles in pages."""
+"""Code in pages, coloured by classes: the site's policy allows no styles in pages."""
 
 from typing import Final
 

@@ -22,7 +22,7 @@ ATTRIBUTES: Final = {
 
 
 def mathml(source: str, *, is_block: bool) -> str:
-    """The formula as MathML that is yet to be sanitized; one that cannot be read is shown as it was written.
+    """The formula as MathML, not yet sanitized; one that cannot be read, as it was written.
 
     >>> "<mi>x</mi>" in mathml("x^2", is_block=False)
     True
@@ -39,7 +39,10 @@ def mathml(source: str, *, is_block: bool) -> str:
 
 
 def _written(source: str, display: str) -> str:
-    """The library holds signs as entities and leaves what is in `\\text` as it is: both become plain text, escaped on writing."""
+    """The formula as MathML.
+
+    The library holds signs as entities and leaves the content of `\\text` as it is: both become plain text, escaped on writing.
+    """
     formula = convert_to_element(source, display=display)
     for element in formula.iter():
         element.text = element.text and unescape(element.text)

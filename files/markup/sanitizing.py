@@ -1,4 +1,4 @@
-"""What of an HTML text may stand on a page: tags and attributes that can neither run, load, nor look like a part of the site."""
+"""The harmless part of HTML: tags and attributes that neither run, load, nor look like the site."""
 
 import re
 from collections.abc import Callable
@@ -46,7 +46,7 @@ TEXT_WIDTH: Final = "(max-width: 46rem) 100vw, 44rem"  # how wide a text is show
 
 @dataclass(frozen=True)
 class ShownImage:
-    """An image of this site: its address, that of a smaller one for phones, and its size in pixels where that is known."""
+    """An image of this site: its address, a smaller one's for phones, and its size where known."""
 
     url: str
     small_url: str = ""
@@ -72,7 +72,7 @@ def no_images(source: str) -> ShownImage | None:
 
 @dataclass(frozen=True)
 class Rendering:
-    """HTML of a text in which each image stands under a mark, and the addresses that the text gives for them.
+    """HTML of a text with a mark for each image, and the images' addresses in the text.
 
     Which images a page can show changes with what is uploaded; the text's HTML does not.
     """

@@ -20,11 +20,11 @@ def threads() -> int:
     >>> 1 <= threads()
     True
     """
-    asked = os.environ.get("SCORING_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(8, mine)
+    setting = os.environ.get("SCORING_THREADS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
+    own_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(8, own_cores)
 
 
 def map_in_order(work: Callable[[Item], Result], items: Iterable[Item], elements: int) -> list[Result]:

@@ -1,4 +1,4 @@
-"""Asks the OSV database (https://osv.dev) whether a pinned version in `constraints.txt` has a known vulnerability.
+"""Looks in the OSV database (https://osv.dev) for vulnerabilities of versions in `constraints.txt`.
 
 Exit status 0: none is known, or the database cannot be reached from here, which is said; with --require the latter is 2.
 1: some are known; each is printed with its id.
@@ -26,7 +26,7 @@ def pinned(constraints: str) -> Iterator[tuple[str, str]]:
 
 
 def known_vulnerabilities(packages: list[tuple[str, str]], url: str) -> dict[str, list[str]]:
-    """Ids of what is known, by `name==version`. Raises `OSError` when the database does not answer, `ValueError` for nonsense."""
+    """Ids of vulnerabilities by `name==version`. Raises `OSError` or `ValueError` without an answer."""
     queries = [{"package": {"name": name, "ecosystem": "PyPI"}, "version": version} for name, version in packages]
     body = json.dumps({"queries": queries}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})

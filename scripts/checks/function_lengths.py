@@ -1,4 +1,4 @@
-"""Fails when functions grow too long: half of them at most 10 lines, nine of ten at most 40, none above 80.
+"""Fails on long functions: half of them at most 10 lines, nine of ten at most 40, none above 80.
 
     python scripts/checks/function_lengths.py FOLDER...
 

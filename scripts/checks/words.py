@@ -1,4 +1,4 @@
-"""Keeps words out that the glossary replaced: in names of modules and variables, in code, pages and docs. `make lint` runs it.
+"""Finds words that the glossary replaced, in names, code, pages and docs. `make lint` runs it.
 
 python scripts/checks/words.py [PREFIX]    below a folder alone
 """
@@ -58,8 +58,8 @@ def tracked(folders: Iterable[str], *suffixes: str) -> list[Path]:
     return [Path(name) for name in listed.splitlines() if name.endswith(suffixes) and Path(name).exists()]
 
 
-def faults_of(path: Path) -> list[str]:
-    """What is wrong with the words of a file, by line."""
+def wrong_words(path: Path) -> list[str]:
+    """The wrong words of a file, by line."""
     faults = [f"{path}: the module is called {path.stem!r}"] if path.suffix == ".py" and path.stem in MODULES else []
     if path == GLOSSARY:
         return faults
@@ -68,7 +68,7 @@ def faults_of(path: Path) -> list[str]:
     return faults
 
 
-def variables_of(path: Path) -> list[str]:
+def unclear_variables(path: Path) -> list[str]:
     """Parameters and variables of functions whose names do not say what they hold, by line."""
     faults = []
     for function in ast.walk(ast.parse(path.read_text())):
@@ -85,8 +85,10 @@ def variables_of(path: Path) -> list[str]:
 def main() -> int:
     """List every fault; exit status 1 when there is one."""
     prefix = sys.argv[1] if len(sys.argv) > 1 else ""
-    faults = [fault for path in tracked(FOLDERS, ".py", ".html", ".md") for fault in faults_of(path)]
-    faults += [fault for path in tracked(CODE, ".py") if not NOT_READ & {*path.parts} for fault in variables_of(path)]
+    faults = [fault for path in tracked(FOLDERS, ".py", ".html", ".md") for fault in wrong_words(path)]
+    faults += [
+        fault for path in tracked(CODE, ".py") if not NOT_READ & {*path.parts} for fault in unclear_variables(path)
+    ]
     faults = [fault for fault in faults if fault.startswith(prefix)]
     for fault in faults:
         print(f"{fault}; see {GLOSSARY} for the word to use")

@@ -1,4 +1,4 @@
-"""A site that answers over HTTP on a real database, a person with a token for it, and a proxy that fails when it is told to."""
+"""A site over HTTP on a real database, a person with a token, and a proxy that fails on demand."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def no_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Proxy:
-    """Hands calls on to a site. `fault` is asked for each: None, `away` (503), `lost` (done, but not answered) or `cut` (half a body)."""
+    """Hands calls on to a site.
+
+    `fault` gives the fault of each: None, `away` (503), `lost` (done, but not answered) or `cut` (half a body).
+    """
 
     def __init__(self, target: str) -> None:
         self.target = target

@@ -1,4 +1,4 @@
-"""`podium competition`: from a template to a published competition and back, as one person or a CI service does it."""
+"""`podium competition`: from a template to a published competition and back."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_an_import_that_may_not_be_asked_for_is_not_asked_for_again(
     monkeypatch.setattr(cli, "POLL_S", 0)
     monkeypatch.setattr(requests, "get", answer)
     with pytest.raises(OSError, match=f"{status}: Not with this token"):
-        cli._followed("https://podium.example.org/api/v1/bundles/1/", "token")
+        cli._follow("https://podium.example.org/api/v1/bundles/1/", "token")
 
 
 def changed(folder: Path, before: str, after: str) -> None:

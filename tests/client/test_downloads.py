@@ -1,4 +1,4 @@
-"""Where a competition's files are put, and what of them is fetched."""
+"""Downloads: the places of a competition's files, and the parts that are fetched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
 from podium import Client
 from podium.cli import main
-from podium.transfers import digest_of
+from podium.transfers import file_digest
 from tests.client.conftest import token_of
 from tests.scenario import Scenario, resource, zip_of
 
@@ -35,7 +35,7 @@ def test_files_that_share_a_name_are_put_apart(
         "test-dev/public_data/FILE.zip",
         "sample.csv",
     }
-    assert {path: digest_of(tmp_path / "data" / path) for path in paths} == paths
+    assert {path: file_digest(tmp_path / "data" / path) for path in paths} == paths
     monkeypatch.setenv("PODIUM_SITE", url)
     monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
     assert main(["download", site.competition.slug, "--to", str(tmp_path / "again")]) == 0

@@ -1,4 +1,4 @@
-"""`podium weights` and `podium images` against a site: sent in parts, checked there, named by a submission, removed."""
+"""`podium weights` and `podium images` against a site: sent, checked, named, removed."""
 
 from __future__ import annotations
 

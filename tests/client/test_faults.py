@@ -1,4 +1,4 @@
-"""A site that goes away in the middle: what may be repeated is, nothing is done twice, and what cannot be had is said."""
+"""A site that goes away in the middle: calls are repeated, nothing is done twice."""
 
 from __future__ import annotations
 

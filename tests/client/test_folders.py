@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def sent(path: Path, text: str) -> set[str]:
-    """What is sent of the folder where its YAML is this text."""
+    """The files that are sent of the folder where its YAML is this text."""
     (path / "competition.yaml").write_text(text)
     return set(Folder(path).files()) - {"competition.yaml"}
 
@@ -88,7 +88,7 @@ def test_a_zip_whose_unpacking_is_broken_off_leaves_no_folder(
 def test_a_damaged_memory_is_none_and_is_written_anew(path: Path, text: str) -> None:
     folder = Folder(path)
     folder.remember(site="https://podium.example.org", version="a" * 64)
-    assert Folder(path).version_of("https://podium.example.org") == "a" * 64
+    assert Folder(path).known_version("https://podium.example.org") == "a" * 64
     (path / ".podium" / "state.json").write_text(text)
     assert Folder(path).state == {}
     Folder(path).remember(version="b" * 64)

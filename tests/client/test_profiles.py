@@ -1,4 +1,4 @@
-"""Which site and which token a command goes by."""
+"""The site and the token that a command goes by."""
 
 from __future__ import annotations
 

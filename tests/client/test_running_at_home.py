@@ -1,4 +1,4 @@
-"""`podium run` and what is sent in: files that look like code, folders that are packed, and what is missing on a machine."""
+"""`podium run`: files that look like code, packed folders, and missing parts of a machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from podium.commands.running import show
 from podium.errors import InvalidInput, PodiumError
 from podium.models import Kind
 from podium.models import Phase as PhaseAnswer
-from podium.parts import kind_of, packed
+from podium.parts import choose_kind, packed
 from podium.rehearsal import MIRROR_UNREACHABLE, Verdict, require_mirror
 from tests.client.conftest import token_of
 from tests.scenario import CODE, Scenario, zip_of
@@ -61,15 +61,15 @@ def test_of_several_kinds_a_file_is_what_it_looks_like(
 ) -> None:
     file = tmp_path / name
     file.write_bytes(zip_of(members))
-    assert kind_of(phase_of("prediction", "code", "dataset"), file) == kind
+    assert choose_kind(phase_of("prediction", "code", "dataset"), file) == kind
 
 
 def test_what_it_looks_like_must_be_taken(tmp_path: Path) -> None:
     file = tmp_path / "code.zip"
     file.write_bytes(zip_of(CODE))
     with pytest.raises(InvalidInput, match="--kind"):
-        kind_of(phase_of("prediction", "dataset"), file)
-    assert kind_of(phase_of("prediction"), file) == "prediction", "there is no choice"
+        choose_kind(phase_of("prediction", "dataset"), file)
+    assert choose_kind(phase_of("prediction"), file) == "prediction", "there is no choice"
 
 
 def test_a_folder_is_packed_with_its_files_at_the_top_and_always_alike(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""A whole site in small: two web processes, reconciler, two worker hosts, all real; and what must be true of it after each fault."""
+"""A whole site in small: two web processes, reconciler, two worker hosts, all real.
+
+It also checks what must be true after each fault.
+"""
 
 from __future__ import annotations
 
@@ -232,7 +235,7 @@ class Cluster:
         return str(wait_for(lambda: api.containers(quiet=True, filters=filters), 10, "its container runs")[0]["Id"])
 
     def kill_container(self, runs: dict[uuid.UUID, float], stage: str) -> None:
-        """Kill a container of one of these runs in this stage; one that ends by itself before that is left for the next."""
+        """Kill a container of one of these runs in this stage, or the next one if it ends before that."""
         api = self.engine.client().api
         filters = {"label": f"podium.stage={stage}", "status": "running"}
 
@@ -257,7 +260,7 @@ class Cluster:
         )
 
     def verdict(self, runs: dict[uuid.UUID, float]) -> Verdict:
-        """What became of the runs: how many were lost, doubled, wrongly blamed, wrongly charged."""
+        """The fates of the runs: how many were lost, doubled, wrongly blamed, wrongly charged."""
         from competitions.leaderboards.models import Score
         from competitions.runs.models import Attempt, Run
 

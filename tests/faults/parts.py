@@ -1,4 +1,7 @@
-"""The parts of a whole site, each a process of its own that can be killed: database, broker, engine, web, reconciler, worker."""
+"""The parts of a whole site: database, broker, engine, web, reconciler, worker.
+
+Each is a process of its own that can be killed.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class Part:
         return self.process.pid
 
     def is_alive(self) -> bool:
-        """Whether it runs."""
+        """True while it runs."""
         return self.process is not None and self.process.poll() is None
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""An HTTP proxy between one worker and the site that loses, cuts, repeats and delays what passes through it."""
+"""An HTTP proxy between a worker and the site that loses, cuts, repeats and delays calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Proxy(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where the worker finds the site."""
+        """The address of the site for the worker."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Background processes that are killed while they work: each submission is checked once in the end, and nothing is lost."""
+"""Background processes that are killed at work: each submission is checked once in the end."""
 
 from __future__ import annotations
 

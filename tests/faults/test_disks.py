@@ -1,4 +1,4 @@
-"""A site whose database or Redis has no room left, or whose reconciler is gone: everybody is told, and nothing that was taken is lost.
+"""A site whose database or Redis has no room left, or whose reconciler is gone: nothing is lost.
 
 It has a site of its own, as the background's faults have, and comes before that of `cluster`, which then takes the connections over.
 """

@@ -1,4 +1,4 @@
-"""A stream of submissions through a real site while its parts are killed, cut off, frozen and filled up.
+"""A stream of submissions while parts of the site are killed, cut off, frozen and filled up.
 
 After each fault every submission has its own right score once, nothing is left on engine and hosts, nobody is blamed or charged.
 """
@@ -56,7 +56,7 @@ def trial(cluster: Cluster, name: str, *, count: int = 3, seconds: float = 1.2) 
 
 
 def unanswered(runs: Runs) -> list[str]:
-    """How the attempts ended that no worker answered for."""
+    """The ends of the attempts that no worker answered for."""
     from competitions.runs.models import Attempt
 
     return list(Attempt.objects.filter(run__in=runs, is_answered=False).values_list("detail", flat=True))

@@ -1,4 +1,4 @@
-"""What the site says and still does while Redis or the database is away: read, sign in, submit, and tell everybody when to come again."""
+"""The site while Redis or the database is away: read, sign in, submit, and when to come again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile programs in real containers, with the outcome that the catalogue promises; each leaves nothing behind."""
+"""Hostile programs in real containers, with the promised outcomes; none leaves anything behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a team brings for its code attacks the worker that installs it: its disk, its other teams, and whoever reads what it says."""
+"""A team's environment attacks its worker: the disk, other teams, and readers of its answers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def job_with(
 
 
 def installed(bench: Bench, image: str, evil: str, version: str) -> Outcome:
-    """What comes of a run whose image runs this program in the place of pip."""
+    """The result of a run whose image runs this program in the place of pip."""
     name, wheel = wheel_of("small", version, more={"small_evil.py": f"{MAKE}{evil}".encode()})
     with serving(index_of({name: wheel})) as address:
         return bench.run(job_with(bench, lock_line("small", wheel, version), address, image=image))
@@ -259,7 +259,10 @@ REFUSED = dict.fromkeys(
 
 @pytest.mark.parametrize("name", EVIL)
 def test_an_evil_wheel_harms_nobody_but_its_team(bench: Bench, name: str) -> None:
-    """It is refused, or installed for its own team; no worker's fault, nothing outside its folder, no word with the scorer."""
+    """It is refused, or installed for its own team alone.
+
+    The worker is not at fault, no file outside its folder changes, and the scorer hears nothing.
+    """
     before = cached(bench)
     file_name, wheel = wheel_of("small", "1.0")
     evil = io.BytesIO(wheel)
@@ -312,7 +315,7 @@ def test_digests_that_lie_are_found_out(bench: Bench, lies: str) -> None:
 def test_one_team_cannot_put_packages_into_the_environment_of_another_with_the_same_list(
     bench: Bench, own_pip: str
 ) -> None:
-    """What its image made is kept for that image alone, whoever comes first."""
+    """The packages that its image made are kept for that image alone, whoever comes first."""
     name, wheel = wheel_of("small", "7.0", more={"small_evil.py": f"{MAKE}".encode()})
     lock = lock_line("small", wheel, "7.0")
     with serving(index_of({name: wheel})) as address:

@@ -1,4 +1,4 @@
-"""A free run, whose log its team reads whole, learns nothing of a run on hidden data that the same team had in the same slot before."""
+"""A free run learns nothing of its team's run on hidden data in the same slot before."""
 
 from __future__ import annotations
 

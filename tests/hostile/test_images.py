@@ -1,4 +1,4 @@
-"""What an image declares about itself gives a program no place, time or privilege beside those of its run."""
+"""An image's own declarations give a program no place, time or privilege beside its run's."""
 
 from __future__ import annotations
 

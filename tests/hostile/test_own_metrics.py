@@ -1,4 +1,4 @@
-"""An organizer's own metric that goes wrong, tried on the sample in the real container: clear words, nothing charged, no label told."""
+"""An organizer's own metric that fails in the real container: clear words, no charge, no label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Broken submissions, each on the real site with a real worker and on a participant's machine: the same reason and code."""
+"""Broken submissions on the real site and on a participant's machine: the same reason and code."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ CASES: Final[dict[str, bytes]] = {
 
 @dataclass
 class World:
-    """The small site with a phase that has a smoke run, its captain's token, and where this machine keeps files."""
+    """The small site with a smoke run, its captain's token, and this machine's cache."""
 
     site: SmallSite
     token: str

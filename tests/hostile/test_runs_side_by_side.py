@@ -1,4 +1,4 @@
-"""Two runs at once: what the kernel counts for each user, one run cannot use up for another, nor see of it or of the host."""
+"""Two runs at once: neither uses up the other's share of the kernel, nor sees it or the host."""
 
 from __future__ import annotations
 

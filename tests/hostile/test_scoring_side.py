@@ -1,4 +1,4 @@
-"""What a hostile or broken scoring program, prediction file or archive can do: nothing but fail, with the right blame."""
+"""Hostile or broken scoring programs, predictions and archives: they fail with the right blame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two containers at once with one shared folder: nothing that a submission leaves there leads its scorer to the labels."""
+"""Two containers with one shared folder: no submission leads its scorer to the labels there."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.checks.words import variables_of
+from scripts.checks.words import unclear_variables
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ from scripts.checks.words import variables_of
 def test_names_that_do_not_say_what_they_hold_are_listed(tmp_path: Path, code: str, names: list[str]) -> None:
     path = tmp_path / "module.py"
     path.write_text(code)
-    assert [fault.rsplit("'", 2)[1] for fault in variables_of(path)] == names
+    assert [fault.rsplit("'", 2)[1] for fault in unclear_variables(path)] == names

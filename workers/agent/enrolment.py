@@ -53,8 +53,8 @@ def enrol(worker: Worker, *, when: str, image: str) -> SelfTest:
     if image_facts is None:
         log.warning("self_test_not_run", detail=f"the image {image} is not on this host")
         return SelfTest()
-    record = _kept(worker, image_facts.digest) if when == "once" else None
-    record = record or _tried(worker, image, image_facts.digest)
+    record = _valid_record(worker, image_facts.digest) if when == "once" else None
+    record = record or _test_limits(worker, image, image_facts.digest)
     if record.fails:
         raise LimitsDoNotHold(record.fails)
     return record
@@ -65,7 +65,7 @@ def _state_of_host(worker: Worker, image_digest: str) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def _kept(worker: Worker, image_digest: str) -> SelfTest | None:
+def _valid_record(worker: Worker, image_digest: str) -> SelfTest | None:
     try:
         record = read_message(SelfTest, json.loads((worker.data_dir / FILE_NAME).read_text()))
     except (OSError, ValueError):
@@ -74,7 +74,7 @@ def _kept(worker: Worker, image_digest: str) -> SelfTest | None:
     return record if same else None
 
 
-def _tried(worker: Worker, image: str, image_digest: str) -> SelfTest:
+def _test_limits(worker: Worker, image: str, image_digest: str) -> SelfTest:
     with tempfile.TemporaryDirectory(prefix="self-test-", dir=worker.data_dir) as name:
         folder = Path(name)
         tester = Tester(worker.engine, worker.facts, folder, image, quota=worker.quota)

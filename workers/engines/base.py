@@ -156,7 +156,7 @@ class Engine(Protocol):
     def kill(self, container: str) -> None:
         """End all of it at once; no error when it has ended already."""
 
-    def signalled(self, container: str, since: datetime) -> bool:
+    def was_signalled(self, container: str, since: datetime) -> bool:
         """True if the engine was told to kill or stop the container since then; it forgets after a while."""
 
     def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:

@@ -69,10 +69,10 @@ def host_sources(apt: Path) -> list[str]:
 
 def _is_ours(line: str) -> bool:
     words = line.split("]")[-1].split() if "[" in line else line.split()[1:]
-    return line.startswith("deb ") and len(words) >= 3 and _wanted(words[1]) and "main" in words[2:]
+    return line.startswith("deb ") and len(words) >= 3 and _is_wanted(words[1]) and "main" in words[2:]
 
 
-def _wanted(suite: str) -> bool:
+def _is_wanted(suite: str) -> bool:
     return suite == SUITE or suite.startswith(f"{SUITE}-")
 
 
@@ -86,5 +86,5 @@ def _one_line_sources(stanza: str) -> list[str]:
         return []
     signed = fields.get("signed-by", "")
     options = f"[signed-by={signed}] " if signed.startswith("/") else ""
-    suites = [suite for suite in fields.get("suites", "").split() if _wanted(suite)]
+    suites = [suite for suite in fields.get("suites", "").split() if _is_wanted(suite)]
     return [f"deb {options}{uri} {suite} main" for uri in fields.get("uris", "").split() for suite in suites]

@@ -43,7 +43,7 @@ def run(*argv: str | Path, timeout_s: float | None = None, env: dict[str, str] |
     return done.stdout
 
 
-def label_of(image: str, label: str) -> str | None:
+def image_label(image: str, label: str) -> str | None:
     """The label's value on a local image; None when there is no such image or no such label."""
     template = f'{{{{ index .Config.Labels "{label}" }}}}'
     try:

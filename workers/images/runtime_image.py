@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workers.images.base import BASE_IMAGE, ensure_base
-from workers.images.engine import REPOSITORY, ImageError, label_of, run, say
+from workers.images.engine import REPOSITORY, ImageError, image_label, run, say
 
 RUNTIME_IMAGE = "podium/runtime:1"
 TORCH_IMAGE = "podium/runtime-torch:1"
@@ -29,7 +29,7 @@ def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -
     """Build `image` unless the engine has it with the same content; True when something was built."""
     package = scoring or scoring_package()
     digest = context_digest([RECIPE / "Dockerfile", *recipe_of_deps()], package)
-    if label_of(image, DIGEST_LABEL) == digest:
+    if image_label(image, DIGEST_LABEL) == digest:
         return False
     ensure_deps()
     say(f"building {image}")
@@ -45,9 +45,9 @@ def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -
 def ensure_torch(image: str = TORCH_IMAGE) -> bool:
     """Build the runtime image with PyTorch unless the engine has it; True when it was built."""
     ensure_runtime()
-    runtime = label_of(RUNTIME_IMAGE, DIGEST_LABEL)
+    runtime = image_label(RUNTIME_IMAGE, DIGEST_LABEL)
     digest = hashlib.sha256(f"{runtime}\0{context_digest([TORCH, RECIPE / 'torch.Dockerfile'])}".encode()).hexdigest()
-    if label_of(image, DIGEST_LABEL) == digest:
+    if image_label(image, DIGEST_LABEL) == digest:
         return False
     with tempfile.TemporaryDirectory(prefix="podium-torch-") as folder:
         context = Path(folder)
@@ -62,7 +62,7 @@ def ensure_torch(image: str = TORCH_IMAGE) -> bool:
 def ensure_deps() -> None:
     """Build the layer with Python and the scientific packages, unless it is there with the same recipe."""
     digest = context_digest(recipe_of_deps())
-    if label_of(DEPS_IMAGE, DIGEST_LABEL) == digest:
+    if image_label(DEPS_IMAGE, DIGEST_LABEL) == digest:
         return
     ensure_base()
     with tempfile.TemporaryDirectory(prefix="podium-deps-") as folder:

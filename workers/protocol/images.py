@@ -76,7 +76,7 @@ def parse_image(text: str) -> ImageName:
         head, tag = name, ""
     elif not TAG.fullmatch(tag):
         raise ImageNameInvalid(
-            f"The image's tag {_shown(tag)} is wrong: 1 to 128 letters, digits, dots, dashes and underscores, "
+            f"The image's tag {_quoted(tag)} is wrong: 1 to 128 letters, digits, dots, dashes and underscores, "
             f"not beginning with a dot or dash."
         )
     registry, repository = _split_registry(head)
@@ -96,9 +96,9 @@ def _split_registry(name: str) -> tuple[str, str]:
     if not colon:
         host = first
     if not HOST.fullmatch(host):
-        raise ImageNameInvalid(f"The image's registry {_shown(host)} is no host name.")
+        raise ImageNameInvalid(f"The image's registry {_quoted(host)} is no host name.")
     if colon and not PORT.fullmatch(port):
-        raise ImageNameInvalid(f"The port {_shown(port)} of the image's registry is no number.")
+        raise ImageNameInvalid(f"The port {_quoted(port)} of the image's registry is no number.")
     return first, rest
 
 
@@ -108,8 +108,8 @@ def _check_repository(registry: str, repository: str) -> None:
     for part in repository.split("/"):
         if not COMPONENT.fullmatch(part):
             raise ImageNameInvalid(
-                f"The image's repository {_shown(repository)} is wrong{f' at {_shown(part)}' if part else ''}: parts of lower-case letters "
-                f"and digits, joined by single slashes; inside a part dots, dashes or underscores."
+                f"The image's repository {_quoted(repository)} is wrong{f' at {_quoted(part)}' if part else ''}: "
+                f"parts of lower-case letters and digits, joined by single slashes; inside a part dots, dashes or underscores."
             )
     if len(registry) + len(repository) > MAX_REPOSITORY:
         raise ImageNameInvalid(f"The image's repository is longer than {MAX_REPOSITORY} characters.")
@@ -120,12 +120,12 @@ def _check_repository(registry: str, repository: str) -> None:
 def _check_digest(digest: str) -> None:
     algorithm, _, value = digest.partition(":")
     if algorithm not in DIGEST_LENGTHS:
-        raise ImageNameInvalid(f"The image's digest {_shown(digest)} must begin with sha256:, sha384: or sha512:.")
+        raise ImageNameInvalid(f"The image's digest {_quoted(digest)} must begin with sha256:, sha384: or sha512:.")
     if len(value) != DIGEST_LENGTHS[algorithm] or not HEXADECIMAL.fullmatch(value):
         raise ImageNameInvalid(
-            f"The image's digest {_shown(digest)} must have {DIGEST_LENGTHS[algorithm]} hexadecimal digits in lower case."
+            f"The image's digest {_quoted(digest)} must have {DIGEST_LENGTHS[algorithm]} hexadecimal digits in lower case."
         )
 
 
-def _shown(part: str) -> str:
+def _quoted(part: str) -> str:
     return ascii(part if len(part) <= 60 else f"{part[:57]}...")

@@ -58,7 +58,7 @@ def _sentence(error: ValidationError) -> str:
     what = _problem(first["type"], first["msg"])
     value = first["input"]
     if isinstance(value, str | int | float) and first["type"] != "missing":
-        what += f", not {_shown(value)}"
+        what += f", not {_quoted(value)}"
     return f"'{where}' {what}." if where else f"The message {what}."
 
 
@@ -75,7 +75,7 @@ def _path(place: tuple[str | int, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts).lstrip(".")
 
 
-def _shown(value: str | float) -> str:
+def _quoted(value: str | float) -> str:
     try:
         return ascii(value)[:100]
     except ValueError:  # more digits than Python prints

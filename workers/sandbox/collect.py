@@ -260,7 +260,7 @@ def copy_bounded(source: IO[bytes], write: Callable[[bytes], object], size_bytes
         left -= len(chunk)
 
 
-def sha256_of(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     """SHA-256 of a file of ours, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -21,13 +21,13 @@ def host_cores() -> int:
     return os.cpu_count() or 1
 
 
-def granted(asked: Limits) -> Limits:
+def grant(requested: Limits) -> Limits:
     """The limits that a stage gets: no more than the host has, no less than a container needs."""
-    memory = asked.memory_bytes or int(host_memory_bytes() * SHARE_OF_MEMORY)
-    return asked.model_copy(
+    memory = requested.memory_bytes or int(host_memory_bytes() * SHARE_OF_MEMORY)
+    return requested.model_copy(
         update={
             "memory_bytes": max(MIN_MEMORY_BYTES, min(memory, host_memory_bytes())),
-            "cpus": min(asked.cpus or float(host_cores()), float(host_cores())),
-            "output_bytes": max(MIN_OUTPUT_BYTES, asked.output_bytes),
+            "cpus": min(requested.cpus or float(host_cores()), float(host_cores())),
+            "output_bytes": max(MIN_OUTPUT_BYTES, requested.output_bytes),
         }
     )

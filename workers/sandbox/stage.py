@@ -338,7 +338,7 @@ class StageRun:
         """A container that somebody else told the engine to kill says nothing about its program."""
         if killed_by is not None or state.exit_code <= 128 or state.oom_killed or state.started_at is None:
             return
-        if self.engine.signalled(self.container, state.started_at):
+        if self.engine.was_signalled(self.container, state.started_at):
             raise SandboxError(
                 "killed_from_outside", f"somebody killed the container {self.spec.name} through the engine"
             )

@@ -36,7 +36,7 @@ class _Sample:
     at_s: float
     reading: Reading
 
-    def merged(self, later: _Sample) -> _Sample:
+    def merge(self, later: _Sample) -> _Sample:
         """Both samples as one: sums are those of the end."""
         now = later.reading
         return _Sample(
@@ -66,7 +66,7 @@ class UsageSeries:
         with self._lock:
             before = self._samples[-2].at_s if len(self._samples) > 1 else 0.0
             if self._samples and at_s - before < self._every_s:
-                self._samples[-1] = self._samples[-1].merged(sample)
+                self._samples[-1] = self._samples[-1].merge(sample)
                 return
             self._samples.append(sample)
             if len(self._samples) > self._max_points:
@@ -74,7 +74,7 @@ class UsageSeries:
 
     def _halve(self) -> None:
         pairs = [self._samples[place : place + 2] for place in range(0, len(self._samples), 2)]
-        self._samples = [pair[0].merged(pair[-1]) for pair in pairs]
+        self._samples = [pair[0].merge(pair[-1]) for pair in pairs]
         self._every_s = self._samples[-1].at_s / len(self._samples)
 
     def said(self) -> StageUsage:

@@ -26,7 +26,7 @@ def login(
 ) -> None:
     """Sign in to a site with an API token, which your profile there makes. It is kept for you alone."""
     site = checked_url(url)
-    token = sys.stdin.readline().strip() if token_stdin else _asked(site)
+    token = sys.stdin.readline().strip() if token_stdin else _ask(site)
     if not token:
         raise InvalidInput("There was no token to read.")
     _check(site, token)
@@ -43,7 +43,7 @@ def _check(site: str, token: str) -> None:
             raise
 
 
-def _asked(site: str) -> str:
+def _ask(site: str) -> str:
     page = f"{site}/profile/"
     if not sys.stdin.isatty():
         raise InvalidInput(f"Nobody can be asked here: make a token on {page} and use --token-stdin.")

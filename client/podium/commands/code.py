@@ -10,7 +10,7 @@ import platformdirs
 import typer
 
 from podium.commands.local import needing
-from podium.commands.options import AsJson, Profile, client, confirmed
+from podium.commands.options import AsJson, Profile, client, require_consent
 from podium.errors import InvalidInput, Refused
 from podium.folders import Folder
 from podium.models import Push
@@ -140,7 +140,7 @@ def push(
             code="changed_since",
         )
     target = compared.slug if compared.version else f"the new competition {compared.slug}, a draft"
-    confirmed(f"Apply this to {target} on {me.site.url}?", yes=yes, option="--yes")
+    require_consent(f"Apply this to {target} on {me.site.url}?", yes=yes, option="--yes")
     applied = apply(me.site, opened, compared, notify=say)
     say(f"Done: {me.site.url}/competitions/{applied.slug}/")
 
@@ -160,7 +160,7 @@ def pull(folder: FolderArgument = Path(), slug: SlugOption = "", yes: Yes = Fals
     fetched = Pull(me.site, opened, slug or opened.slug, bars=transfer_bar)
     if fetched.replaced:
         listed = ", ".join(fetched.replaced[:10]) + (" and more" if len(fetched.replaced) > 10 else "")
-        confirmed(f"Replace {listed} in {opened.path}?", yes=yes, option="--yes")
+        require_consent(f"Replace {listed} in {opened.path}?", yes=yes, option="--yes")
     for name in fetched.write():
         say(f"No longer named: {name}")
     say(f"{opened.path} is as {slug or opened.slug} on {me.site.url}.")

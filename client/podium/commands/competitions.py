@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podium.commands.options import AsJson, Profile, Slug, client, confirmed
+from podium.commands.options import AsJson, Profile, Slug, client, require_consent
 from podium.errors import InvalidInput
 from podium.output import say, transfer_bar, write_json, write_table
 
@@ -69,7 +69,7 @@ def join(
     if competition.rules_version is None:
         raise InvalidInput(f"{slug} has no rules yet, so nobody can join.")
     rules = f"{me.site.url}/competitions/{slug}/rules/"
-    confirmed(
+    require_consent(
         f"Accept version {competition.rules_version} of the rules on {rules}?",
         yes=accept_rules,
         option="--accept-rules",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podium.commands.options import AsJson, Profile, Slug, client, confirmed
+from podium.commands.options import AsJson, Profile, Slug, client, require_consent
 from podium.errors import InvalidInput
 from podium.models import EnvironmentKind
 from podium.output import say, transfer_bar, write_json, write_table
@@ -18,7 +18,7 @@ Reference = Annotated[str, typer.Argument(metavar="NAME@VERSION", help="As the l
 Yes = Annotated[bool, typer.Option("--yes", help="Without being asked.")]
 
 
-def commands_of(kind: EnvironmentKind, what: str) -> typer.Typer:
+def make_commands(kind: EnvironmentKind, what: str) -> typer.Typer:
     """`list`, `upload` and `delete` for one kind of file."""
     app = typer.Typer(help=f"Your team's {what}: list, upload, delete.", no_args_is_help=True)
 
@@ -56,11 +56,11 @@ def commands_of(kind: EnvironmentKind, what: str) -> typer.Typer:
         matches = [file for file in me.environment_files(slug, kind) if file.reference == reference]
         if not matches:
             raise InvalidInput(f"Your team has no {reference} in {slug}.", code="unknown_environment_file")
-        confirmed(f"Remove {reference}?", yes=yes, option="--yes")
+        require_consent(f"Remove {reference}?", yes=yes, option="--yes")
         me.environment_file_delete(matches[0].key)
 
     return app
 
 
-weights = commands_of("weights", "weights")
-images = commands_of("image", "container images")
+weights = make_commands("weights", "weights")
+images = make_commands("image", "container images")

@@ -24,7 +24,7 @@ def client(profile: str) -> Client:
     return Client(profile=profile)
 
 
-def confirmed(question: str, *, yes: bool, option: str) -> None:
+def require_consent(question: str, *, yes: bool, option: str) -> None:
     """Ask where somebody can answer. Raises `InvalidInput` where nobody can, `typer.Abort` for a no."""
     if yes:
         return

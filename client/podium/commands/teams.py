@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from podium.commands.options import AsJson, Profile, Slug, client, confirmed
+from podium.commands.options import AsJson, Profile, Slug, client, require_consent
 from podium.output import say, write_json, write_table
 
 app = typer.Typer(help="Your team: show, create, leave, invite, invitations, accept, decline.", no_args_is_help=True)
@@ -35,7 +35,7 @@ def leave(
     slug: Slug, yes: Annotated[bool, typer.Option("--yes", help="Without being asked.")] = False, profile: Profile = ""
 ) -> None:
     """Leave your team."""
-    confirmed(f"Leave your team in {slug}?", yes=yes, option="--yes")
+    require_consent(f"Leave your team in {slug}?", yes=yes, option="--yes")
     client(profile).team_leave(slug)
 
 

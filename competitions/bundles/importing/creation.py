@@ -41,7 +41,7 @@ from competitions.teams.models import RegistrationQuestion
 from files.bundles.addresses import phase_slugs
 from files.bundles.faults import invalid
 from files.bundles.reader import NO_TERMS, BundleReader
-from files.bundles.rules import ordered
+from files.bundles.rules import sort_phases
 from files.bundles.schema import (
     PHASE_FILES,
     TASK_FILES,
@@ -68,7 +68,7 @@ class Maker:
 
     def __init__(self, reader: BundleReader, references: References, owner: User, parts: Mapping[str, Part]) -> None:
         self.reader, self.references, self.owner, self.parts = reader, references, owner, parts
-        self.spec: CompetitionSpec = reader.checked()
+        self.spec: CompetitionSpec = reader.valid_spec()
         self.report = reader.report
         self.resources: dict[tuple[str, str], Resource] = {}
 
@@ -117,7 +117,7 @@ class Maker:
 
     def _phases(self, competition: Competition, tasks: dict[Index, Task], now: datetime) -> None:
         before = Existing(competition.phases.all(), "slug")
-        for number, (slug, spec) in enumerate(phase_slugs(ordered(self.spec.phases))):
+        for number, (slug, spec) in enumerate(phase_slugs(sort_phases(self.spec.phases))):
             self._phase(before.take(slug, Phase(competition=competition, slug=slug)), spec, number, tasks, now)
         before.remove_others()
 

@@ -19,7 +19,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.storage import digest_of, store_path
 from competitions.resources.versions import require_room
-from files.bundles.archive import BundleFiles, opened
+from files.bundles.archive import BundleFiles, open_bundle
 from files.bundles.faults import InvalidBundle, Report
 from files.bundles.reader import BundleReader
 from files.bundles.schema import PHASE_FILES, TASK_FILES
@@ -61,12 +61,12 @@ def bundle_import(
     transaction, so that what it writes is there exactly when the competition is; if it raises, nothing was created.
     """
     progress("Unpacking")
-    with opened(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
+    with open_bundle(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         progress("Reading")
         reader = BundleReader(files)
         references = References(reader, owner=owner, queue=queue)
         references.look_up()
-        reader.checked()
+        reader.valid_spec()
         require_room(owner, new_bytes(files))
         stored = stored_parts(files, reader, Path(scratch), progress)
         try:
@@ -103,7 +103,7 @@ def new_bytes(files: BundleFiles) -> int:
 
 def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progress: Progress) -> dict[str, Part]:
     """Every file that the bundle names and holds, once."""
-    spec = reader.checked()
+    spec = reader.valid_spec()
     named: list[str | None] = [*reader.usable_images.paths]
     named += [getattr(task, name) for task in spec.tasks if task.key is None for name in TASK_FILES]
     named += [getattr(phase, name) for phase in spec.phases for name in PHASE_FILES]
@@ -111,7 +111,7 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
     stored: dict[str, Part] = {}
     for number, name in enumerate(names):
         progress(f"Storing {number + 1} of {len(names)}: {name}")
-        path, file_name = files.zipped(name, scratch)
+        path, file_name = files.zip_part(name, scratch)
         sha256, _ = digest_of(path)
         is_new = not StoredFile.objects.filter(sha256=sha256).exists()
         stored[name] = Part(store_path(path, sha256=sha256), file_name, is_new)

@@ -15,7 +15,7 @@ from competitions.resources.storage import store_path
 from competitions.resources.versions import require_room
 from core.refusals import InvalidFile
 from files.archives import check_zip
-from files.bundles.archive import LIMITS, opened
+from files.bundles.archive import LIMITS, open_bundle
 from files.bundles.document import Document, read_document
 from files.bundles.faults import InvalidBundle, Report, invalid
 from files.bundles.reader import command_fault, is_key
@@ -37,7 +37,7 @@ def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[
     """
     if not owner.is_staff:
         raise OrganizersOnly
-    with opened(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
+    with open_bundle(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         path = files.folder / TASK_YAML
         if not path.is_file():
             raise invalid(f"There is no {TASK_YAML} at the top level of the zip.", file=TASK_YAML)
@@ -122,7 +122,7 @@ class _TaskReader:
     def _resource(self, name: str, scratch: Path) -> Resource:
         if name in self.existing:
             return self.existing[name]
-        path, file_name = self.files.zipped(str(self.data[name]["zip"]), scratch)
+        path, file_name = self.files.zip_part(str(self.data[name]["zip"]), scratch)
         label = f"{self.data['name']}: {Resource.Kind(name).label}"[:200]
         return Resource.objects.create(
             owner=self.owner, kind=name, name=label, file=store_path(path), file_name=file_name

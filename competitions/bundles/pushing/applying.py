@@ -97,7 +97,7 @@ class Push:
         _lock(live)
         before, broken, phases = LiveDocument(live, owner), rules_broken(live), _phases(live)
         rules, settings, boards = current_rules(live), copy(live), _boards(live)
-        require_standing(live, self.reader.checked())
+        require_standing(live, self.reader.valid_spec())
         changed = self._maker_run(now)
         if newly_broken := rules_broken(changed) - broken:
             raise BreaksContest(sorted(newly_broken))
@@ -148,7 +148,7 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, k
         raise OrganizersOnly
     references = References(reader, owner=owner, queue=None, live=live)
     references.look_up()
-    reader.checked()
+    reader.valid_spec()
     require_room(owner, max(0, new_bytes(reader.files) - known_bytes))
     with tempfile.TemporaryDirectory() as scratch:
         parts = stored_parts(reader.files, reader, Path(scratch), progress)

@@ -9,7 +9,7 @@ from competitions.catalog.sealed_keys import keys_under_seal, keys_under_seal_on
 from competitions.leaderboards.models import Score
 from core.refusals import Conflict
 from files.bundles.addresses import board_key, phase_slugs
-from files.bundles.rules import ordered
+from files.bundles.rules import sort_phases
 from files.bundles.schema import CompetitionSpec, LeaderboardSpec, PhaseSpec
 
 
@@ -24,7 +24,7 @@ class BreaksContest(Conflict):
 
 def require_standing(competition: Competition, spec: CompetitionSpec) -> None:
     """Raise `BreaksContest` where the bundle would take away what submissions rest on, or unseal their scores."""
-    named = dict(phase_slugs(ordered(spec.phases)))
+    named = dict(phase_slugs(sort_phases(spec.phases)))
     faults: list[str] = []
     for phase in competition.phases.prefetch_related("leaderboards__columns"):
         faults += _faults_of_phase(phase, named.get(phase.slug), spec.leaderboards[0])

@@ -15,7 +15,7 @@ from competitions.teams.models import Team
 from core.refusals import Conflict, Refusal
 from files.manifest import (
     FORMAT,
-    amended,
+    amend,
     amendment_digest,
     changes_in_words,
     current,
@@ -119,7 +119,7 @@ def manifest_of(commitment: Commitment) -> dict[str, Any]:
         "leaves": commitment.leaves,
         **document,
         "unexplained": changes,
-        "rows": rebuilt(amended(current(document), changes)),
+        "rows": rebuilt(amend(current(document), changes)),
     }
 
 

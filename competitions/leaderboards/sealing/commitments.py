@@ -14,7 +14,7 @@ from competitions.leaderboards.services import board_freeze
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
 from core.refusals import Conflict
-from files.manifest import digest_of, leaves_of
+from files.manifest import commitment_leaves, leaves_digest
 
 log = structlog.get_logger(__name__)
 
@@ -72,13 +72,13 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
     if locked.freeze_at is not None:
         board_freeze(board=locked, at=None)
     salt, document = secrets.token_hex(32), document_of(locked)
-    leaves = leaves_of(document, salt)
+    leaves = commitment_leaves(document, salt)
     commitment = Commitment.objects.create(
         leaderboard=locked,
         salt=salt,
         leaves=leaves,
         document=document,
-        digest=digest_of(leaves),
+        digest=leaves_digest(leaves),
         entry_count=len(document["entries"]),
         made_at=now,
     )

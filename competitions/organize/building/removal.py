@@ -9,7 +9,7 @@ from competitions.catalog.models import Competition, SealedKey
 from competitions.organize.refusals import AlreadyPublished, HasSubmissions, OnRecord, StillPublished, TrialRuns
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import mark_unneeded
-from competitions.resources.versions import resources_named_by, uses_of
+from competitions.resources.versions import count_uses, resources_named_by
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD
@@ -69,7 +69,7 @@ def _remove(competition: Competition, now: datetime) -> None:
 
 
 def _remove_unused(numbers: set[int], now: datetime) -> None:
-    unused = [row for row in Resource.objects.filter(pk__in=numbers) if not uses_of(row)]
+    unused = [row for row in Resource.objects.filter(pk__in=numbers) if not count_uses(row)]
     files = [row.file_id for row in unused]
     Resource.objects.filter(pk__in=[row.pk for row in unused]).delete()
     mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)

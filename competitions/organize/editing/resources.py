@@ -17,7 +17,7 @@ from competitions.organize.refusals import DeletionChanged, NotDeleted
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
-from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace, uses_of
+from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, count_uses, require_room, resource_replace
 from files.archives import check_directory
 
 
@@ -50,7 +50,7 @@ class ResourceForm(ChangeForm):
 def _impact_of_sharing(resource: Resource, changed: list[str]) -> Iterator[str]:
     if "is_public" in changed and resource.is_public:
         yield "Every organizer of this site can use it, and read it with a program of their own."
-    if "is_public" in changed and not resource.is_public and (uses := uses_of(resource)):
+    if "is_public" in changed and not resource.is_public and (uses := count_uses(resource)):
         yield f"Tasks and phases that use it keep it ({uses}); others' competitions take it no more."
 
 
@@ -88,7 +88,7 @@ def add_version(*, resource: Resource, upload: Upload, by: User) -> tuple[Resour
         file_name=upload.file_name,
         may_change=lambda row: _may_change(row, managed, by),
     )
-    return fresh, uses_of(resource)
+    return fresh, count_uses(resource)
 
 
 def _may_change(row: Model, managed: set[int], by: User) -> bool:
@@ -99,7 +99,7 @@ def _may_change(row: Model, managed: set[int], by: User) -> bool:
 
 def resource_deletion(resource: Resource) -> Deletion:
     """The consequences of deleting a file, and what keeps it."""
-    uses = uses_of(resource)
+    uses = count_uses(resource)
     named = "1 task or phase uses it" if uses == 1 else f"{uses} tasks or phases use it"
     refusals = (f"{named}. Put other files in its place there first.",) if uses else ()
     return Deletion(f"the file “{resource.name}”", ("Its bytes go once nothing else points at them.",), refusals)

@@ -103,14 +103,14 @@ class ObjectStore(Protocol):
         """True if a put can be expected to work now."""
 
     def signed_url(self, digest: str, attachment: Attachment, *, valid_for: timedelta) -> str | None:
-        """An address from which anybody who has it may fetch the object for a while; None where the store serves nobody."""
+        """An address from which anybody may fetch the object for a while; None where the store has none."""
 
     def front_location(self, digest: str) -> str | None:
-        """The internal address under which the web server in front of the site serves the object; None where it does not."""
+        """The internal address under which the front serves the object; None where it does not."""
 
 
 def require_digest(digest: str) -> str:
-    """The digest. Raises `ValueError` for anything that is not one, so that no name leads out of the store."""
+    """The digest. Raises `ValueError` for any other text, so that no name leads out of the store."""
     if not SHA256.fullmatch(digest):
         raise ValueError(f"{digest[:80]!r} is no SHA-256 digest in lower-case hexadecimal")
     return digest

@@ -33,7 +33,7 @@ FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class DiskStore:
-    """An object of digest `abcd...` is the file `ab/cd/abcd...`; it gets that name once it is whole and on the disk."""
+    """Objects as files: `abcd...` is `ab/cd/abcd...`, named so once it is whole and on the disk."""
 
     def __init__(self, root: Path, *, front_prefix: str = "") -> None:
         self.root, self._front_prefix = root, front_prefix
@@ -68,7 +68,7 @@ class DiskStore:
         arriving = self._unfinished_file()
         try:
             if isinstance(source, Path):
-                if not (may_link and _linked(source, arriving)):
+                if not (may_link and _link(source, arriving)):
                     shutil.copyfile(source, arriving)
             else:
                 _copy_checked(digest, source, arriving)
@@ -190,7 +190,7 @@ def _copy_checked(digest: str, source: IO[bytes], target: Path) -> None:
         raise WrongDigest(digest=digest, actual=actual.hexdigest())
 
 
-def _linked(source: Path, target: Path) -> bool:
+def _link(source: Path, target: Path) -> bool:
     """True when the file has a second name now; False on another file system."""
     target.unlink()
     try:

@@ -30,7 +30,7 @@ from competitions.web.presentation.home import home_of
 from competitions.web.presentation.listing import cards_of, listed_for, narrowed
 from competitions.web.presentation.table_head import table_head
 from competitions.web.visit import Visit, visit
-from files.images import HEAD_BYTES, content_type_of
+from files.images import HEAD_BYTES, image_type
 
 PREVIEWED = 6  # files of the Data page whose first rows are looked at
 
@@ -171,7 +171,7 @@ def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
 def _image_response(request: HttpRequest, competition: Competition, stored: StoredFile) -> HttpResponseBase:
     """The image under the type that its own first bytes say, and as nothing else: what is no image is not served."""
     with open_stored(stored) as file:
-        content_type = content_type_of(file.read(HEAD_BYTES))
+        content_type = image_type(file.read(HEAD_BYTES))
     if content_type is None:
         raise Http404
     response = stored_response(request, stored, content_type=content_type)

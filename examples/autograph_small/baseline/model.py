@@ -1,4 +1,7 @@
-"""Label propagation: neighbours of labelled nodes take their labels, weighted, for a few rounds; features break ties."""
+"""Label propagation: nodes take their neighbours' labels, weighted, for a few rounds.
+
+Features break ties.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def main(given: Path, output: Path) -> None:
-    """Compare `res/predictions.txt` with `ref/labels.txt`; also leave a small page with one line for each class."""
+    """Compare `res/predictions.txt` with `ref/labels.txt`; also write a small page by class."""
     truth = np.loadtxt(given / "ref" / "labels.txt", dtype=int)
     predicted = np.loadtxt(given / "res" / "predictions.txt", dtype=int)
     right = predicted == truth

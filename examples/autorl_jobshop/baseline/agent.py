@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Agent:
-    """Chooses the waiting job whose operation takes the least time; the one that has waited longest among equals."""
+    """Chooses the waiting job with the shortest operation; among equals, the one that waits longest."""
 
     def act(self, observation: dict[str, Any]) -> int:
         """The number of the job that is next."""

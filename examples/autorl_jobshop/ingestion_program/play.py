@@ -1,4 +1,4 @@
-"""The agent's side: takes observations out of the shared folder, asks the participant's agent, puts its actions there."""
+"""The agent's side: observations come by the shared folder, the agent's actions go there."""
 
 from __future__ import annotations
 

@@ -8,7 +8,10 @@ from typing import Any
 
 
 class Shop:
-    """One instance: `jobs` with `arrives` and `operations` [[machine, duration], ...], `breakdowns` [[machine, from, until], ...]."""
+    """One instance: `jobs` with `arrives` and `operations` [[machine, duration], ...], `breakdowns`.
+
+    A breakdown is [machine, from, until].
+    """
 
     def __init__(self, instance: dict[str, Any]) -> None:
         self.jobs = instance["jobs"]
@@ -66,7 +69,7 @@ class Shop:
         heapq.heappush(self.events, (end, 1, machine))
 
     def _up_again(self, machine: int, now: float) -> float:
-        """When the machine works: now, or at the end of the breakdown it is in."""
+        """The time when the machine works: now, or at the end of its breakdown."""
         return max(
             (
                 until
@@ -77,7 +80,7 @@ class Shop:
         )
 
     def _end_of(self, machine: int, now: float, duration: float) -> float:
-        """When an operation ends; each breakdown that begins while it runs makes it longer."""
+        """The end of an operation; each breakdown that begins while it runs makes it longer."""
         end = now + duration
         for broken_machine, begin, until in self.breakdowns:
             if broken_machine == machine and now <= begin < end:

@@ -1,4 +1,4 @@
-"""Whether a submitted dataset is one that algorithms can be compared on; ends with a sentence for its team when it is not.
+"""Checks that algorithms can be compared on a submitted dataset; else tells its team why not.
 
 It runs on the organizers' side: it reads the labels, too, and no participant's code is near.
 """
@@ -51,7 +51,7 @@ def neighbours(rows: Any, labels: Any, test: Any) -> Any:
 
 
 def main(given: Path, output: Path) -> None:
-    """Check the files and shapes, run the baselines, and leave the better predictions beside the truth for the scoring program."""
+    """Check files and shapes, run the baselines, and leave the better predictions for scoring."""
     train = table(given / "input_data" / "train.csv")
     if not 2 <= train.shape[1] <= MAX_FEATURES + 1:
         sys.exit(f"train.csv has {train.shape[1]} columns; 1 to {MAX_FEATURES} features and the class are expected")

@@ -1,4 +1,7 @@
-"""A linear model of the training hours: `python linear.py FOLDER_WITH_TRAIN_AND_TEST predictions.csv`. It needs numpy alone."""
+"""A linear model of the training hours: `python linear.py FOLDER predictions.csv`.
+
+FOLDER holds train and test. It needs numpy alone.
+"""
 
 from __future__ import annotations
 

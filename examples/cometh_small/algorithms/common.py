@@ -1,4 +1,4 @@
-"""What all algorithms share: reading the participant's dataset, and writing what was estimated beside what is true."""
+"""Common parts of all algorithms: reading the dataset, and writing estimates beside the truth."""
 
 from __future__ import annotations
 

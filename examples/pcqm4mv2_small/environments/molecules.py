@@ -1,4 +1,4 @@
-"""Molecules as graphs for small networks: arrays of atoms and bonds, for many molecules at once. RDKit and numpy alone."""
+"""Molecules as graphs: arrays of atoms and bonds, for many at once. RDKit and numpy alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Batch:
-    """Molecules side by side: `atoms` of shape (n_atoms, FEATURES), the `owner` of each, and each bond twice."""
+    """Molecules side by side: `atoms` of (n_atoms, FEATURES), the `owner` of each, each bond twice."""
 
     atoms: Floats
     source: npt.NDArray[np.int64]
@@ -48,10 +48,10 @@ def read_labelled(path: Path) -> tuple[list[str], Floats]:
 def batches(smiles: Sequence[str], size: int) -> Iterator[Batch]:
     """The molecules in order, `size` at a time."""
     for begin in range(0, len(smiles), size):
-        yield batch_of(smiles[begin : begin + size])
+        yield make_batch(smiles[begin : begin + size])
 
 
-def batch_of(smiles: Sequence[str]) -> Batch:
+def make_batch(smiles: Sequence[str]) -> Batch:
     """These molecules as one graph with as many parts."""
     atoms: list[list[float]] = []
     bonds: list[tuple[int, int, int]] = []

@@ -1,4 +1,4 @@
-"""Runs a participant's program on the raw SMILES of one split. Standard library alone: any image with Python will do.
+"""Runs a participant's program on the raw SMILES of one split. Standard library alone.
 
     ingest.py SUBMISSION INPUT_DATA OUTPUT
 
@@ -28,10 +28,10 @@ COMMAND = re.compile(r"^command:[ \t]*(?P<command>\S.*)$", re.MULTILINE)
 
 
 class SubmissionError(Exception):
-    """Why the submission cannot be run, or what it left undone: a sentence for its author."""
+    """The submission cannot be run, or left something undone: a sentence for its author."""
 
 
-def command_of(submission: Path, smiles: Path, predictions: Path) -> list[str]:
+def read_command(submission: Path, smiles: Path, predictions: Path) -> list[str]:
     """The argument list that starts the submission; no shell is involved."""
     for name in ("metadata.yaml", "metadata"):
         if (submission / name).is_file():
@@ -67,7 +67,7 @@ def keep_progress(line: str, path: Path) -> None:
 
 
 def run(command: list[str], submission: Path, progress: Path) -> int:
-    """Run the program in its own folder, passing on each line as it comes; its exit code, negative for a signal."""
+    """Run the program in its own folder, and pass on each line; returns its exit code."""
     # Its own modules must be importable although its folder is read-only: no bytecode is written there.
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
@@ -106,7 +106,7 @@ def main(argv: list[str]) -> int:
     split = json.loads((input_data / "split.json").read_text())
     predictions = output / str(split["predictions"])
     try:
-        command = command_of(submission, input_data / "smiles.csv", predictions)
+        command = read_command(submission, input_data / "smiles.csv", predictions)
         status = run(command, submission, output / "progress.json")
         if status:
             ended = f"by signal {-status}" if status < 0 else f"with exit code {status}"

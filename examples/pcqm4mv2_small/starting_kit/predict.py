@@ -1,4 +1,4 @@
-"""A submission to start from: predicts a gap from the share of aromatic atoms. Replace `predict` by your model.
+"""A submission to start from: a gap by the share of aromatic atoms. Replace `predict`.
 
 Called as `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`, without a network, with everything it needs in this folder.
 """

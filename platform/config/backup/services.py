@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from competitions.resources.models import StoredFile, Upload
-from competitions.resources.orphans import nothing_is_removed
+from competitions.resources.orphans import removals_held
 from competitions.resources.storage import local_copy, store_path
 from config.backup import tables as t
 from config.backup.archive import FORMAT, MANIFEST, TABLES, Broken, Place, opened, read_lines, read_manifest, sha256_of
@@ -36,7 +36,7 @@ class Kept:
 def backup(path: Path, *, now: datetime) -> Kept:
     """Write a backup of this site. The site may go on meanwhile: objects never change, are written before their rows, and none is
     removed until the backup is done."""
-    with nothing_is_removed(), opened(path, "w") as place, tempfile.TemporaryDirectory() as name:
+    with removals_held(), opened(path, "w") as place, tempfile.TemporaryDirectory() as name:
         with t.one_moment():
             described = {model._meta.db_table: _put_table(place, model, Path(name)) for model in t.tables()}
             files = dict(StoredFile.objects.order_by("sha256").values_list("sha256", "size_bytes"))

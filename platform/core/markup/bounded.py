@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.html import escape
 
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
-from files.markup import MAX_CHARACTERS, Rendering, key_of, render
+from files.markup import MAX_CHARACTERS, Rendering, render, rendering_key
 
 log = structlog.get_logger(__name__)
 HERE_CHARACTERS: Final = 4000  # the worst text of this length takes some 50 ms
@@ -27,7 +27,7 @@ def rendered(text: str, form: str) -> Rendering:
     if len(text) <= HERE_CHARACTERS:
         return render(text, form)
     if len(text) > MAX_CHARACTERS:
-        return as_written(text, TOO_COSTLY, key_of(text, form))
+        return as_written(text, TOO_COSTLY, rendering_key(text, form))
     try:
         return _in_a_process(text, form)
     except _Busy:
@@ -57,7 +57,7 @@ def _in_a_process(text: str, form: str) -> Rendering:
         log.warning("text_not_laid_out", error=str(error), characters=len(text))
         if isinstance(error, OSError) or (isinstance(error, OverBounds) and error.what == "time"):
             raise _Busy from error
-        return as_written(text, TOO_COSTLY, key_of(text, form))
+        return as_written(text, TOO_COSTLY, rendering_key(text, form))
     finally:
         _places.release()
     return Rendering(answer["html"], tuple(answer["sources"]), answer["key"])

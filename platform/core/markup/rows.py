@@ -5,7 +5,7 @@ from typing import Any
 from django.db import models
 
 from core.markup.bounded import rendered
-from files.markup import Rendering, key_of
+from files.markup import Rendering, rendering_key
 
 
 class WrittenRow(models.Model):
@@ -39,7 +39,7 @@ class WrittenRow(models.Model):
     def _lay_out(self) -> bool:
         """Make the HTML where it is not that of the text; whether it was made."""
         text, form = self.text_and_form()
-        if self.html_key == key_of(text, form):
+        if self.html_key == rendering_key(text, form):
             return False
         laid_out = rendered(text, form)
         self.html, self.html_key, self.image_sources = laid_out.html, laid_out.key, list(laid_out.sources)

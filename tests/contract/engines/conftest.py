@@ -34,7 +34,7 @@ LIMITS = Limits(
 
 
 class _EmptyRegistry(BaseHTTPRequestHandler):
-    """A registry without a repository, by the distribution specification: errors have a code and a message."""
+    """A registry without a repository, by the distribution specification."""
 
     def do_GET(self) -> None:
         is_known = self.path == "/v2/"

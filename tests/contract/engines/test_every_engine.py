@@ -1,4 +1,4 @@
-"""What every container engine must make true: the words of `workers.engines.base.Engine`, tried on the real one."""
+"""The contract of every container engine, `workers.engines.base.Engine`, on the real one."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def test_a_kill_is_told_from_an_end_of_its_own(stage: Stage) -> None:
     stage.engine.kill(killed)
     for container in (killed, alone):
         stage.engine.wait(container)
-    assert stage.engine.signalled(killed, since)
-    assert not stage.engine.signalled(alone, since)
+    assert stage.engine.was_signalled(killed, since)
+    assert not stage.engine.was_signalled(alone, since)
 
 
 def test_several_threads_may_wait_for_one_container(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""What the store on a disk does beyond the contract."""
+"""The behaviour of the store on a disk beyond the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the site relies on in any store of objects."""
+"""The contract of every store of objects."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 
 from competitions.compute.images import validate_registries
 from competitions.compute.mirrors import validate_mirror
-from files.bundles.archive import opened
+from files.bundles.archive import open_bundle
 from files.bundles.faults import InvalidBundle
 from files.bundles.reader import BundleReader
 from tests.bundle_files import second, write
@@ -54,8 +54,8 @@ def test_a_queue_allows_patterns_of_image_names_alone(site: Scenario, patterns: 
 def test_a_bundle_with_a_wrong_image_is_refused_with_its_place(tmp_path: Path, image: str) -> None:
     bundle = second()
     bundle["docker_image"] = image
-    with opened(write(tmp_path, bundle)) as files, pytest.raises(InvalidBundle) as error:
-        BundleReader(files).checked()
+    with open_bundle(write(tmp_path, bundle)) as files, pytest.raises(InvalidBundle) as error:
+        BundleReader(files).valid_spec()
     fault = error.value.report.faults[0]
     assert fault.path == "docker_image"
     assert "The image's" in str(fault)
@@ -64,8 +64,8 @@ def test_a_bundle_with_a_wrong_image_is_refused_with_its_place(tmp_path: Path, i
 def test_blanks_around_an_image_of_a_bundle_do_not_matter(tmp_path: Path) -> None:
     bundle = second()
     bundle["docker_image"] = " codalab/codalab-legacy:py37 "
-    with opened(write(tmp_path, bundle)) as files:
-        assert BundleReader(files).checked().docker_image == "codalab/codalab-legacy:py37"
+    with open_bundle(write(tmp_path, bundle)) as files:
+        assert BundleReader(files).valid_spec().docker_image == "codalab/codalab-legacy:py37"
 
 
 def test_the_site_does_not_start_with_a_wrong_default_image() -> None:

@@ -25,7 +25,7 @@ from core.markup import bounded
 from core.markup.bounded import HERE_CHARACTERS, TOO_COSTLY, rendered
 from core.markup.rows import WrittenRow
 from files.bundles.schema import PageSpec
-from files.markup import MAX_CHARACTERS, key_of, render
+from files.markup import MAX_CHARACTERS, render, rendering_key
 from tests.scenario import Scenario
 
 # Columns that came after the migration, and never took anything else.
@@ -193,7 +193,7 @@ def test_html_of_another_version_or_text_is_made_anew_when_it_is_shown(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = Page.objects.create(competition=site.competition, title="A", body="*one*")
-    assert page.html_key == key_of("*one*", "markdown")
+    assert page.html_key == rendering_key("*one*", "markdown")
     Page.objects.filter(pk=page.pk).update(body="*two*")
     assert "<em>two</em>" in Page.objects.get(pk=page.pk).rendering.html
     assert "<em>two</em>" in Page.objects.get(pk=page.pk).html

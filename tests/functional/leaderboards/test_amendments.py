@@ -35,7 +35,7 @@ from competitions.teams.refusals import TeamDisqualified
 from competitions.winners import services
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
-from files.manifest import faults_of, main
+from files.manifest import main, manifest_faults
 from tests.permissions import client_of
 from tests.scenario import Scenario
 
@@ -115,9 +115,9 @@ def test_an_amended_board_is_verified_against_the_first_digest(
         phase_reveal(phase=committed.sealed, now=committed.now)
     change(committed)
     document = manifest(committed)
-    assert faults_of(document, digest=digest) == []
+    assert manifest_faults(document, digest=digest) == []
     assert document["amendments"]
-    assert all(faults_of(document, digest=amendment["digest"]) == [] for amendment in document["amendments"])
+    assert all(manifest_faults(document, digest=amendment["digest"]) == [] for amendment in document["amendments"])
 
 
 def test_the_manifest_holds_the_board_of_then_and_the_ranks_of_now(committed: Scenario) -> None:
@@ -169,20 +169,20 @@ def test_whoever_changes_an_amendment_is_detected(committed: Scenario, forge: Ca
     disqualify(committed)
     disqualify_team(committed)
     document = manifest(committed)
-    assert faults_of(document) == []
+    assert manifest_faults(document) == []
     forge(document)
-    assert any("Amendment 1" in fault for fault in faults_of(document))
+    assert any("Amendment 1" in fault for fault in manifest_faults(document))
 
 
 def test_a_change_without_an_amendment_is_named_until_an_organizer_gives_its_reason(committed: Scenario) -> None:
     disqualify(committed)
     committed.sealed.tasks.update(reference_data=committed.phase.tasks.get().reference_data)
     assert changed_since(Commitment.objects.get()) == ["the programs or data of a task"]
-    assert any("without an amendment" in fault for fault in faults_of(manifest(committed)))
+    assert any("without an amendment" in fault for fault in manifest_faults(manifest(committed)))
     with pytest.raises(AmendmentReasonMissing):
         board_amend(board=board(committed), reason=" ", now=committed.now)
     board_amend(board=board(committed), reason="Labels mended", now=committed.now)
-    assert faults_of(manifest(committed)) == []
+    assert manifest_faults(manifest(committed)) == []
     with pytest.raises(NothingChanged):
         board_amend(board=board(committed), reason="Once more", now=committed.now)
 
@@ -277,14 +277,14 @@ def test_a_failed_winner_is_published_and_the_next_team_is_invited(committed: Sc
     assert "Rank 1, aa, is not confirmed: The code does not run" in [
         amendment.reason for amendment in Amendment.objects.all()
     ]
-    assert faults_of(manifest(committed)) == []
+    assert manifest_faults(manifest(committed)) == []
 
 
 def test_a_team_that_withdraws_is_published_and_the_next_team_is_invited(committed: Scenario, lane: Lane) -> None:
     first = Place.objects.get(team__name="aa")
     services.place_decline(key=first.key, by=committed.member(first.team), now=committed.now)
     assert places(lane) == [("aa", State.DECLINED), ("bb", State.INVITED), ("cc", State.INVITED)]
-    assert faults_of(manifest(committed)) == []
+    assert manifest_faults(manifest(committed)) == []
 
 
 @pytest.mark.parametrize("state", [State.INVITED, State.VERIFYING, State.CONFIRMED])
@@ -296,4 +296,4 @@ def test_a_disqualified_winner_loses_the_place_and_the_next_team_is_invited(
     team_disqualify(team=place.team, reason="Two accounts", now=committed.now)
     assert places(lane) == [("aa", State.FAILED), ("bb", State.INVITED), ("cc", State.INVITED)]
     assert Place.objects.get(pk=place.pk).reason == "disqualified: Two accounts"
-    assert faults_of(manifest(committed)) == []
+    assert manifest_faults(manifest(committed)) == []

@@ -39,11 +39,11 @@ from core.reconciler import reconcile
 from files import manifest
 from files.manifest import (
     ManifestInvalid,
-    digest_of,
-    faults_of,
+    commitment_leaves,
     leaf,
-    leaves_of,
+    leaves_digest,
     main,
+    manifest_faults,
     read_manifest,
 )
 from podium.cli import main as podium
@@ -120,7 +120,7 @@ def test_the_digest_is_public_at_once_and_the_salt_and_manifest_only_after_the_r
     phase_reveal(phase=closed.sealed, now=closed.now)
     document = json.loads(Client().get(manifest).content)
     assert document == Client().get(api).json()["manifest"]
-    assert (document["digest"], faults_of(document, digest=commitment.digest)) == (commitment.digest, [])
+    assert (document["digest"], manifest_faults(document, digest=commitment.digest)) == (commitment.digest, [])
 
 
 def test_an_untouched_board_is_verified_offline(
@@ -208,19 +208,19 @@ def test_whoever_changes_one_thing_in_the_manifest_is_found_out(
     closed: Scenario, tamper: Callable[[Document], None], message: str
 ) -> None:
     document = json.loads(json.dumps(revealed(closed)))
-    assert faults_of(document) == []
+    assert manifest_faults(document) == []
     tamper(document)
-    assert any(message in fault for fault in faults_of(document))
+    assert any(message in fault for fault in manifest_faults(document))
 
 
 def test_a_whole_forgery_is_found_out_by_the_published_digest(closed: Scenario) -> None:
     document = json.loads(json.dumps(revealed(closed)))
     published = document["digest"]
     score(document)
-    document["leaves"] = leaves_of(document, document["salt"])
-    document["digest"] = digest_of(document["leaves"])
-    assert faults_of(document) == []
-    assert any("published was" in fault for fault in faults_of(document, digest=published))
+    document["leaves"] = commitment_leaves(document, document["salt"])
+    document["digest"] = leaves_digest(document["leaves"])
+    assert manifest_faults(document) == []
+    assert any("published was" in fault for fault in manifest_faults(document, digest=published))
 
 
 def rescored(site: Scenario) -> None:
@@ -246,13 +246,13 @@ def test_a_change_in_the_database_after_the_close_makes_the_check_fail(
     change(closed)
     assert reveal_preview(closed.sealed, now=closed.now).boards[0].changes
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert faults_of(manifest_of(commitment), digest=commitment.digest)
+    assert manifest_faults(manifest_of(commitment), digest=commitment.digest)
 
 
 def test_a_team_may_change_its_name_after_the_close(closed: Scenario) -> None:
     commitment = committed(closed)
     team_rename(team=closed.teams[1], by=closed.member(closed.teams[1]), name="A better name")
-    assert faults_of(manifest_of(commitment)) == []
+    assert manifest_faults(manifest_of(commitment)) == []
 
 
 def test_a_label_file_is_compared_byte_for_byte(closed: Scenario, tmp_path: Path) -> None:
@@ -262,9 +262,9 @@ def test_a_label_file_is_compared_byte_for_byte(closed: Scenario, tmp_path: Path
     path = tmp_path / "labels.zip"
     with open_stored(reference.file) as stored:
         path.write_bytes(stored.read())
-    assert faults_of(document, files=[path]) == []
+    assert manifest_faults(document, files=[path]) == []
     path.write_bytes(path.read_bytes() + b" ")
-    assert "none of the programs and data" in faults_of(document, files=[path])[0]
+    assert "none of the programs and data" in manifest_faults(document, files=[path])[0]
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ def test_a_freeze_ends_with_the_commitment_so_that_the_reveal_shows_what_was_com
     commitment = committed(closed)
     assert (board(closed).freeze_at, board(closed).entry_count, commitment.entry_count) == (None, 4, 4)
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert faults_of(manifest_of(commitment), digest=commitment.digest) == []
+    assert manifest_faults(manifest_of(commitment), digest=commitment.digest) == []
 
 
 def test_the_manifest_tells_nothing_of_hidden_columns_and_of_tasks_that_the_board_does_not_show(
@@ -407,7 +407,7 @@ def test_the_manifest_tells_nothing_of_hidden_columns_and_of_tasks_that_the_boar
     document = revealed(closed)
     assert [column["key"] for column in document["board"]["columns"]] == ["mae"]
     assert {key for entry in document["entries"] for key in entry["scores"]} == {"mae"}
-    assert faults_of(document) == []
+    assert manifest_faults(document) == []
 
 
 def test_a_hidden_column_that_decides_the_rank_is_committed_to(closed: Scenario) -> None:
@@ -461,7 +461,7 @@ def test_a_reveal_by_hand_right_after_the_end_commits_first_and_can_be_checked(c
     phase_reveal(phase=closed.sealed, now=closed.now)
     commitment = commitment_of(board(closed))
     assert commitment is not None
-    assert faults_of(manifest_of(commitment), digest=commitment.digest) == []
+    assert manifest_faults(manifest_of(commitment), digest=commitment.digest) == []
     assert not Commitment.objects.filter(leaderboard__phase=closed.phase).exists()
 
 

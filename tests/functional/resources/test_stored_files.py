@@ -19,7 +19,7 @@ from competitions.resources.orphans import (
     LEFT_AFTER,
     BackupRunning,
     adopt_rowless,
-    nothing_is_removed,
+    removals_held,
     remove_leavings,
     remove_orphans,
 )
@@ -130,9 +130,9 @@ def test_bytes_that_come_again_after_their_object_was_adopted_are_kept(site: Sce
 
 
 def test_only_one_backup_is_made_at_a_time_on_whatever_hosts(site: Scenario) -> None:
-    with nothing_is_removed(), pytest.raises(BackupRunning, match="Wait for it"), nothing_is_removed():
+    with removals_held(), pytest.raises(BackupRunning, match="Wait for it"), removals_held():
         pytest.fail("two backups were made at once")
-    with nothing_is_removed():
+    with removals_held():
         """Free again."""
 
 

@@ -1,4 +1,4 @@
-"""Hostile programs, one per line of the abuse catalogue, written as a participant would write them: those that look for a way out.
+"""Hostile programs of the abuse catalogue, as a participant would write them: ways out.
 
 Each prints what it saw, and most end by writing the answer file, so that "it got through" is visible as a score.
 """

@@ -1,4 +1,4 @@
-"""Programs that take all of what the kernel counts for each user, and programs of another run that need a little of it."""
+"""Programs that use up what the kernel counts per user, and programs of another run beside them."""
 
 from __future__ import annotations
 

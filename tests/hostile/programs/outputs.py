@@ -1,4 +1,4 @@
-"""Hostile programs, one per line of the abuse catalogue, written as a participant would write them: those that leave traps in the output.
+"""Hostile programs of the abuse catalogue, as a participant would write them: traps in outputs.
 
 Each prints what it saw, and most end by writing the answer file, so that "it got through" is visible as a score.
 """

@@ -1,4 +1,4 @@
-"""Programs beside a scoring program, with one folder for both: what a submission tries there, and a scorer that trusts what it finds."""
+"""Programs with one folder beside a scoring program: hostile submissions, and trusting scorers."""
 
 from __future__ import annotations
 

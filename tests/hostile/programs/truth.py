@@ -1,4 +1,4 @@
-"""Hostile programs, one per line of the abuse catalogue, written as a participant would write them: those that pretend.
+"""Hostile programs of the abuse catalogue, as a participant would write them: pretences.
 
 Each prints what it saw, and most end by writing the answer file, so that "it got through" is visible as a score.
 """

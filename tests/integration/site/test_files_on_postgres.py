@@ -60,7 +60,7 @@ def test_bytes_that_are_sent_again_while_they_are_removed_are_kept(
                 lambda: somebody_waits_for_a_lock() or not storing.is_alive(), 30, "the other one stored, or waits"
             )
 
-    removed, deleted = orphans._removed, DiskStore.delete
+    removed, deleted = orphans._remove, DiskStore.delete
 
     def remove(*arguments: Any) -> bool:
         begin()
@@ -71,7 +71,7 @@ def test_bytes_that_are_sent_again_while_they_are_removed_are_kept(
         deleted(store, digest)
 
     if moment == "before the row goes":
-        monkeypatch.setattr(orphans, "_removed", remove)
+        monkeypatch.setattr(orphans, "_remove", remove)
     else:
         monkeypatch.setattr(DiskStore, "delete", delete)
     remove_orphans(now=now + GRACE + timedelta(seconds=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from workers.images.engine import REPOSITORY, label_of, run
+from workers.images.engine import REPOSITORY, image_label, run
 from workers.images.runtime_image import DIGEST_LABEL, ensure_runtime
 
 CHECK = """
@@ -37,9 +37,9 @@ def test_the_runtime_image_has_python_the_packages_and_scoring_for_an_ordinary_u
 
 
 def test_an_unchanged_image_is_not_built_again(runtime_image: str) -> None:
-    before = label_of(runtime_image, DIGEST_LABEL)
+    before = image_label(runtime_image, DIGEST_LABEL)
     assert ensure_runtime(runtime_image) is False
-    assert label_of(runtime_image, DIGEST_LABEL) == before
+    assert image_label(runtime_image, DIGEST_LABEL) == before
     assert before is not None
 
 

@@ -7,16 +7,16 @@ from django.utils.text import slugify
 from hypothesis import given
 from hypothesis import strategies as st
 
-from files.bundles.addresses import slug_of
+from files.bundles.addresses import make_slug
 
 
 @given(st.text())
 def test_a_slug_is_that_of_django(text: str) -> None:
-    assert slug_of(text) == slugify(text)
+    assert make_slug(text) == slugify(text)
 
 
 @pytest.mark.parametrize(
     "text", ["Final  Round_2", "-_x_-", "\u017fharp \u212aelvin", "\u0424\u0438\u043d\u0430\u043b", "\x1c a\x85b"]
 )
 def test_a_slug_of_unusual_characters_is_that_of_django(text: str) -> None:
-    assert slug_of(text) == slugify(text)
+    assert make_slug(text) == slugify(text)

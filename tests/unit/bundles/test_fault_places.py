@@ -1,4 +1,4 @@
-"""Everything that is wrong with a bundle is said at once, with file, YAML path, line and what would be right."""
+"""All faults of a bundle are said at once, with file, YAML path, line and what would be right."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_what_is_no_zip_is_said(tmp_path: Path) -> None:
 
 
 def test_names_in_another_encoding_are_read_or_named(tmp_path: Path) -> None:
-    """Old tools write names in their own code page, which says nothing of itself; a name that claims UTF-8 must be it."""
+    """Old tools write names in their own code page; a name that claims UTF-8 must be it."""
     path = packed(write(tmp_path / "bundle", second()), tmp_path / "bundle.zip")
     with zipfile.ZipFile(path, "a") as zip_file:
         zip_file.writestr("t@@st.txt", b"x")
@@ -401,7 +401,7 @@ def documented(section: str) -> list[str]:
 
 
 def every_fault(folder: Path) -> set[str]:
-    """What the cases of this file are told."""
+    """The faults that the cases of this file get."""
     bundles = [write(folder / f"new-{number}", changed(path, value)) for number, (path, value, _) in enumerate(CASES)]
     bundles += [
         write(folder / f"old-{number}", LEGACY.replace(old, new)) for number, (old, new, _) in enumerate(LEGACY_CASES)

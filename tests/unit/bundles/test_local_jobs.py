@@ -26,7 +26,7 @@ def folder_of(tmp_path: Path, template: str, extra: str = "") -> Path:
     return folder
 
 
-def zipped(path: Path, files: dict[str, str]) -> Path:
+def zip_part(path: Path, files: dict[str, str]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
@@ -40,7 +40,7 @@ def job_of(folder: Path, tmp_path: Path, file: Path | None = None, own: OwnEnvir
 
 def test_code_alone_is_given_what_its_team_brings(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "code", "accepts: [code], environment: [weights, image, requirements]")
-    code = zipped(tmp_path / "code.zip", {"model.py": "", "requirements.txt": LOCK})
+    code = zip_part(tmp_path / "code.zip", {"model.py": "", "requirements.txt": LOCK})
     weights = tmp_path / "net.pt"
     weights.write_bytes(b"7.5")
     job = job_of(folder, tmp_path, code, OwnEnvironment(weights=weights, image=REFERENCE))
@@ -58,7 +58,7 @@ def test_code_alone_is_given_what_its_team_brings(tmp_path: Path) -> None:
 
 def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "code", "accepts: [code]")
-    code = zipped(tmp_path / "code.zip", {"model.py": "", "requirements.txt": "small\n"})
+    code = zip_part(tmp_path / "code.zip", {"model.py": "", "requirements.txt": "small\n"})
     assert not any(isinstance(mount, BuiltEnvironment) for mount in job_of(folder, tmp_path, code).stages[0].mounts)
 
 
@@ -91,7 +91,7 @@ def test_what_the_site_would_refuse_is_refused_with_what_to_do(
 ) -> None:
     folder = folder_of(tmp_path, "code", extra)
     with pytest.raises(ValueError, match=message):
-        job_of(folder, tmp_path, zipped(tmp_path / "code.zip", files), own)
+        job_of(folder, tmp_path, zip_part(tmp_path / "code.zip", files), own)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -105,18 +105,18 @@ def test_code_needs_a_command_where_no_ingestion_program_runs_it(tmp_path: Path)
     path = folder / "competition.yaml"
     path.write_text(path.read_text().replace("    ingestion_program: ingestion_program\n", ""))
     with pytest.raises(ValueError, match=r"no metadata\.yaml at its top level"):
-        job_of(folder, tmp_path, zipped(tmp_path / "code.zip", {"model.py": ""}))
+        job_of(folder, tmp_path, zip_part(tmp_path / "code.zip", {"model.py": ""}))
 
 
 def test_a_submitted_dataset_is_no_program(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "datasets")
     path = folder / "competition.yaml"
     path.write_text(path.read_text().replace("    ingestion_program: algorithm\n", ""))
-    job = job_of(folder, tmp_path, zipped(tmp_path / "data.zip", {"data.txt": "1 2\n"}))
+    job = job_of(folder, tmp_path, zip_part(tmp_path / "data.zip", {"data.txt": "1 2\n"}))
     assert [stage.name for stage in job.stages] == ["scoring"]
 
 
 @pytest.mark.parametrize(("accepts", "gpus"), [("code", 1), ("prediction", 0)])
 def test_a_gpu_is_given_to_programs_alone(tmp_path: Path, accepts: str, gpus: int) -> None:
     folder = folder_of(tmp_path, "code", f"accepts: [{accepts}], budget: {{gpus: 1}}")
-    assert job_of(folder, tmp_path, zipped(tmp_path / "code.zip", {"model.py": ""})).gpus == gpus
+    assert job_of(folder, tmp_path, zip_part(tmp_path / "code.zip", {"model.py": ""})).gpus == gpus

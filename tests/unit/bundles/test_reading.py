@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from files.bundles.archive import opened
+from files.bundles.archive import open_bundle
 from files.bundles.dates import read_instant
 from files.bundles.faults import Report
 from files.bundles.reader import BundleReader, check_bundle
@@ -19,9 +19,9 @@ from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second,
 
 
 def read(folder: Path) -> tuple[CompetitionSpec, Report]:
-    with opened(folder) as files:
+    with open_bundle(folder) as files:
         reader = BundleReader(files)
-        return reader.checked(), reader.report
+        return reader.valid_spec(), reader.report
 
 
 def test_a_bundle_of_version_2_is_read_with_codabenchs_defaults(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_zip_is_read_like_its_folder(tmp_path: Path, pack: bool) -> None:
 def test_a_program_that_can_be_run_still_can_once_its_bundle_was_unpacked(tmp_path: Path) -> None:
     folder = write(tmp_path / "bundle", second())
     (folder / "scoring_program/score.py").chmod(0o775)
-    with opened(packed(folder, tmp_path / "bundle.zip")) as files:
+    with open_bundle(packed(folder, tmp_path / "bundle.zip")) as files:
         modes = {path.name: path.stat().st_mode & 0o777 for path in (files.folder / "scoring_program").iterdir()}
-        program, _ = files.zipped("scoring_program", tmp_path)
+        program, _ = files.zip_part("scoring_program", tmp_path)
     assert (modes["score.py"], modes["metadata.yaml"] & 0o111) == (0o755, 0)
     with zipfile.ZipFile(program) as archive:
         assert archive.getinfo("score.py").external_attr >> 16 == 0o755
@@ -126,8 +126,8 @@ def test_a_program_that_can_be_run_still_can_once_its_bundle_was_unpacked(tmp_pa
 def test_each_folder_is_packed_by_itself_whatever_it_is_called(tmp_path: Path) -> None:
     names = ["dev/data", "dev-data", "test/data", "x" * 255]
     files: dict[str, str | bytes] = {f"{name}/x.txt": name for name in names}
-    with opened(write(tmp_path / "bundle", second(), FILES | files)) as bundle:
-        packs = [bundle.zipped(name, tmp_path) for name in [*names, "dev/data/"]]
+    with open_bundle(write(tmp_path / "bundle", second(), FILES | files)) as bundle:
+        packs = [bundle.zip_part(name, tmp_path) for name in [*names, "dev/data/"]]
     texts = []
     for path, _ in packs:
         with zipfile.ZipFile(path) as archive:

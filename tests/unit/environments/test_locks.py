@@ -7,7 +7,7 @@ import time
 import pytest
 
 from workers.protocol.files.locks import MAX_MARKERS, LockInvalid, read_lock, written_lock
-from workers.protocol.files.markers import LAST_MINOR, Python, pythons_of
+from workers.protocol.files.markers import LAST_MINOR, Python, matching_pythons
 
 HASH = f"--hash=sha256:{'a' * 64}"
 
@@ -140,7 +140,7 @@ def test_a_list_has_so_many_different_markers_that_the_costliest_are_evaluated_i
         return f"p{number}==1.0 ; {' or '.join(clauses)} {HASH}\n"
 
     began = time.process_time()
-    pythons_of.cache_clear()
+    matching_pythons.cache_clear()
     assert len(read_lock("".join(line(n) for n in range(MAX_MARKERS)).encode())) == MAX_MARKERS
     with pytest.raises(LockInvalid, match=f"line {MAX_MARKERS + 1}: .* more than {MAX_MARKERS} different markers"):
         read_lock("".join(line(n) for n in range(900)).encode())

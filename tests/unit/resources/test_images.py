@@ -1,4 +1,4 @@
-"""What is an image is told by its headers, and one that is too large is refused before anything decodes it."""
+"""Images are known by their headers; too large ones are refused before anything decodes them."""
 
 from __future__ import annotations
 

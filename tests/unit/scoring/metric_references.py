@@ -1,4 +1,4 @@
-"""What each metric of tables is compared with, and generated rows with ties, weights, absent classes and empty groups."""
+"""References for each metric of tables, and generated rows with ties, weights and gaps."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _cells(cell: str, width: int) -> list[list[str]]:
 
 
 def _over_lists(measure: Callable[[list[str], set[str], list[str], int], float]) -> Reference:
-    """A measure of (distinct predictions up to k, true items, all distinct predictions, k), averaged over the rows."""
+    """A measure of (distinct predictions up to k, true items, all predictions, k), as a mean over rows."""
 
     def score(rows: Rows, k: int) -> float:
         scores = []

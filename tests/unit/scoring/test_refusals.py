@@ -1,4 +1,4 @@
-"""What is refused: the official refusals, and whatever would make an evaluator answer NaN or infinity."""
+"""Refusals: the official ones, and of input that would make an evaluator answer NaN or infinity."""
 
 from __future__ import annotations
 

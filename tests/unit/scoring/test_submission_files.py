@@ -1,4 +1,4 @@
-"""Uploaded files: the official ones are accepted, every way of being wrong has its code, and nothing is trusted."""
+"""Uploaded files: official ones are accepted, every fault has its code, and nothing is trusted."""
 
 from __future__ import annotations
 

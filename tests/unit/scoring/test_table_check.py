@@ -1,4 +1,4 @@
-"""What is wrong with a team's table is named: the first ids, the lines, the values."""
+"""Faults of a team's table are named: the first ids, the lines, the values."""
 
 from __future__ import annotations
 

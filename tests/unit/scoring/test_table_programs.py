@@ -46,7 +46,7 @@ def score(solution: pd.DataFrame, submission: pd.DataFrame, row_id_column_name: 
 
 @dataclass
 class Folders:
-    """What the scoring container sees."""
+    """The folders of the scoring container."""
 
     root: Path
 

@@ -1,4 +1,4 @@
-"""A worker that is restarted over what its predecessor left, without an engine or a site: both are put in their place."""
+"""A restarted worker over an earlier process's runs, with an engine and a site of the test's."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class FakeEngine:
     def list(self, labels: Mapping[str, str]) -> Collection[str]:
         return [name for name, state in list(self._containers.items()) if labels.items() <= dict(state.labels).items()]
 
-    def signalled(self, container: str, since: datetime) -> bool:
+    def was_signalled(self, container: str, since: datetime) -> bool:
         return False
 
     def usage(self, group: str) -> Usage:
@@ -267,7 +267,7 @@ class Restarts:
         return {"url": f"https://x/{sha256}", "sha256": sha256, "size_bytes": len(packed), "name": "program.zip"}
 
     def leave(self, job: Job, *, slot: int = 0, gpu_uuid: str | None = None) -> Predecessor:
-        """What a process leaves that had created the containers of a run."""
+        """Leave a run as a process does that had created its containers."""
         folder = RunFolder(self.folder / "runs", lease_key(job.lease_id))
         folder.create(job, gpu_uuid=gpu_uuid, slot=slot)
         execution = RunExecution(self.worker(), job, folder)
@@ -290,7 +290,7 @@ class Predecessor:
     def started(self, stage: str, ago_s: float = 1.0) -> Predecessor:
         """It was started, and still runs."""
         self.engine.set_started(self.container(stage), datetime.now(UTC) - timedelta(seconds=ago_s))
-        self.execution.folder.stage_started(stage, time.monotonic() - ago_s)
+        self.execution.folder.record_start(stage, time.monotonic() - ago_s)
         return self
 
     def ended(self, stage: str, ago_s: float = 0.0, exit_code: int = 0) -> Predecessor:

@@ -1,4 +1,4 @@
-"""How `podium-worker run` leaves: at once, whatever threads of adopted runs still wait for."""
+"""`podium-worker run` ends at once, even while threads of adopted runs wait."""
 
 from __future__ import annotations
 

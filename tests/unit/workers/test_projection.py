@@ -1,10 +1,10 @@
-"""What a run takes on other hardware: an interval that holds every load's ratio."""
+"""The time of a run on other hardware: an interval that holds every load's ratio."""
 
 from __future__ import annotations
 
 import pytest
 
-from workers.projection import SAME, Interval, project, speed_of
+from workers.projection import SAME, Interval, project, relative_speed
 from workers.protocol.hosts import Calibration, CpuTimes, GpuTimes
 
 
@@ -21,7 +21,7 @@ def test_the_interval_goes_over_every_load_of_every_worker() -> None:
         measured(interpreter_s=1.0, digest_s=1.0, copy_s=1.0),
         measured(interpreter_s=4.0, digest_s=1.0, copy_s=1.0),
     ]
-    speed = speed_of(HOME, there, on_gpu=False, cores=1)
+    speed = relative_speed(HOME, there, on_gpu=False, cores=1)
     assert speed is not None
     assert (speed.low, speed.high) == (0.5, 2.0)
     assert speed.middle == pytest.approx(1.0)
@@ -30,14 +30,14 @@ def test_the_interval_goes_over_every_load_of_every_worker() -> None:
 @pytest.mark.parametrize(("cores", "low"), [(1, 1.0), (4, 0.25)])
 def test_the_load_on_all_cores_counts_where_the_budget_has_several(cores: float, low: float) -> None:
     there = [measured(interpreter_s=2.0, everywhere_s=1.0)]
-    speed = speed_of(HOME, there, on_gpu=False, cores=cores)
+    speed = relative_speed(HOME, there, on_gpu=False, cores=cores)
     assert speed is not None
     assert speed.low == low
 
 
 def test_loads_of_gpus_count_where_the_run_has_one() -> None:
     there = [measured(interpreter_s=2.0, gpu_s=3.0)]
-    with_gpu, without = (speed_of(HOME, there, on_gpu=on_gpu, cores=1) for on_gpu in (True, False))
+    with_gpu, without = (relative_speed(HOME, there, on_gpu=on_gpu, cores=1) for on_gpu in (True, False))
     assert with_gpu is not None
     assert without is not None
     assert (with_gpu.high, without.high) == (3.0, 1.0)
@@ -47,7 +47,7 @@ def test_loads_of_gpus_count_where_the_run_has_one() -> None:
     "there", [[], [measured(loads=2, interpreter_s=1.0)], [measured()]], ids=["none", "other loads", "no times"]
 )
 def test_what_cannot_be_compared_is_not_projected(there: list[Calibration]) -> None:
-    assert speed_of(HOME, there, on_gpu=False, cores=1) is None
+    assert relative_speed(HOME, there, on_gpu=False, cores=1) is None
 
 
 def test_a_projection_of_the_whole_needs_to_know_its_size() -> None:

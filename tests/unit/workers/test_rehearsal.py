@@ -14,7 +14,7 @@ from workers.local import LocalRun
 from workers.protocol.jobs import StagedFile
 from workers.protocol.messages import read_message
 from workers.protocol.results import Complete
-from workers.rehearsal import Brought, files_of, local_job, mirror_of, other_image, projection_of, read_offer
+from workers.rehearsal import Brought, local_job, offered_files, offered_mirror, other_image, project_run, read_offer
 
 SHA = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("program", "labels")}
 HERE, THERE = "sha256:" + "a" * 64, "sha256:" + "b" * 64
@@ -75,7 +75,7 @@ def ended(**fields: Any) -> LocalRun:
 
 
 def test_what_is_fetched_are_the_files_of_the_site(tmp_path: Path) -> None:
-    assert {file.url for file in files_of(read_offer(OFFER)).values()} == {"/files/program", "/files/labels"}
+    assert {file.url for file in offered_files(read_offer(OFFER)).values()} == {"/files/program", "/files/labels"}
 
 
 def test_the_job_is_the_site_s_with_files_of_this_disk(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_what_is_brought_takes_the_places_that_the_site_planned(tmp_path: Path) 
         path.write_text(name)
     code, weights, image, lock = paths.values()
     offer = read_offer(with_environment())
-    assert set(files_of(offer)) == set(SHA.values()), "nothing that is brought is fetched"
+    assert set(offered_files(offer)) == set(SHA.values()), "nothing that is brought is fetched"
     files = {sha256: tmp_path / sha256 for sha256 in SHA.values()}
     brought = Brought(code, weights, image, lock, mirror="https://index.example.org/simple/")
     first, scoring = local_job(offer.job, brought, files).stages
@@ -129,7 +129,7 @@ def test_what_is_brought_takes_the_places_that_the_site_planned(tmp_path: Path) 
     assert first.own_image is not None
     assert first.own_image.archive.url == str(image)
     assert (scoring.own_image, scoring.image) == (None, "podium/runtime:1")
-    assert mirror_of(offer) == "https://mirror.example.org/simple/"
+    assert offered_mirror(offer) == "https://mirror.example.org/simple/"
 
 
 def test_without_a_lock_nothing_is_installed_where_the_phase_would(tmp_path: Path) -> None:
@@ -149,9 +149,9 @@ def test_another_build_of_the_image_is_told() -> None:
 
 def test_what_it_takes_at_the_site_needs_both_measured(tmp_path: Path) -> None:
     offer = read_offer(OFFER)
-    assert projection_of(offer, ended(), tmp_path) is None
+    assert project_run(offer, ended(), tmp_path) is None
     (tmp_path / "calibration.json").write_text(json.dumps({"loads": 1, "cpu": {"interpreter_s": 2.0, "digest_s": 2.0}}))
-    projected = projection_of(offer, ended(), tmp_path)
+    projected = project_run(offer, ended(), tmp_path)
     assert projected is not None
     assert projected.whole_s is not None
     assert (projected.smoke_s.low, projected.smoke_s.high) == (1.0, 4.0)

@@ -31,7 +31,7 @@ from workers.protocol.files.locks import FILE_NAME, Locked, LockInvalid, read_lo
 from workers.protocol.files.markers import ALL, FIRST_MINOR, LAST_MINOR, MACHINES, Python
 from workers.protocol.limits import GIB, MIB, Limits
 from workers.sandbox.collect import BLOCK_BYTES, list_output, read_bounded
-from workers.sandbox.limits import granted
+from workers.sandbox.limits import grant
 from workers.sandbox.output_volume import MakeRoom, OutputVolume, no_room
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.work import copy_tree
@@ -111,7 +111,7 @@ def build_environment(order: Order, context: BuildContext, target: Path) -> int:
     wheels = inputs / "wheels"
     wheels.mkdir(parents=True)
     _put_tools(inputs / "tools")
-    python = _asked(order, context, inputs)
+    python = _ask_python(order, context, inputs)
     mirror = Mirror(order.mirror, until=until, stop=context.stop, any_host=order.any_host)
     packages = fetch_wheels(lock, python, mirror, wheels, max_bytes=order.max_bytes)
     if not packages:  # none of the list's is for this Python
@@ -131,7 +131,7 @@ def _read(requirements: bytes) -> tuple[Locked, ...]:
         raise EnvironmentRefused("requirements_invalid", str(error)) from error
 
 
-def _asked(order: Order, context: BuildContext, inputs: Path) -> Interpreter:
+def _ask_python(order: Order, context: BuildContext, inputs: Path) -> Interpreter:
     """The Python of the image, in its own words."""
     with _Container(order, context, "python", ASK_LIMITS) as container:
         evidence, log_tail = container.run(("python3", "-c", ASK), inputs)
@@ -241,7 +241,7 @@ class _Container:
         self._order = order
         self._context = context
         self._name = f"environment-{name}"
-        self._limits = granted(limits)
+        self._limits = grant(limits)
         self._volume = OutputVolume(
             context.folder,
             self._name,
@@ -285,7 +285,7 @@ class _Container:
             env={"PYTHONPATH": f"{INPUTS}/tools", "TMPDIR": "/app/output", "PYTHONNOUSERSITE": "1"},
         )
         self._run = StageRun(self._name, context.engine, spec, self._volume, unwanted=context.stop)
-        evidence = self._executed(self._run)
+        evidence = self._execute(self._run)
         if evidence.killed_by == "cancelled":
             raise SandboxError(STOPPED, "an environment was not made to its end")
         path = context.folder / f"{self._name}.log"
@@ -294,7 +294,7 @@ class _Container:
         path.unlink(missing_ok=True)
         return evidence, " ".join(log_tail.split())
 
-    def _executed(self, run: StageRun) -> Evidence:
+    def _execute(self, run: StageRun) -> Evidence:
         """Run the container. Raises `EnvironmentRefused` where a team's image cannot be started."""
         try:
             run.prepare()

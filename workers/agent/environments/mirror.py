@@ -111,11 +111,11 @@ class Mirror:
         raise _unreachable("it redirects without an end")
 
     def _require_own(self, url: str) -> None:
-        own, asked = urlsplit(self._address), urlsplit(url)
-        if self._any_host and asked.scheme in ("http", "https"):
+        own, target = urlsplit(self._address), urlsplit(url)
+        if self._any_host and target.scheme in ("http", "https"):
             return
-        if (own.scheme, own.netloc) != (asked.scheme, asked.netloc):
-            raise _unreachable(f"it points to {asked.scheme}://{asked.netloc[:100]}, and only its own host is asked")
+        if (own.scheme, own.netloc) != (target.scheme, target.netloc):
+            raise _unreachable(f"it points to {target.scheme}://{target.netloc[:100]}, and only its own host is asked")
 
     def _chunks(self, answer: requests.Response, limit: int) -> Any:
         count = 0

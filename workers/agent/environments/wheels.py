@@ -57,7 +57,7 @@ def fetch_wheels(
         if not locked.is_for(python.python):
             continue
         files = mirror.files(locked.name)
-        with reading(partial(_refused, locked, "not_on_mirror")):
+        with reading(partial(_refusal, locked, "not_on_mirror")):
             file = chosen(locked, files, python)
         target = folder / file.name
         try:
@@ -77,20 +77,20 @@ def fetch_wheels(
 def chosen(locked: Locked, files: Sequence[IndexFile] | None, python: Interpreter) -> IndexFile:
     """The wheel that fits the image best, of those in the lock. Raises `EnvironmentRefused`."""
     if files is None:
-        raise _refused(locked, "not_on_mirror", "the queue's package mirror has no such package.")
+        raise _refusal(locked, "not_on_mirror", "the queue's package mirror has no such package.")
     wheels = [(file, tags) for file in files if (tags := _tags(file.name, locked)) is not None]
     if not wheels:
         has_source = any(file.name.endswith((".tar.gz", ".zip")) and str(locked.version) in file.name for file in files)
         if has_source:
-            raise _refused(
+            raise _refusal(
                 locked,
                 "only_source",
                 "the mirror has its source alone, and only wheels are installed: no code runs then.",
             )
-        raise _refused(locked, "not_on_mirror", "the queue's package mirror does not have this version.")
+        raise _refusal(locked, "not_on_mirror", "the queue's package mirror does not have this version.")
     ranked = [(rank, file) for file, tags in wheels if (rank := python.rank(tags)) is not None]
     if not ranked:
-        raise _refused(
+        raise _refusal(
             locked, "no_wheel_for_image", "the mirror has no wheel of it for the image's Python and platform."
         )
     listed = [(rank, file) for rank, file in ranked if not file.sha256 or file.sha256 in locked.hashes]
@@ -110,11 +110,11 @@ def _tags(name: str, locked: Locked) -> frozenset[Tag] | None:
     return tags if (project, version) == (locked.name, locked.version) else None
 
 
-def _refused(locked: Locked, code: str, what: str) -> EnvironmentRefused:
+def _refusal(locked: Locked, code: str, what: str) -> EnvironmentRefused:
     return EnvironmentRefused(code, f"{FILE_NAME}, line {locked.line}: {locked.name} {locked.version}: {what}")
 
 
 def _bad_hash(locked: Locked, file: IndexFile) -> EnvironmentRefused:
-    return _refused(
+    return _refusal(
         locked, "bad_hash", f"the digest of {file.name[:120]} on the mirror is none of those that the line names."
     )

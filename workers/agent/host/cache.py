@@ -61,10 +61,10 @@ class StagingCache:
     def _doubtful(self) -> list[Path]:
         """Entries that may have lost content when the host went down."""
         entries = [entry for kind in ("open", "secret") for entry in (self._folder / kind).iterdir()]
-        return [entry for entry in entries if self._boot_of(entry) not in (self._boot, SETTLED)]
+        return [entry for entry in entries if self._entry_boot(entry) not in (self._boot, SETTLED)]
 
     @staticmethod
-    def _boot_of(entry: Path) -> str:
+    def _entry_boot(entry: Path) -> str:
         try:
             return (entry / "boot").read_text()
         except OSError:
@@ -73,7 +73,7 @@ class StagingCache:
     def settle(self) -> int:
         """Have the kernel write out new entries; returns how many there are. Raises `OSError`."""
         keys = [key for key, _, _ in self._entries()]
-        fresh = [self._folder / key for key in keys if self._boot_of(self._folder / key) == self._boot]
+        fresh = [self._folder / key for key in keys if self._entry_boot(self._folder / key) == self._boot]
         if not fresh:
             return 0
         descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -95,7 +95,7 @@ class StagingCache:
         `fetch(file, path)` puts the verified file at `path`. Raises what `fetch` and `unpack` raise; then nothing is kept.
         """
         key = self._key(file, unpacked=unpacked, secret=secret)
-        return self._acquire(key, lambda incoming: self._fetched(incoming, file, unpacked, fetch))
+        return self._acquire(key, lambda incoming: self._fetch_file(incoming, file, unpacked, fetch))
 
     def acquire_made(self, name: str, make: Make) -> tuple[str, Path]:
         """The key and the folder of what `make` makes at a path, unless it is there; as `acquire`.
@@ -133,7 +133,7 @@ class StagingCache:
         form = "zip" if unpacked else hashlib.sha256(file.name.encode()).hexdigest()[:16]
         return f"{'secret' if secret else 'open'}/{file.sha256}-{form}"
 
-    def _fetched(self, incoming: Path, file: FileRef, unpacked: bool, fetch: Fetch) -> None:
+    def _fetch_file(self, incoming: Path, file: FileRef, unpacked: bool, fetch: Fetch) -> None:
         self.make_room(file.size_bytes)
         download = incoming / "download"
         descriptor = os.open(download, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -27,11 +27,11 @@ class ArchiveRefused(Judged):
         self.detail = detail
 
 
-def _damaged(words: str) -> ArchiveRefused:
+def _damage(words: str) -> ArchiveRefused:
     return ArchiveRefused("bad_archive", f"The file is no readable zip archive: {words}.")
 
 
-@reading(_damaged)
+@reading(_damage)
 def unpack(
     source: Path,
     target: Path,

@@ -101,7 +101,7 @@ class RunExecution:
         def each(act: Callable[[StageRun], None], step: Step) -> None:
             for name, run in self.staged.stages.items():
                 if steps[StageName(name)] == step:
-                    self._blamed(run, partial(act, run))
+                    self._act_for(run, partial(act, run))
 
         with ThreadPoolExecutor(len(Step)) as pool:
             for act in (StageRun.make_volumes, StageRun.create_container):
@@ -200,7 +200,9 @@ class RunExecution:
             verdicts = [other.result() for other in others]
         if evidence is None or self._cancelled:
             return CANCELLED
-        return next((verdict for verdict in verdicts if verdict is not None), None) or self._scored(stage, evidence)
+        return next((verdict for verdict in verdicts if verdict is not None), None) or self._score_verdict(
+            stage, evidence
+        )
 
     def _beside(self, stage: StageRun, scoring: StageRun) -> Verdict | None:
         """Run the stage beside scoring; once it has failed, the scoring program is cancelled."""
@@ -236,7 +238,7 @@ class RunExecution:
         program = by_name.get("submission") or ingestion
         return yaml.safe_dump(endings(program, ingestion)).encode()
 
-    def _scored(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
+    def _score_verdict(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
         output = stage.volume.path
         if stage.inputs is not None:
             self._leave_metadata(output, evidence)
@@ -278,13 +280,13 @@ class RunExecution:
             self.state = ACTIVITIES["scoring" if "scoring" in self._running else stage.name]
             self.state_changed.set()
         try:
-            evidence = self._blamed(
+            evidence = self._act_for(
                 stage,
                 partial(
                     stage.execute,
-                    on_start=lambda moment: self.folder.stage_started(stage.name, moment),
-                    on_kill=lambda reason: self.folder.stage_killed(stage.name, reason),
-                    on_end=lambda elapsed_s: self.folder.stage_ended(stage.name, elapsed_s),
+                    on_start=lambda moment: self.folder.record_start(stage.name, moment),
+                    on_kill=lambda reason: self.folder.record_kill(stage.name, reason),
+                    on_end=lambda elapsed_s: self.folder.record_end(stage.name, elapsed_s),
                 ),
             )
         except Exception:
@@ -296,7 +298,7 @@ class RunExecution:
             self._latest = stage
         return evidence
 
-    def _blamed(self, stage: StageRun, act: Callable[[], T]) -> T:
+    def _act_for(self, stage: StageRun, act: Callable[[], T]) -> T:
         """Act. Raises `Unrunnable` where a team's image cannot be used, and what `act` raises.
 
         A container that cannot be created or started because of a team's image is the team's failure, on every host.
@@ -339,7 +341,7 @@ class RunExecution:
     def result(self, outputs: dict[str, str]) -> Complete:
         """The result of the run, as the site gets it."""
         good = Outcome.FINISHED if "scoring" in self.staged.stages else Outcome.INGESTED
-        verdict = self._told(self.verdict or Verdict(outcome=good))
+        verdict = self._for_teams(self.verdict or Verdict(outcome=good))
         return Complete(
             **dict(verdict),
             lease_id=self.job.lease_id,
@@ -358,7 +360,7 @@ class RunExecution:
             worker_version=__version__,
         )
 
-    def _told(self, verdict: Verdict) -> Verdict:
+    def _for_teams(self, verdict: Verdict) -> Verdict:
         """The verdict in words that a team may read.
 
         The engine's own words, which may name folders of this host, go to the log.

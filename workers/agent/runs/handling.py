@@ -109,7 +109,7 @@ class RunHandling:
         Returns False where that fails: then the run is finished or given back here.
         """
         self._held.ahead(self.folder.lease, True)
-        self._guarded(self._prepare)
+        self._guard(self._prepare)
         verdict = self.execution.verdict
         if verdict is None:
             return True
@@ -160,13 +160,13 @@ class RunHandling:
     def adopt_ended(self) -> None:
         """Go on with a run whose containers have all ended, which needs no turn."""
         if self._acquire_again():
-            self._guarded(self.execution.execute)
+            self._guard(self.execution.execute)
             self.finish()
 
     def _acquire_again(self) -> bool:
         """Acquire what the run uses. False: this worker stops, and the next process adopts the run."""
         log.info("run_adopted", stage=self.folder.phase, **about(self.job))
-        self._guarded(self.execution.adopt)
+        self._guard(self.execution.adopt)
         if self.execution.verdict is not None and self.execution.verdict.code == STOPPED:
             return False
         self._held.adopting(self.folder.lease, False)
@@ -176,10 +176,10 @@ class RunHandling:
         """Send the result that a predecessor had decided, with its outputs."""
         log.info("run_adopted", stage=self.folder.phase, **about(self.job))
         self._held.finishing(self.folder.lease)
-        self._guarded(lambda: self._deliver(*self.folder.load_result()))
+        self._guard(lambda: self._deliver(*self.folder.load_result()))
         self.abandon()
 
-    def _guarded(self, act: Callable[[], None]) -> None:
+    def _guard(self, act: Callable[[], None]) -> None:
         """A fault of ours must end in a result: a heartbeat that goes on alone would hold the run for ever."""
         try:
             act()
@@ -194,7 +194,7 @@ class RunHandling:
         try:
             if self.job.gpus and not self._adopted and self.slot.check_gpu():
                 self.execution.verdict = _gpu_verdict(str(self.slot.gpu_fault))
-            self._guarded(self.execution.execute)
+            self._guard(self.execution.execute)
             if self.job.gpus:
                 self.slot.check_gpu()
             self._check_slot()
@@ -212,14 +212,14 @@ class RunHandling:
         self._held.finishing(self.folder.lease)
         try:
             if not self.heartbeat.lost.is_set():
-                result, outputs = self._decided()
+                result, outputs = self._decide()
                 self.heartbeat.flush()
                 self._deliver(result, outputs)
         except Exception:  # whatever it was: the lease runs out, and another worker takes the run
             log.exception("run_not_reported", **about(self.job))
         self._end()
 
-    def _decided(self) -> tuple[Complete, dict[str, str]]:
+    def _decide(self) -> tuple[Complete, dict[str, str]]:
         """Write down the result, and return it with its outputs.
 
         An output that this disk cannot hold is the platform's failure, and is reported at once.
@@ -312,7 +312,7 @@ class RunHandling:
     def fail_adoption(self, detail: str) -> None:
         """Report that the run cannot go on here, so that another attempt can be made."""
         self.execution.verdict = infrastructure(SandboxError("adoption_failed", detail))
-        self._guarded(lambda: remove_containers(self._worker, self.folder.lease))
+        self._guard(lambda: remove_containers(self._worker, self.folder.lease))
         self.finish()
         remove_run_folder(self.folder.path)
 

@@ -27,7 +27,7 @@ from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImag
 from workers.protocol.limits import Limits
 from workers.protocol.results import Verdict
 from workers.protocol.stages import StageOutput
-from workers.sandbox.limits import granted
+from workers.sandbox.limits import grant
 from workers.sandbox.output_volume import OutputVolume
 from workers.sandbox.stage import GpuMeter, NoGpu, StageRun
 from workers.sandbox.verdict import failed
@@ -141,7 +141,7 @@ class Stager:
         self._worker.cache.make_room(own.archive.size_bytes)
         with self._worker.own_images.arriving() as path:
             self._fetch(own.archive, path)
-            image = _described(path)
+            image = _describe(path)
             if image.image_id != own.image_id:
                 raise SandboxError("image_changed", f"the archive holds {image.image_id}, not {own.image_id}")
             chunks = unless_stopped(_chunks(path, image), self._stop, "an image was not loaded to its end")
@@ -155,12 +155,12 @@ class Stager:
             raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
         sources: dict[str, Path] = {mount.target: self._source(stage, mount) for mount in stage.mounts}
         cores = self._folder.cores
-        limits = granted(stage.limits)
+        limits = grant(stage.limits)
         if cores:
             limits = limits.model_copy(update={"cpus": min(limits.cpus, len(cores))})
         beside = next((run for name, run in self.staged.stages.items() if self._same_output(name, stage)), None)
         volume = beside.volume if beside else self._volume(stage.name, limits)
-        shared = self._shared(stage) if stage.shared else None
+        shared = self._shared_folder(stage) if stage.shared else None
         copied = {target: source for target, source in sources.items() if stage.writable and is_copied(target)}
         owner = self._runner.host_uid
         inputs = (
@@ -245,12 +245,12 @@ class Stager:
     def _runner(self) -> Runner:
         return Runner(slot_uid(self._worker.key, self._folder.slot), self._worker.facts.user_offset)
 
-    def _shared(self, stage: Stage) -> OutputVolume:
+    def _shared_folder(self, stage: Stage) -> OutputVolume:
         """The folder that the stages of one step share."""
         for name, run in self.staged.stages.items():
             if run.shared is not None and any(job.name == name and job.step == stage.step for job in self._job.stages):
                 return run.shared
-        return self._volume(f"shared-{stage.step}", granted(stage.limits))
+        return self._volume(f"shared-{stage.step}", grant(stage.limits))
 
     def _labels(self, stage: str) -> dict[str, str]:
         return {
@@ -363,7 +363,7 @@ def _unreadable_image(words: str) -> Unrunnable:
 
 
 @reading(_unreadable_image)
-def _described(path: Path) -> ImageArchive:
+def _describe(path: Path) -> ImageArchive:
     """The layout of a team's archive. Raises `Unrunnable`."""
     try:
         return describe_archive(path)

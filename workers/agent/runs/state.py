@@ -134,17 +134,17 @@ class RunFolder:
         self._state["phase"] = phase
         self._write_state(durably=True)
 
-    def stage_started(self, stage: str, monotonic: float) -> None:
+    def record_start(self, stage: str, monotonic: float) -> None:
         """Remember when a container was started."""
         self._stage(stage)["started"] = monotonic
         self._write_state()
 
-    def stage_killed(self, stage: str, reason: str) -> None:
+    def record_kill(self, stage: str, reason: str) -> None:
         """Remember why the worker killed a container."""
         self._stage(stage)["killed_by"] = reason
         self._write_state()
 
-    def stage_ended(self, stage: str, watched_s: float) -> None:
+    def record_end(self, stage: str, watched_s: float) -> None:
         """Remember how long a container ran that was watched to its end."""
         self._stage(stage)["watched_s"] = watched_s
         with contextlib.suppress(OSError):  # a successor that does not know it goes by the engine's times
@@ -154,7 +154,7 @@ class RunFolder:
         """The facts of a stage, as far as known."""
         return self._state["stages"].get(stage, {}).copy()
 
-    def log_sent(self, stream: str, seq: int, sent_bytes: int) -> None:
+    def record_sent_log(self, stream: str, seq: int, sent_bytes: int) -> None:
         """Remember how much of a log the site has. A process that does not know sends that text again."""
         self._state["logs"][stream] = (seq, sent_bytes)
         with contextlib.suppress(OSError):  # a full disk must not keep a heartbeat from being sent

@@ -10,7 +10,7 @@ import structlog
 from workers.agent.context import Worker
 from workers.agent.host.inodes import missing_inodes
 from workers.agent.host.slots import Slot
-from workers.agent.site.client import NotWelcome, SiteError, SiteUnreachable, jittered
+from workers.agent.site.client import NotWelcome, SiteError, SiteUnreachable, jitter
 from workers.agent.site.wakeups import Wakeups
 from workers.errors import SandboxError
 from workers.protocol.calls import Claim
@@ -41,7 +41,7 @@ class Claimer:
             job = self._try(slot)
             if job is not None:
                 return job
-            self._wakeups.wait(seen, jittered(self._poll_s))
+            self._wakeups.wait(seen, jitter(self._poll_s))
         return None
 
     def _try(self, slot: Slot) -> Job | None:
@@ -51,7 +51,7 @@ class Claimer:
             return None
         if slot.gpu_fault is not None:
             slot.check_gpu()
-        asked = Claim(
+        message = Claim(
             worker_id=self.worker_id,
             free_slots=0 if slot.is_stuck() else 1,
             free_gpus=slot.free_gpus(),
@@ -60,7 +60,7 @@ class Claimer:
             images=self._worker.images,
         )
         try:
-            body = self._worker.client.claim(asked)
+            body = self._worker.client.claim(message)
             slot.next_claim()
             self._complained = ""
             return None if body is None else self._understood(body)

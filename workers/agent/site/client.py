@@ -68,7 +68,7 @@ class NotWelcome(SiteError):
     """The queue token is unknown or revoked, the worker is quarantined, or its protocol is too old."""
 
 
-def jittered(pause_s: float) -> float:
+def jitter(pause_s: float) -> float:
     """A pause of at most this length.
 
     Loops that keep exact time fall into step, with each other and with whatever loses their calls.

@@ -11,7 +11,7 @@ import structlog
 from workers.agent.context import Worker
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.logs import about
-from workers.agent.site.client import SiteError, SiteUnreachable, jittered
+from workers.agent.site.client import SiteError, SiteUnreachable, jitter
 from workers.protocol import calls
 from workers.protocol.calls import Activity, LogPiece, LogStream
 from workers.protocol.usage import StageUsage
@@ -40,7 +40,7 @@ class Heartbeat(threading.Thread):
         self._done = threading.Event()
         self._sending = threading.Lock()
         self._sent_state = Activity.PREPARING  # the claim has said as much, and renewed the lease
-        self._due = time.monotonic() + jittered(min(FIRST_BEAT_S, execution.job.heartbeat_s))
+        self._due = time.monotonic() + jitter(min(FIRST_BEAT_S, execution.job.heartbeat_s))
         self._not_before = 0.0  # after a failure: ticks are as regular as what may lose the calls
         self._unsent: list[LogPiece] = []
         self._usage_sent = -USAGE_EVERY_S
@@ -57,7 +57,7 @@ class Heartbeat(threading.Thread):
             if self._done.wait(SHORT_STAGE_S if has_begun else 0):
                 return
             try:
-                if self._wanted():
+                if self._is_due():
                     self.beat()
             except Exception:  # whatever it was: without the next beat the lease runs out under a run that is well
                 log.exception("heartbeat_fault", **about(self._execution.job))
@@ -67,7 +67,7 @@ class Heartbeat(threading.Thread):
         self._done.set()
         self._execution.state_changed.set()
 
-    def _wanted(self) -> bool:
+    def _is_due(self) -> bool:
         execution, now = self._execution, time.monotonic()
         return now >= self._not_before and (
             now >= self._due or execution.state != self._sent_state or bool(self._unsent) or self._has_text()
@@ -93,21 +93,21 @@ class Heartbeat(threading.Thread):
             try:
                 answer = self._worker.client.heartbeat(execution.job.run_id, execution.job.token, self._message(state))
             except SiteUnreachable as error:
-                self._due = self._not_before = time.monotonic() + jittered(RETRY_S)
+                self._due = self._not_before = time.monotonic() + jitter(RETRY_S)
                 log.warning("heartbeat_failed", detail=str(error)[:200], **about(execution.job))
                 return False
             except SiteError as error:
-                self._refused(error)
+                self._heed_refusal(error)
                 return False
             self._unsent = []
             self._sent_state = state
-            self._due = time.monotonic() + jittered(execution.job.heartbeat_s)
+            self._due = time.monotonic() + jitter(execution.job.heartbeat_s)
         self._obey(answer)
         return True
 
-    def _refused(self, error: SiteError) -> None:
+    def _heed_refusal(self, error: SiteError) -> None:
         job = self._execution.job
-        self._due = time.monotonic() + jittered(RETRY_S)
+        self._due = time.monotonic() + jitter(RETRY_S)
         self._unsent = []  # whatever was refused would be refused again
         if error.code == ANSWERED:
             self._done.set()  # the result was faster
@@ -149,6 +149,6 @@ class Heartbeat(threading.Thread):
         for name, stage in list(self._execution.staged.stages.items()):
             while stage.log is not None and len(pieces) < room and (text := stage.log.take_live(MAX_TEXT_BYTES)):
                 seq, _ = self._execution.folder.log_position(name)
-                self._execution.folder.log_sent(name, seq + 1, stage.log.sent_bytes)
+                self._execution.folder.record_sent_log(name, seq + 1, stage.log.sent_bytes)
                 pieces.append(LogPiece(stream=LogStream(name), seq=seq, text=text))
         return pieces

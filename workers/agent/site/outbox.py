@@ -10,7 +10,7 @@ from typing import Final
 
 from workers.errors import OutputRefused
 from workers.protocol.results import Output, Verdict
-from workers.sandbox.collect import Listing, list_output, read_bounded, sha256_of, zip_output
+from workers.sandbox.collect import Listing, file_sha256, list_output, read_bounded, zip_output
 from workers.sandbox.stage import StageRun
 from workers.sandbox.verdict import failed
 
@@ -76,7 +76,7 @@ class Outbox:
         for stage in stages:
             stage.write_log(self.folder / f"{stage.name}.log")
         files = sorted(path for path in self.folder.iterdir() if path.is_file() and path.stat().st_size)
-        outputs = {path.name: sha256_of(path) for path in files}
+        outputs = {path.name: file_sha256(path) for path in files}
         self.seconds = time.monotonic() - started
         return outputs
 

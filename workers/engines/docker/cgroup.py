@@ -33,17 +33,17 @@ class Cgroup:
             cpu_s=None if nanoseconds is None else nanoseconds / 1e9,
             memory_bytes=_integer(memory / "memory.usage_in_bytes"),
             memory_peak_bytes=_integer(memory / "memory.max_usage_in_bytes"),
-            oom_kills=_keyed(memory / "memory.oom_control").get("oom_kill"),
+            oom_kills=_named_integers(memory / "memory.oom_control").get("oom_kill"),
         )
 
     def _read_v2(self) -> Usage:
         folder = self.root / self.path
-        microseconds = _keyed(folder / "cpu.stat").get("usage_usec")
+        microseconds = _named_integers(folder / "cpu.stat").get("usage_usec")
         return Usage(
             cpu_s=None if microseconds is None else microseconds / 1e6,
             memory_bytes=_integer(folder / "memory.current"),
             memory_peak_bytes=_integer(folder / "memory.peak"),
-            oom_kills=_keyed(folder / "memory.events").get("oom_kill"),
+            oom_kills=_named_integers(folder / "memory.events").get("oom_kill"),
         )
 
     def remove(self) -> bool:
@@ -56,7 +56,7 @@ class Cgroup:
             if not left:
                 break
             time.sleep(pause_s)
-            left = [folder for folder in left if not _removed(folder)]
+            left = [folder for folder in left if not _remove_folder(folder)]
         return len(left) < len(there)  # what is left the janitor looks at again
 
     def _folders(self) -> list[Path]:
@@ -74,7 +74,7 @@ def group_names(key: str, root: Path = CGROUP_ROOT) -> set[str]:
     return {name.removeprefix("podium-").removesuffix(".slice") for name in folders}
 
 
-def _removed(folder: Path) -> bool:
+def _remove_folder(folder: Path) -> bool:
     try:
         folder.rmdir()
     except FileNotFoundError:
@@ -91,7 +91,7 @@ def _integer(path: Path) -> int | None:
         return None
 
 
-def _keyed(path: Path) -> dict[str, int]:
+def _named_integers(path: Path) -> dict[str, int]:
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
     except OSError:

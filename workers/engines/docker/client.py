@@ -59,7 +59,7 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise SandboxError("engine_unreachable", f"{doing}: {error}") from error
 
 
-def _pull_failed(image: str, why: object, status: int | None = None) -> SandboxError:
+def _pull_error(image: str, why: object, status: int | None = None) -> SandboxError:
     """`why` in the registry's or the engine's own words, `status` the engine's.
 
     The engine answers 404 where a registry denies the repository; a missing tag or digest only shows in the words that the
@@ -229,7 +229,7 @@ class DockerEngine:
         try:
             for line in self.api.pull(image, stream=True, decode=True):
                 if "error" in line:
-                    raise _pull_failed(image, line["error"])
+                    raise _pull_error(image, line["error"])
                 layers[str(line.get("id"))] = max(
                     layers.get(str(line.get("id")), 0), (line.get("progressDetail") or {}).get("total") or 0
                 )
@@ -238,11 +238,11 @@ class DockerEngine:
                 if stop():
                     raise SandboxError(STOPPED, f"{image} was not pulled to its end")
                 if time.monotonic() - started > PULL_TIMEOUT_S:
-                    raise _pull_failed(image, f"it took longer than {PULL_TIMEOUT_S} s")
+                    raise _pull_error(image, f"it took longer than {PULL_TIMEOUT_S} s")
         except APIError as error:
-            raise _pull_failed(image, error.explanation or error, error.status_code) from error
+            raise _pull_error(image, error.explanation or error, error.status_code) from error
         except (DockerException, requests.RequestException, OSError) as error:
-            raise _pull_failed(image, error) from error
+            raise _pull_error(image, error) from error
 
     def prepare(self, spec: StageSpec) -> str:
         """See `Engine`."""
@@ -321,7 +321,7 @@ class DockerEngine:
         except (DockerException, requests.RequestException) as error:
             raise SandboxError("engine_unreachable", f"killing the container: {error}") from error
 
-    def signalled(self, container: str, since: datetime) -> bool:
+    def was_signalled(self, container: str, since: datetime) -> bool:
         """True if the engine was told to kill or stop the container since then; it forgets after a while."""
         filters = {"container": container, "event": "kill"}
         with engine_errors("asking the engine for its events"):

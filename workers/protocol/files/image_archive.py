@@ -69,8 +69,8 @@ def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
     ImageArchiveInvalid
         Layout, names, platform, volumes, sizes or digests are not right.
     """
-    with _opened(path) as archive:
-        image = _described(archive)
+    with _open(path) as archive:
+        image = _describe(archive)
         if image.platform != limits.platform:
             raise ImageArchiveInvalid(
                 "wrong_platform",
@@ -85,13 +85,13 @@ def check_archive(path: Path, limits: ArchiveLimits) -> ImageArchive:
 
 def describe_archive(path: Path) -> ImageArchive:
     """The layout of an archive, without its layers' content. Raises `ImageArchiveInvalid`."""
-    with _opened(path) as archive:
-        return _described(archive)
+    with _open(path) as archive:
+        return _describe(archive)
 
 
 def loadable(path: Path, image: ImageArchive) -> Iterator[bytes]:
     """The image as a tar that every Docker Engine loads: configuration and layers, and no name."""
-    with _opened(path) as archive:
+    with _open(path) as archive:
         config_name = f"{image.image_id.removeprefix('sha256:')}.json"
         names = [f"{number:03d}.tar" for number in range(len(image.layers))]
         manifest = json.dumps([{"Config": config_name, "RepoTags": None, "Layers": names}]).encode()
@@ -116,7 +116,7 @@ def _size(archive: tarfile.TarFile, layer: Layer) -> int:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+def _open(path: Path) -> Iterator[tarfile.TarFile]:
     """The archive with its list of members read and judged."""
     with path.open("rb") as file:
         if file.read(2) == GZIP:
@@ -158,7 +158,7 @@ def _judge(member: tarfile.TarInfo, names: set[str], end: int) -> None:
         raise ImageArchiveInvalid("twice", f"The archive has the member {shown} twice. {SAVE_AGAIN}")
 
 
-def _described(archive: tarfile.TarFile) -> ImageArchive:
+def _describe(archive: tarfile.TarFile) -> ImageArchive:
     names = set(archive.getnames())
     if "manifest.json" in names:
         return _docker_layout(archive)
@@ -199,7 +199,7 @@ def _oci_layout(archive: tarfile.TarFile) -> ImageArchive:
         raise _too_many_layers(len(layers))
     image_layers = []
     for layer in layers:
-        digest, size = _digest_of(layer), _field(layer, "size")
+        digest, size = _file_digest(layer), _field(layer, "size")
         image_layers.append(
             Layer(_blob_name(digest), "", digest=digest, size_bytes=size if isinstance(size, int) else -1)
         )
@@ -274,7 +274,7 @@ def _sha256(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def _digest_of(descriptor: object) -> str:
+def _file_digest(descriptor: object) -> str:
     digest = _field(descriptor, "digest")
     if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
         raise ImageArchiveInvalid("bad_manifest", "A part of the image is named by no sha256 digest.")
@@ -287,7 +287,7 @@ def _blob_name(digest: str) -> str:
 
 def _blob(archive: tarfile.TarFile, descriptor: dict[str, Any]) -> bytes:
     """A small part of an OCI layout, with its digest checked."""
-    digest = _digest_of(descriptor)
+    digest = _file_digest(descriptor)
     content = _content(archive, _blob_name(digest))
     if _sha256(content) != digest:
         raise ImageArchiveInvalid("wrong_digest", f"The part {digest} is not what its digest says. {SAVE_AGAIN}")

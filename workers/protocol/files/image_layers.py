@@ -94,7 +94,7 @@ class LayerReader:
     def check(self, layer: Layer, number: int) -> None:
         """Raise `ImageArchiveInvalid` unless the layer fits the configuration, and stays in the image."""
         packed = _Counted(member_file(self._archive, layer.member))
-        content = _Counted(_unpacked(self._archive, layer, packed), lambda count: self._judge(count, packed.count))
+        content = _Counted(_unpacking(self._archive, layer, packed), lambda count: self._judge(count, packed.count))
         try:
             self._walk(content, number)
             while content.read():
@@ -171,7 +171,7 @@ def _leaves(target: str) -> bool:
     return target.startswith("/") or ".." in target.split("/")
 
 
-def _unpacked(archive: tarfile.TarFile, layer: Layer, packed: _Counted) -> Any:
+def _unpacking(archive: tarfile.TarFile, layer: Layer, packed: _Counted) -> Any:
     """The layer's content, by what its first bytes say of its compression."""
     first = member_file(archive, layer.member).read(4)
     if first[:2] == GZIP:

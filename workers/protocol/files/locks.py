@@ -15,7 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from workers.protocol.files.markers import MarkerRefused, Python, pythons_of
+from workers.protocol.files.markers import MarkerRefused, Python, matching_pythons
 
 FILE_NAME: Final = "requirements.txt"
 MAX_BYTES: Final = 1 << 20
@@ -64,7 +64,7 @@ def read_lock(content: bytes) -> tuple[Locked, ...]:
     if len(content) > MAX_BYTES:
         raise LockInvalid(f"{FILE_NAME} has {len(content):,} bytes; at most {MAX_BYTES:,} are read.")
     markers: set[str] = set()
-    packages = tuple(_read_line(number, line, markers) for number, line in _joined(_text(content)))
+    packages = tuple(_read_line(number, line, markers) for number, line in _join_lines(_text(content)))
     if not packages:
         raise LockInvalid(f"{FILE_NAME} names no package. Leave the file out where nothing is to be installed.")
     if len(packages) > MAX_PACKAGES:
@@ -92,7 +92,7 @@ def _text(content: bytes) -> str:
         raise LockInvalid(f"{FILE_NAME}, line {number}: this is not UTF-8 text.") from error
 
 
-def _joined(text: str) -> list[tuple[int, str]]:
+def _join_lines(text: str) -> list[tuple[int, str]]:
     """Lines without comments, each with the number of its first line.
 
     A line that ends with a backslash is joined to the next.
@@ -187,7 +187,7 @@ def _pythons(where: str, requirement: Requirement, markers: set[str]) -> frozens
             f"{where}: up to here the list has more than {MAX_MARKERS} different markers; so many are read."
         )
     try:
-        return pythons_of(str(requirement.marker))
+        return matching_pythons(str(requirement.marker))
     except (MarkerRefused, RecursionError) as error:
         raise LockInvalid(f"{where}: {requirement.name} {error}") from error
 

@@ -51,7 +51,7 @@ ALL: Final = tuple(Python(*facts) for facts in product(range(FIRST_MINOR, LAST_M
 
 
 @lru_cache(maxsize=1000)  # the lines of one list mostly share a few
-def pythons_of(marker: str) -> frozenset[Python]:
+def matching_pythons(marker: str) -> frozenset[Python]:
     """Pythons for which a marker holds.
 
     Raises

@@ -29,7 +29,7 @@ from competitions.organize.views.teams import page_of
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource
 from competitions.resources.rooms import takes_uploads
-from competitions.resources.versions import storage_used, uses_of
+from competitions.resources.versions import count_uses, storage_used
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 from core.refusals import Refusal
@@ -85,7 +85,7 @@ def file(request: HttpRequest, key: UUID) -> HttpResponse:
         tab="files",
         title=f"File “{before.name}”",
         template="organize/own/file.html",
-        context=lambda form: {"resource": before, "uses": uses_of(before), "newer": before.replaced_by.first()},
+        context=lambda form: {"resource": before, "uses": count_uses(before), "newer": before.replaced_by.first()},
     )
 
 

@@ -1,4 +1,4 @@
-"""Baseline that overruns its budget: compares all pairs of molecules over and over, and is stopped before it is done.
+"""Baseline that overruns its budget: it compares all pairs of molecules over and over.
 
 Called as `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`.
 """

@@ -1,4 +1,4 @@
-"""A graph network in PyTorch, trained in the container and then used: `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`."""
+"""A graph network in PyTorch, trained in the container: `python3 predict.py SMILES_CSV OUTPUT_NPZ`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from molecules import BONDS, FEATURES, Batch, batch_of, batches, read_labelled, read_smiles
+from molecules import BONDS, FEATURES, Batch, batches, make_batch, read_labelled, read_smiles
 from torch import Tensor, nn
 
 WIDTH = 64
@@ -19,7 +19,7 @@ BATCH = 128
 
 
 class Network(nn.Module):
-    """Messages along bonds, one matrix for each kind of bond; the molecule is the mean and the sum of its atoms."""
+    """Messages along bonds, a matrix for each kind; a molecule is its atoms' mean and sum."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,13 +43,13 @@ class Network(nn.Module):
 
 
 def trained(smiles: list[str], gaps: Any) -> tuple[Network, float]:
-    """A network that has learned for `TRAINING_S` seconds, and the mean gap that it predicts the difference to."""
+    """A network trained for `TRAINING_S` seconds, and the mean gap to add to its predictions."""
     torch.manual_seed(7)
     torch.set_num_threads(1)  # graphs as small as these gain nothing by more
     mean, random = float(gaps.mean()), np.random.default_rng(7)
     shuffled = random.permutation(len(smiles))
     packed = [shuffled[begin : begin + BATCH] for begin in range(0, len(shuffled), BATCH)]
-    ready = [(batch_of([smiles[i] for i in part]), torch.from_numpy(gaps[part] - mean)) for part in packed]
+    ready = [(make_batch([smiles[i] for i in part]), torch.from_numpy(gaps[part] - mean)) for part in packed]
     network = Network()
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
     until, steps, last = time.monotonic() + TRAINING_S, 0, mean

@@ -1,4 +1,7 @@
-"""Counts shortest paths with networkx, which requirements.txt has installed: `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`."""
+"""Counts shortest paths with networkx, which requirements.txt installs.
+
+Called as `python3 predict.py SMILES_CSV PREDICTIONS_NPZ`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ DISTANCES = 6
 
 
 def described(batch: Batch) -> Floats:
-    """One row for each molecule: sums of its atoms' features, its rings, and how many pairs of atoms lie 1 to 6 bonds apart."""
+    """A row for each molecule: sums of its atoms' features, its rings, and pairs 1 to 6 bonds apart."""
     graph = nx.Graph()
     graph.add_nodes_from(range(len(batch.atoms)))
     graph.add_edges_from(zip(batch.source.tolist(), batch.target.tolist(), strict=True))

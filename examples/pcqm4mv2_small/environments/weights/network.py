@@ -1,4 +1,4 @@
-"""A graph network in numpy: messages along bonds by fixed random matrices, and a readout that is fitted by ridge regression."""
+"""A graph network in numpy: fixed random matrices along bonds, and a readout by ridge regression."""
 
 from __future__ import annotations
 

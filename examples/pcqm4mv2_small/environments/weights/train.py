@@ -1,4 +1,4 @@
-"""Fits the readout on the training molecules: `python train.py TRAIN_CSV_GZ WEIGHTS_NPZ`. Done at home, once."""
+"""Fits the readout at home, once: `python train.py TRAIN_CSV_GZ WEIGHTS_NPZ`."""
 
 from __future__ import annotations
 

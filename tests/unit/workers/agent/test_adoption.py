@@ -1,4 +1,4 @@
-"""A worker that is restarted goes on with every run that its predecessor left, and takes nothing away from under it."""
+"""A restarted worker goes on with every run that the process before it left."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_a_step_of_the_clock_charges_no_program_that_workers_watched_to_its_end(
 
 def test_a_step_of_the_clock_charges_no_program_that_a_predecessor_watched_to_its_end(restarts: Restarts) -> None:
     run = restarts.leave(restarts.job("r1")).started("ingestion", ago_s=10 * WALL_S).ended("ingestion")
-    run.execution.folder.stage_ended("ingestion", WALL_S / 2)
+    run.execution.folder.record_end("ingestion", WALL_S / 2)
     run.started("scoring").ended("scoring")
     begin(restarts.service())
     within(lambda: restarts.site.results, "it is answered for")

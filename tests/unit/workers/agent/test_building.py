@@ -1,4 +1,4 @@
-"""Environments from locked requirements: who answers for a container that cannot start, and for a mirror that is slow."""
+"""Environments from locked requirements: blame for containers that cannot start, slow mirrors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def site_in(folder: Path, prepare: Callable[[Any], str]) -> BuildContext:
 
 
 def refused(folder: Path, words: str, *, is_image_of_team: bool) -> tuple[type[Exception], str]:
-    """What comes of a build whose first container the engine refuses with these words."""
+    """The error of a build whose first container the engine refuses with these words."""
 
     def prepare(spec: Any) -> str:
         raise SandboxError("engine_error", words)
@@ -91,7 +91,7 @@ def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fetching_s: float, expected_s: float
 ) -> None:
     clock = SimpleNamespace(now=0.0)
-    granted: list[float] = []
+    grant: list[float] = []
 
     def fetch(*_: Any, **__: Any) -> list[tuple[Locked, str]]:
         clock.now += fetching_s
@@ -100,6 +100,6 @@ def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation
     monkeypatch.setattr(building, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(building, "_asked", lambda *_: Interpreter([], Python(11)))
     monkeypatch.setattr(building, "fetch_wheels", fetch)
-    monkeypatch.setattr(building, "_install", lambda *_, wall_s: granted.append(wall_s))
+    monkeypatch.setattr(building, "_install", lambda *_, wall_s: grant.append(wall_s))
     assert build_environment(order(), site_in(tmp_path, lambda spec: ""), tmp_path / "made" / "tree") == 1
-    assert granted == [expected_s]
+    assert grant == [expected_s]

@@ -273,7 +273,7 @@ def test_an_upload_carries_its_digest_and_starts_from_its_first_byte_each_time(s
 
 
 def test_calls_in_step_with_the_loss_of_answers_get_through(site: Site) -> None:
-    """Claims and heartbeats take turns, and so does the loss: without a second try each heartbeat would be the one that is lost."""
+    """Claims and heartbeats alternate, and so do losses: without a second try each heartbeat is lost."""
     answers = {"claim": status(204), "heartbeat": status(200, {"action": "continue"})}
     for _ in range(5):
         site.will(lost, answers["heartbeat"])
@@ -302,7 +302,7 @@ def test_a_site_that_stays_away_is_given_up_soon_so_that_the_loop_goes_on(
 
 
 def test_loops_do_not_keep_step() -> None:
-    pauses = [clients.jittered(2.0) for _ in range(50)]
+    pauses = [clients.jitter(2.0) for _ in range(50)]
     assert len(set(pauses)) > 40
     assert all(1.5 <= pause <= 2.0 for pause in pauses), "never longer than was promised"
 

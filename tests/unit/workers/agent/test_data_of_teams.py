@@ -1,4 +1,4 @@
-"""Whatever is raised over data that a team sent, or that its program left, is a refusal of that data and no fault of the worker."""
+"""An exception over a team's data is a refusal of the data, and no fault of the worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk, an engine that hangs or restarts, a file that cannot be opened: none of it holds a run for ever or blames its team."""
+"""Full disks, hanging engines, unreadable files: none of them holds a run, or blames its team."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def full_disk(*_: object) -> None:
 
 
 def watched(**arguments: Any) -> int:
-    """How often a container whose kill ends it was killed."""
+    """The number of times that a container whose kill ends it was killed."""
     kills = []
 
     def kill() -> None:

@@ -20,7 +20,7 @@ def mount(target: str, **more: Any) -> dict[str, Any]:
 
 
 def stages(*beside: str) -> dict[str, Stage]:
-    """A job whose ingestion stage has these mounts beside /app/program, and whose scoring stage has all it can have."""
+    """A job's stages: ingestion with these mounts beside /app/program, scoring with all it can have."""
 
     def change(job: dict[str, Any]) -> None:
         program = mount("/app/program")
@@ -32,7 +32,7 @@ def stages(*beside: str) -> dict[str, Stage]:
 
 @pytest.fixture
 def broken(tmp_path: Path) -> ArchiveRefused:
-    """What unpacking says of a file that is no zip."""
+    """The error of unpacking a file that is no zip."""
     (tmp_path / "broken.zip").write_bytes(b"no zip")
     with pytest.raises(ArchiveRefused) as refused:
         unpack(tmp_path / "broken.zip", tmp_path / "unpacked")

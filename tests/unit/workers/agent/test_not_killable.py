@@ -1,4 +1,4 @@
-"""A container that the kernel does not end: its run is another worker's to try again, and its slot waits until it is gone."""
+"""A container that the kernel does not end: its run goes elsewhere, its slot waits."""
 
 from __future__ import annotations
 

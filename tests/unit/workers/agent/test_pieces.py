@@ -112,9 +112,9 @@ def test_a_run_folder_is_read_back_by_the_next_process(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path, lease_key("l-1"))
     folder.create(parse_job(JOB), gpu_uuid="GPU-1")
     folder.set_phase("executing")
-    folder.stage_started("ingestion", 12.5)
-    folder.stage_killed("ingestion", "time_limit")
-    folder.log_sent("ingestion", 3, 999)
+    folder.record_start("ingestion", 12.5)
+    folder.record_kill("ingestion", "time_limit")
+    folder.record_sent_log("ingestion", 3, 999)
     again, job = RunFolder.load(tmp_path, lease_key("l-1"))
     assert (again.phase, again.gpu_uuid, again.same_boot) == ("executing", "GPU-1", True)
     assert again.stage_facts("ingestion") == {"started": 12.5, "killed_by": "time_limit"}
@@ -258,7 +258,7 @@ def test_the_engines_times_are_read_to_the_microsecond() -> None:
 
 
 class FakeNvml:
-    """The part of `pynvml` that is used, for a machine without a GPU: one whole GPU, one cut into two slices."""
+    """The used part of `pynvml`, without a GPU: one whole GPU, one cut into two slices."""
 
     class NVMLError(Exception):
         """NVML's error."""

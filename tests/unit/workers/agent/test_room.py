@@ -1,4 +1,4 @@
-"""A disk that is full of what no run needs: room is made for what a run needs, and nothing more goes than that takes."""
+"""A disk that is full of unneeded files: as much room is made as a run needs, and no more."""
 
 from __future__ import annotations
 

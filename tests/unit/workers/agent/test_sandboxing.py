@@ -1,4 +1,4 @@
-"""Users of slots, shares of open files, places that images declare, and the filter for those who share a folder."""
+"""Users of slots, shares of open files, an image's volumes, and the filter for shared folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots with cores and GPUs of their own, those that are out of service, and what the engine must have for isolation."""
+"""Slots with their cores and GPUs, slots out of service, and an engine's means of isolation."""
 
 from __future__ import annotations
 

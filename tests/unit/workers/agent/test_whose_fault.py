@@ -1,4 +1,4 @@
-"""What an engine says when a team's image cannot be loaded or started: its host's fault, or the image's."""
+"""An engine's words on a team's image that cannot be loaded or started: the host's fault or not."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_image_is_not_excused_by_what_it_calls_its_files(words: str) -> None:
 
 
 def refusal(error: SandboxError) -> Exception:
-    """What becomes of an error in creating the container of a team's image."""
+    """The exception that an error in creating the container of a team's image becomes."""
     stage = stages()["ingestion"].model_copy(update={"is_image_of_team": True})
     execution: Any = SimpleNamespace(job=SimpleNamespace(stages=[stage]))
     run: Any = SimpleNamespace(name="ingestion", started_monotonic=None)
@@ -81,7 +81,7 @@ def refusal(error: SandboxError) -> Exception:
         raise error
 
     with pytest.raises((SandboxError, Unrunnable)) as raised:
-        RunExecution._blamed(execution, run, fail)
+        RunExecution._act_for(execution, run, fail)
     return raised.value
 
 

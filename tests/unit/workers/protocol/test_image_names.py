@@ -1,4 +1,4 @@
-"""Names of images are read by the distribution's grammar: what an engine takes for a name, no option and no path."""
+"""Names of images are read by the distribution's grammar: no option and no path is one."""
 
 from __future__ import annotations
 

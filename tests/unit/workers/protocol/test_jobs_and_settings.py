@@ -18,11 +18,11 @@ from workers.agent.config import (
     from_environment,
     read_token,
 )
-from workers.cli import config_from, parser, status_of
+from workers.cli import config_from, parser, run_command
 from workers.protocol.jobs import StagedFile, parse_job
 from workers.protocol.limits import Limits
 from workers.protocol.messages import MessageInvalid, read_message
-from workers.sandbox.limits import granted, host_cores, host_memory_bytes
+from workers.sandbox.limits import grant, host_cores, host_memory_bytes
 
 SHA = "a" * 64
 FILE = {"url": "http://site/x", "sha256": SHA, "size_bytes": 1, "name": "x.zip"}
@@ -102,7 +102,7 @@ def test_a_job_that_cannot_be_right_is_refused_with_the_field(name: str) -> None
 
 
 def test_limits_beyond_the_host_are_cut_to_the_host_and_zero_means_the_default() -> None:
-    limits = granted(read_message(Limits, {"cpus": 10_000, "memory_bytes": 1 << 60, "pids": 0, "wall_s": 5}))
+    limits = grant(read_message(Limits, {"cpus": 10_000, "memory_bytes": 1 << 60, "pids": 0, "wall_s": 5}))
     assert limits.cpus == host_cores()
     assert limits.memory_bytes == host_memory_bytes()
     assert limits.pids == 256
@@ -123,9 +123,9 @@ def test_the_command_line_wins_over_the_environment(monkeypatch: pytest.MonkeyPa
 
 
 def test_wrong_settings_end_the_start_with_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status_of(parser().parse_args(["run", "--data-dir", str(tmp_path), "--site", "example.org"])) == 2
+    assert run_command(parser().parse_args(["run", "--data-dir", str(tmp_path), "--site", "example.org"])) == 2
     assert "--site (or PODIUM_WORKER_SITE)" in capsys.readouterr().err
-    assert status_of(parser().parse_args(["run", "--data-dir", str(tmp_path), "--site", "http://x"])) == 2
+    assert run_command(parser().parse_args(["run", "--data-dir", str(tmp_path), "--site", "http://x"])) == 2
     assert "is plain HTTP, over which anybody on the way reads the queue token" in capsys.readouterr().err
     away = [
         "run",
@@ -137,7 +137,7 @@ def test_wrong_settings_end_the_start_with_what_is_wrong(tmp_path: Path, capsys:
         "--token-file",
         str(tmp_path / "none"),
     ]
-    assert status_of(parser().parse_args(away)) == 2
+    assert run_command(parser().parse_args(away)) == 2
     assert "cannot be read" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""What the images hold is written down once more, where site and client can read it; here it is compared with the recipes."""
+"""The descriptions of the images for site and client agree with their recipes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The engine going away while a container runs, with the part of the SDK that is called put in its place."""
+"""The engine going away while a container runs, with a double of the SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A progress bar writes one line thousands of times: the log keeps how it ended, and goes on showing how it is going."""
+"""A progress bar writes one line thousands of times: the log keeps its end, and shows it live."""
 
 from __future__ import annotations
 

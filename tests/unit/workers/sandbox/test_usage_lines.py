@@ -1,4 +1,4 @@
-"""Lines of CPU, memory and GPU: few points however long a stage runs, nothing of what was used is lost."""
+"""Lines of CPU, memory and GPU: few points however long a stage runs, and no use is lost."""
 
 from __future__ import annotations
 

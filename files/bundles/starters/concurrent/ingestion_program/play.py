@@ -1,4 +1,4 @@
-"""The agent's side: waits for an observation in the shared folder, asks the participant's `act`, answers."""
+"""The agent's side: gets observations in the shared folder, calls the participant's `act`, answers."""
 
 import sys
 import time
