@@ -94,7 +94,7 @@ def rehearse(
                 takes_requirements=offer.takes_requirements,
             )
         except part("core.refusals", extra="worker").InvalidFile as fault:
-            return Verdict("failed", FILE_INVALID, fault.stable_code, fault.detail)
+            return Verdict("failed", FILE_INVALID, fault.code, fault.detail)
         if lock and offer.no_mirror:
             return Verdict(
                 "failed", SETUP_ERROR, part("workers.protocol.smoke", extra="worker").NO_MIRROR, offer.no_mirror

@@ -23,7 +23,7 @@ from competitions.resources.models import RemovalGuard, StoredFile, Upload, poin
 from competitions.resources.stores import object_store
 from competitions.resources.stores.base import StoredObject
 from core.background.rows import claim, claim_kept
-from core.refusals import Conflict
+from core.refusals import RefusalKind
 
 log = structlog.get_logger(__name__)
 GRACE: Final = timedelta(days=7)  # somebody may want back what pointed at it
@@ -77,18 +77,16 @@ def _removed(file: StoredFile, marked_before: datetime) -> bool:
     return True
 
 
-class BackupRunning(Conflict):
-    code = "backup_running"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A backup of this site is being made, here or on another host. Wait for it; one that was killed is forgotten within a minute."
-        )
+BACKUP_RUNNING: Final = RefusalKind(
+    409,
+    "backup_running",
+    "A backup of this site is being made, here or on another host. Wait for it; one that was killed is forgotten within a minute.",
+)
 
 
 @contextmanager
 def nothing_is_removed() -> Iterator[None]:
-    """While this lasts, no host of the site removes a stored file: for a backup. Raises `BackupRunning` where one is made already.
+    """While this lasts, no host of the site removes a stored file: for a backup. Raises `BACKUP_RUNNING` where one is made already.
 
     The claim waits for removals that hold the row, and is renewed until the end of the block; it runs out by itself when the
     process is killed.
@@ -98,7 +96,7 @@ def nothing_is_removed() -> Iterator[None]:
     RemovalGuard.objects.get_or_create(pk=RemovalGuard.THE_ONE)
     claim_id = claim(rows, RemovalGuard.THE_ONE, now=timezone.now(), lease_s=lease_s)
     if claim_id is None:
-        raise BackupRunning
+        raise BACKUP_RUNNING()
     try:
         with claim_kept(rows, claim_id, lease_s=lease_s):
             yield

@@ -138,7 +138,7 @@ class World:
                 user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, now=now, is_smoke=True, wish=wish
             )
         except InvalidFile as refusal:
-            return refusal.stable_code
+            return refusal.code
 
 
 @pytest.fixture

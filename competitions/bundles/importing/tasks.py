@@ -13,7 +13,7 @@ from competitions.bundles.reading.document import Document, read_document
 from competitions.bundles.reading.faults import InvalidBundle, Report, invalid
 from competitions.bundles.reading.reader import command_fault, is_key
 from competitions.bundles.reading.schema import TASK_FILES
-from competitions.bundles.refusals import OrganizersOnly
+from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.models import Task
 from competitions.resources.archives import check_zip
 from competitions.resources.models import Resource
@@ -33,10 +33,10 @@ def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[
     """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it. `name` is the zip's own.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.
-    Raises `OrganizersOnly`, or `InvalidBundle` with every fault.
+    Raises `ORGANIZERS_ONLY`, or `InvalidBundle` with every fault.
     """
     if not owner.is_staff:
-        raise OrganizersOnly
+        raise ORGANIZERS_ONLY()
     with opened(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         path = files.folder / TASK_YAML
         if not path.is_file():
