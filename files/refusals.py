@@ -1,23 +1,16 @@
 """Refusals: a stable code for programs, and a sentence for people with what to do now."""
 
-from typing import ClassVar
-
 
 class Refusal(Exception):
     """Base of all refusals. `code` and `http_status` are stable; `str()` is the text for people."""
 
-    code: ClassVar[str] = "refused"
-    http_status: ClassVar[int] = 400
+    code: str = "refused"
+    http_status: int = 400
 
     def __init__(self, detail: str, **extra: object) -> None:
         super().__init__(detail)
         self.detail = detail
         self.extra = extra  # JSON values that a program may want, e.g. `resets_at`
-
-    @property
-    def stable_code(self) -> str:
-        """The code for programs; a subclass whose code comes with the instance overrides this."""
-        return self.code
 
 
 class InvalidFile(Refusal):
@@ -27,8 +20,4 @@ class InvalidFile(Refusal):
 
     def __init__(self, code: str, detail: str, **extra: object) -> None:
         super().__init__(detail, **extra)
-        self._code = code
-
-    @property
-    def stable_code(self) -> str:
-        return self._code
+        self.code = code

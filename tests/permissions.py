@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
-from competitions.codabench_api.refused import REFUSALS
+from competitions.codabench_api.refused import REFUSED_CALLS
 from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import OptOut
 from competitions.notifications.models import Kind as Told
@@ -229,7 +229,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:queue": ("get", SIGNED_IN, {"A": 401}),
     "codabench:task": ("get", "OR", {"A": 401, "SMTX": 404}),
     "codabench:detail-result": ("get", "", {EVERYBODY: 404}),  # the phase shows none
-    **{f"codabench:{refusal.name}": ("get", "", {EVERYBODY: 409}) for refusal in REFUSALS},
+    **{f"codabench:{call.name}": ("get", "", {EVERYBODY: 409}) for call in REFUSED_CALLS},
     "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:notifications": ("get", SIGNED_IN, {"A": 401}),
     "api:notifications-read": ("post", "", {"A": 401, "SMTOXR": 400}),

@@ -105,7 +105,7 @@ def rehearse(
                 takes_requirements=offer.takes_requirements,
             )
         except InvalidFile as refusal:
-            return Verdict("failed", FILE_INVALID, refusal.stable_code, refusal.detail)
+            return Verdict("failed", FILE_INVALID, refusal.code, refusal.detail)
         if lock and offer.no_mirror:
             return Verdict("failed", SETUP_ERROR, NO_MIRROR, offer.no_mirror)
         _check_image(own, offer)

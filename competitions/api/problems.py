@@ -17,7 +17,7 @@ from core.refusals import Refusal
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's hook. Returns None for a fault of the program, which becomes a 500 and is logged."""
     if isinstance(error, Refusal):
-        return problem(error.http_status, error.stable_code, error.detail, **error.extra)
+        return problem(error.http_status, error.code, error.detail, **error.extra)
     if isinstance(error, DjangoValidationError):
         return problem(422, "invalid", "; ".join(error.messages), fields=getattr(error, "message_dict", {}))
     if is_database_away(error):

@@ -14,7 +14,7 @@ from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import Imported, bundle_import
 from competitions.bundles.importing.tasks import task_import
 from competitions.bundles.models import BundleImport
-from competitions.bundles.refusals import OrganizersOnly, OriginalGone
+from competitions.bundles.refusals import ORGANIZERS_ONLY, ORIGINAL_GONE
 from competitions.bundles.unpacking import unpacked
 from competitions.catalog.models import Competition, Task
 from competitions.catalog.rights import may_host
@@ -38,25 +38,25 @@ class _ClaimLost(Exception):
 def import_begin(
     *, owner: User, stored: StoredFile, file_name: str, now: datetime, queue: Queue | None = None
 ) -> BundleImport:
-    """Note a bundle that has arrived, and have it imported in the background. Raises `OrganizersOnly`."""
+    """Note a bundle that has arrived, and have it imported in the background. Raises `ORGANIZERS_ONLY`."""
     return _begin(owner, now, file=stored, file_name=file_name[-255:], queue=queue)
 
 
 def task_import_begin(*, owner: User, stored: StoredFile, file_name: str, now: datetime) -> BundleImport:
-    """Have a task made of a zip in the background. Raises `OrganizersOnly`."""
+    """Have a task made of a zip in the background. Raises `ORGANIZERS_ONLY`."""
     return _begin(owner, now, kind=BundleImport.Kind.TASK, file=stored, file_name=file_name[-255:])
 
 
 def clone_begin(*, competition: Competition, by: User, now: datetime) -> BundleImport:
-    """Have an equal competition made in the background, a draft of `by`. Raises `OrganizersOnly`."""
+    """Have an equal competition made in the background, a draft of `by`. Raises `ORGANIZERS_ONLY`."""
     name = f"Clone of {competition.title}"[:255]
     return _begin(by, now, kind=BundleImport.Kind.CLONE, original=competition, file_name=name, queue=competition.queue)
 
 
 def require_host(user: User) -> None:
-    """Raise `OrganizersOnly` for who may not host: to be asked before a file of theirs is stored."""
+    """Raise `ORGANIZERS_ONLY` for who may not host: to be asked before a file of theirs is stored."""
     if not may_host(user):
-        raise OrganizersOnly
+        raise ORGANIZERS_ONLY()
 
 
 def _begin(owner: User, now: datetime, **fields: Any) -> BundleImport:
@@ -111,7 +111,7 @@ def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
         with claim_renewed():
             original = Competition.objects.managed_by(job.owner).filter(pk=job.original_id or 0).first()
             if original is None:
-                raise OriginalGone
+                raise ORIGINAL_GONE()
             competition_clone(competition=original, by=job.owner, now=timezone.now(), progress=progress, record=record)
         return
     progress("Unpacking")

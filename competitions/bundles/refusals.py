@@ -1,13 +1,12 @@
 """What organizers are told when a bundle is not imported or exported."""
 
-from core.refusals import Conflict, NotAllowed, Refusal
+from typing import Final
 
+from core.refusals import Refusal, RefusalKind
 
-class OrganizersOnly(NotAllowed):
-    code = "organizers_only"
-
-    def __init__(self) -> None:
-        super().__init__("Only organizers import competitions. Ask an administrator for the rights of an organizer.")
+ORGANIZERS_ONLY: Final = RefusalKind(
+    403, "organizers_only", "Only organizers import competitions. Ask an administrator for the rights of an organizer."
+)
 
 
 class FilesMissing(Refusal):
@@ -19,25 +18,15 @@ class FilesMissing(Refusal):
         super().__init__(f"{len(missing)} of the files are not here yet. Upload them, and push again.", missing=missing)
 
 
-class ChangedSince(Conflict):
-    code = "changed_since"
+CHANGED_SINCE: Final = RefusalKind(
+    409,
+    "changed_since",
+    "Others changed the competition on the site since your folder was made from it. Pull and merge, or force the push, "
+    "which takes their changes back.",
+)
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Others changed the competition on the site since your folder was made from it. Pull and merge, or force the push, "
-            "which takes their changes back."
-        )
+NOT_COMPARED: Final = RefusalKind(409, "not_compared", "This push has not been compared, or is over. Push again.")
 
-
-class NotCompared(Conflict):
-    code = "not_compared"
-
-    def __init__(self) -> None:
-        super().__init__("This push has not been compared, or is over. Push again.")
-
-
-class OriginalGone(Refusal):
-    code, http_status = "original_gone", 409
-
-    def __init__(self) -> None:
-        super().__init__("The competition was deleted, or you no longer organize it, so it was not cloned.")
+ORIGINAL_GONE: Final = RefusalKind(
+    409, "original_gone", "The competition was deleted, or you no longer organize it, so it was not cloned."
+)

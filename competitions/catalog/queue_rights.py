@@ -1,18 +1,16 @@
 """Rules for what a queue may be given: whoever owns it runs its workers, and can read all that is scored there."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from django.db.models import Q
 
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase, Task
 from competitions.compute.models import Queue
-from core.refusals import Conflict
+from core.refusals import RefusalKind
 
-
-class QueueNotAllowed(Conflict):
-    """A change would hand out what the queue's owner may not read."""
-
-    code = "queue_not_allowed"
+# A change would hand out what the queue's owner may not read.
+QUEUE_NOT_ALLOWED: Final = RefusalKind(409, "queue_not_allowed", "{detail}")
 
 
 def task_fault(task: Task, queue: Queue) -> str:
@@ -71,7 +69,7 @@ def tasks_run_by(phases: Iterable[Phase]) -> list[Task]:
 
 
 def refuse_new_owner(queue: Queue, **_: object) -> None:
-    """Raise `QueueNotAllowed` where competitions on the queue have what its new owner may not read."""
+    """Raise `QUEUE_NOT_ALLOWED` where competitions on the queue have what its new owner may not read."""
     for competition in Competition.objects.filter(queue=queue.pk):
         if faults := list(faults_on_queue(competition, queue)):
-            raise QueueNotAllowed(f"It runs the competition “{competition}”. {' '.join(faults)}")
+            raise QUEUE_NOT_ALLOWED(detail=f"It runs the competition “{competition}”. {' '.join(faults)}")

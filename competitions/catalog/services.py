@@ -1,13 +1,14 @@
 """Changes to what an organizer defines that are more than saving a form."""
 
 from datetime import datetime
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Max
 from django.dispatch import Signal
 
 from competitions.catalog.models import Competition, Format, Phase, RulesVersion
-from core.refusals import Conflict
+from core.refusals import Conflict, RefusalKind
 
 # Sent with `phase`, inside the transaction that revealed its scores.
 phase_revealed = Signal()
@@ -42,11 +43,9 @@ def same_text(wording: str, other: str) -> bool:
     return first == second
 
 
-class NotSealed(Conflict):
-    code = "not_sealed"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(f"The scores of “{phase.name}” are public already; there is nothing to reveal.")
+NOT_SEALED: Final = RefusalKind(
+    409, "not_sealed", "The scores of “{phase.name}” are public already; there is nothing to reveal."
+)
 
 
 class StillOpen(Conflict):
@@ -64,11 +63,11 @@ class StillOpen(Conflict):
 def phase_reveal(*, phase: Phase, now: datetime, before_the_end: bool = False) -> Phase:
     """Show the scores of a sealed phase to everybody, for good.
 
-    Raises `NotSealed`, or `StillOpen` unless `before_the_end` says that this is meant; then nothing is changed.
+    Raises `NOT_SEALED`, or `StillOpen` unless `before_the_end` says that this is meant; then nothing is changed.
     """
     locked = Phase.objects.select_for_update().get(pk=phase.pk)
     if not locked.holds_sealed_scores:
-        raise NotSealed(locked)
+        raise NOT_SEALED(phase=locked)
     if not before_the_end and not locked.is_settled(now):
         raise StillOpen(locked)
     locked.revealed_at = now

@@ -14,7 +14,7 @@ from competitions.catalog.downloads import downloads_of
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import RobotView, read_uuid
-from competitions.codabench_api.refused import ManagedElsewhere
+from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource
@@ -39,7 +39,7 @@ class DatasetView(RobotView):
 
     def put(self, request: Request, key: str) -> Response:
         self.get(request, key)
-        raise ManagedElsewhere("Datasets are changed, replaced and deleted", "/host/files/")
+        raise MANAGED_ELSEWHERE(what="Datasets are changed, replaced and deleted", where="/host/files/")
 
     patch = delete = put
 

@@ -6,7 +6,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.services import current_rules
 from competitions.submissions.quota import allowances
-from competitions.submissions.refusals import PhaseClosed, PhaseNotOpen, QuotaUsed
+from competitions.submissions.refusals import PHASE_NOT_OPEN, PhaseClosed, QuotaUsed
 from competitions.teams.models import Registration
 from competitions.teams.services import personal_team, register, registration_of, require_registration
 from core.refusals import Refusal
@@ -40,6 +40,6 @@ def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
 
 def _require_time(phase: Phase, now: datetime) -> None:
     if now < phase.opens_at:
-        raise PhaseNotOpen(phase)
+        raise PHASE_NOT_OPEN(phase=phase, opens_at=phase.opens_at)
     if not phase.is_open(now):
         raise PhaseClosed(phase, began_at=now, now=now)

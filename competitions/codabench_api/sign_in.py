@@ -11,55 +11,48 @@ from django.utils.crypto import salted_hmac
 
 from accounts.attempts import attempt_begin
 from accounts.models import TOKEN_PREFIX, ApiToken, Scope, User, token_create, token_digest
-from accounts.second_factor import SecondFactorRequired, lacks_second_factor
-from core.refusals import NotAllowed, Refusal
+from accounts.second_factor import SECOND_FACTOR_REQUIRED, lacks_second_factor
+from core.refusals import RefusalKind
 
 TOKEN_NAME: Final = "Signed in with a password"
 TOKEN_DAYS: Final = 30
 LEAST_LEFT: Final = timedelta(days=1)  # of a token that is given again: a script may run for a while
 
+# What the two names of the fields say in other APIs: nothing of whether the account exists.
+WRONG_PASSWORD: Final = RefusalKind(
+    400,
+    "wrong_password",
+    "User name and password do not belong together. Check both, or make an API token in your profile.",
+)
 
-class WrongPassword(Refusal):
-    """What the two names of the fields say in other APIs: nothing of whether the account exists."""
-
-    code, http_status = "wrong_password", 400
-
-    def __init__(self) -> None:
-        super().__init__(
-            "User name and password do not belong together. Check both, or make an API token in your profile."
-        )
-
-
-class SecondFactorNeeded(NotAllowed):
-    code = "second_factor_needed"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This account signs in with a second factor, which a robot cannot give. Make an API token in your profile instead."
-        )
+SECOND_FACTOR_NEEDED: Final = RefusalKind(
+    403,
+    "second_factor_needed",
+    "This account signs in with a second factor, which a robot cannot give. Make an API token in your profile instead.",
+)
 
 
 def sign_in(*, username: str, password: str, address: str, now: datetime) -> str:
     """The account's token, the same one as long as it is valid for a day.
 
-    Raises `TooManyAttempts`, `WrongPassword`, `SecondFactorNeeded` or `SecondFactorRequired`.
+    Raises `TooManyAttempts`, `WRONG_PASSWORD`, `SECOND_FACTOR_NEEDED` or `SECOND_FACTOR_REQUIRED`.
 
     An account of a program (`is_robot`) signs in nowhere but here; a person's must have confirmed its address, as on the page.
     """
     if not username or not password:
-        raise WrongPassword
+        raise WRONG_PASSWORD()
     attempt = attempt_begin(login=username, address=address)
     user = User.objects.filter(username=username).first()
     if user is None:
         User().set_password(password)  # takes as long as a wrong password of an account that exists
-        raise WrongPassword
+        raise WRONG_PASSWORD()
     if not user.check_password(password) or not user.is_active or not _is_confirmed(user):
-        raise WrongPassword
+        raise WRONG_PASSWORD()
     attempt.was_right()
     if is_mfa_enabled(user):
-        raise SecondFactorNeeded
+        raise SECOND_FACTOR_NEEDED()
     if lacks_second_factor(user):
-        raise SecondFactorRequired
+        raise SECOND_FACTOR_REQUIRED()
     return _token(user, now)
 
 

@@ -22,7 +22,7 @@ from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
-from core.refusals import NotAllowed, Refusal
+from core.refusals import Refusal, RefusalKind
 from core.serving.receiving import announced_bytes, takes_body
 from files.bundles.faults import Note, Report
 from files.text import is_number
@@ -69,11 +69,9 @@ class Datasets(RobotView):
         return Response(answer, status=201)
 
 
-class ScopeMissing(NotAllowed):
-    code = "scope_missing"
-
-    def __init__(self) -> None:
-        super().__init__("This API token may not organize. Make one with the scope `organize` in your profile.")
+SCOPE_MISSING: Final = RefusalKind(
+    403, "scope_missing", "This API token may not organize. Make one with the scope `organize` in your profile."
+)
 
 
 def _upload_of(token: str) -> Upload | None:
@@ -102,7 +100,7 @@ def upload(request: HttpRequest, token: str) -> HttpResponse:
         resized = upload_resize(upload=upload, size_bytes=int(request.headers.get("Content-Length") or 0))
         upload_append(key=resized.key, user=resized.user, offset=0, chunks=_chunks(request), now=timezone.now())
     except Refusal as refusal:
-        return JsonResponse({"detail": refusal.detail, "code": refusal.stable_code}, status=refusal.http_status)
+        return JsonResponse({"detail": refusal.detail, "code": refusal.code}, status=refusal.http_status)
     return HttpResponse(status=200)
 
 
@@ -123,7 +121,7 @@ class UploadCompleted(RobotView):
         if not sent.is_bundle:
             return Response({"key": str(sent.key)})
         if isinstance(request.auth, ApiToken) and Scope.ORGANIZE not in request.auth.scopes:
-            raise ScopeMissing
+            raise SCOPE_MISSING()
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
         return Response({"status_id": job.pk})
 

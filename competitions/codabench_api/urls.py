@@ -32,12 +32,14 @@ urlpatterns = [
     ),
     path("submissions/<int:pk>/update_fact_sheet/", organizing.UpdateFactSheet.as_view(), name="update-fact-sheet"),
     path(
-        "submissions/<int:pk>/run_submission/", bulk.KeptView.as_view(refusal=bulk.RunsByItself), name="run-submission"
+        "submissions/<int:pk>/run_submission/",
+        bulk.KeptView.as_view(refusal=bulk.RUNS_BY_ITSELF),
+        name="run-submission",
     ),
     path(
-        "submissions/<int:pk>/toggle_public/", bulk.KeptView.as_view(refusal=bulk.NotMadePublic), name="toggle-public"
+        "submissions/<int:pk>/toggle_public/", bulk.KeptView.as_view(refusal=bulk.NOT_MADE_PUBLIC), name="toggle-public"
     ),
-    path("submissions/<int:pk>/soft_delete/", bulk.KeptView.as_view(refusal=bulk.ResultsAreKept), name="soft-delete"),
+    path("submissions/<int:pk>/soft_delete/", bulk.KeptView.as_view(refusal=bulk.RESULTS_ARE_KEPT), name="soft-delete"),
     path("submissions/delete_many/", bulk.DeleteMany.as_view(), name="delete-many"),
     path("submissions/re_run_many_submissions/", bulk.RerunMany.as_view(), name="rerun-many"),
     path("submissions/download_many/", bulk.DownloadMany.as_view(), name="download-many"),

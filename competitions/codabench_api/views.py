@@ -25,9 +25,9 @@ from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, EditorView, RobotView, read_uuid
 from competitions.codabench_api.enrolment import enrol, may_submit
 from competitions.codabench_api.files import address, read_address
-from competitions.codabench_api.organizers.bulk import ResultsAreKept
-from competitions.codabench_api.organizers.editing import NotDeleted, competition_change, competition_make
-from competitions.codabench_api.refused import ManagedElsewhere
+from competitions.codabench_api.organizers.bulk import RESULTS_ARE_KEPT
+from competitions.codabench_api.organizers.editing import NOT_DELETED, competition_change, competition_make
+from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.sign_in import sign_in
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download
 from competitions.disclosure.readers import Reader
@@ -36,7 +36,7 @@ from competitions.leaderboards.models import Entry
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.runs.models import RunOutput
-from competitions.runs.refusals import MayNotRepeat
+from competitions.runs.refusals import MAY_NOT_REPEAT
 from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import open_to_robot, repeats_by, submissions_of
@@ -125,7 +125,7 @@ class CompetitionView(EditorView):
 
     def delete(self, request: Request, pk: int) -> Response:
         get_object_or_404(Competition.objects.managed_by(self.person()), pk=pk)
-        raise NotDeleted
+        raise NOT_DELETED()
 
     def get(self, request: Request, pk: int) -> Response:
         competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
@@ -258,7 +258,7 @@ class SubmissionView(RobotView):
 
     def put(self, request: Request, pk: int) -> Response:
         self.submission(pk)
-        raise ResultsAreKept
+        raise RESULTS_ARE_KEPT()
 
     patch = delete = put
 
@@ -334,7 +334,7 @@ class Rerun(RobotView):
         user = self.person()
         submission = self.submissions().filter(pk=pk).first() or get_object_or_404(open_to_robot(user), pk=pk)
         if not may_repeat(user, submission):
-            raise MayNotRepeat
+            raise MAY_NOT_REPEAT()
         key = self.asked("task_key")
         uuid = read_uuid(key)
         usable = Q(pk__in=Task.objects.usable_by(user)) | Q(pk__in=submission.phase.tasks.all())
@@ -352,9 +352,9 @@ class Tasks(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ManagedElsewhere(
-            "Send a task as a zip (POST /api/tasks/upload_task/), or make it",
-            f"{reverse('organize:start')}competitions/SLUG/data/",
+        raise MANAGED_ELSEWHERE(
+            what="Send a task as a zip (POST /api/tasks/upload_task/), or make it",
+            where=f"{reverse('organize:start')}competitions/SLUG/data/",
         )
 
     parameters = ("search", *PAGE_PARAMETERS)
@@ -373,7 +373,7 @@ class TaskView(RobotView):
 
     def put(self, request: Request, pk: int) -> Response:
         task = get_object_or_404(Task.objects.usable_by(self.person()), pk=pk)
-        raise ManagedElsewhere("Tasks are changed", reverse("api:task", args=[task.key]))
+        raise MANAGED_ELSEWHERE(what="Tasks are changed", where=reverse("api:task", args=[task.key]))
 
     patch = delete = put
 

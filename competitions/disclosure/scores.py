@@ -4,25 +4,17 @@ from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.readers import Reader
-from core.refusals import NotAllowed
+from core.refusals import Refusal, RefusalKind
 
 Rule = Leaderboard.Rule
 # Where what counts follows from times and the team's own choice, saying it tells nothing about a score.
 TELLS_NO_SCORE: Final = (Rule.LAST, Rule.ALL, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
 
+SEALED: Final = RefusalKind(
+    403, "sealed", "The scores of “{board.phase.name}: {board.title}” are sealed until the organizers reveal them."
+)
 
-class Sealed(NotAllowed):
-    code = "sealed"
-
-    def __init__(self, board: Leaderboard) -> None:
-        super().__init__(
-            f"The scores of “{board.phase.name}: {board.title}” are sealed until the organizers reveal them."
-        )
-
-
-class Hidden(NotAllowed):
-    def __init__(self) -> None:
-        super().__init__("The organizers have hidden this leaderboard.")
+HIDDEN: Final = RefusalKind(403, "not_allowed", "The organizers have hidden this leaderboard.")
 
 
 def scores_are_public(board: Leaderboard) -> bool:
@@ -62,9 +54,9 @@ def may_see_manifest(reader: Reader, board: Leaderboard) -> bool:
     return scores_are_public(board) and may_see_board(reader, board)
 
 
-def refusal_of(board: Leaderboard) -> NotAllowed:
-    """What to say to somebody who may not see this board."""
-    return Hidden() if scores_are_public(board) else Sealed(board)
+def refusal_of(board: Leaderboard) -> Refusal:
+    """The refusal for somebody who may not see this board."""
+    return HIDDEN() if scores_are_public(board) else SEALED(board=board)
 
 
 def visible_columns(reader: Reader, board: Leaderboard | None) -> list[Column]:

@@ -73,7 +73,7 @@ def _found(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, Any]:
         with claim_kept(waiting(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
             stored = upload_finish(file.upload).file
     except (TooManyRefusedFiles, UploadExpired) as refusal:
-        return _refused(refusal.stable_code, refusal.detail)
+        return _refused(refusal.code, refusal.detail)
     if stored is None:
         return _refused("upload_incomplete", "The upload is not whole. Upload the file again.")
     facts = {"sha256": stored.sha256, "size_bytes": stored.size_bytes}

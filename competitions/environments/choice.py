@@ -38,7 +38,7 @@ NO_ENVIRONMENT: Final = Environment()
 def environment_choose(*, team: Team, phase: Phase, wish: Wish, now: datetime) -> Environment:
     """Find what a submission of the team names, and note that it was used. Call under the team's lock.
 
-    Raises `EnvironmentNotAccepted`, `UnknownFile`, `FileNotReady`, `RegistryNotAllowed` or `ReferenceInvalid`.
+    Raises `EnvironmentNotAccepted`, `UnknownFile`, `FileNotReady`, `RegistryNotAllowed` or `REFERENCE_INVALID`.
     """
     weights, image = wish.weights.strip(), wish.image.strip()
     require_accepted(phase, weights=bool(weights), image=bool(image))
@@ -76,14 +76,14 @@ def _file(team: Team, kind: EnvironmentFile.Kind, reference: str) -> Environment
 
 
 def image_by_digest(phase: Phase, reference: str) -> str:
-    """The reference of an image in a registry in the form that engines take. Raises `ReferenceInvalid` or `RegistryNotAllowed`."""
+    """The reference of an image in a registry in the form that engines take. Raises `REFERENCE_INVALID` or `RegistryNotAllowed`."""
     try:
         name = parse_image(reference)
     except ImageNameInvalid as error:
-        raise refusals.ReferenceInvalid(str(error)) from error
+        raise refusals.REFERENCE_INVALID(detail=str(error)) from error
     if name.tag:
-        raise refusals.ReferenceInvalid(
-            f"The image {reference[:200]!r} has a tag and a digest. Leave the tag out: the digest says which image it is."
+        raise refusals.REFERENCE_INVALID(
+            detail=f"The image {reference[:200]!r} has a tag and a digest. Leave the tag out: the digest says which image it is."
         )
     queue = phase.competition.queue
     if not queue.allows_registry(name):

@@ -1,8 +1,10 @@
 """Why a team's file is refused, or a submission that names one."""
 
+from typing import Final
+
 from competitions.catalog.models import Phase
 from competitions.environments.models import EnvironmentFile
-from core.refusals import Conflict, NotAllowed, Refusal
+from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
 
 NOUNS = {"weights": "weights", "image": "images of teams", "requirements": "requirements of teams"}
 
@@ -45,26 +47,20 @@ class FileTooLarge(Refusal):
         )
 
 
-class RoomUsed(Refusal):
-    code, http_status = "environment_room_used", 413
+ROOM_USED: Final = RefusalKind(
+    413,
+    "environment_room_used",
+    "Your team's weights and images take {used:,} of {limit:,} bytes, and this file has {size_bytes:,}. Remove versions that you "
+    "no longer need.",
+    tells=("used", "limit"),
+)
 
-    def __init__(self, *, used: int, limit: int, size_bytes: int) -> None:
-        super().__init__(
-            f"Your team's weights and images take {used:,} of {limit:,} bytes, and this file has {size_bytes:,}. Remove versions that you "
-            "no longer need.",
-            used=used,
-            limit=limit,
-        )
-
-
-class TooManyFiles(Refusal):
-    code, http_status = "too_many_environment_files", 429
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(
-            f"Your team keeps {limit} weights and images, or has them checked: the most that it may. Remove some of them.",
-            limit=limit,
-        )
+TOO_MANY_FILES: Final = RefusalKind(
+    429,
+    "too_many_environment_files",
+    "Your team keeps {limit} weights and images, or has them checked: the most that it may. Remove some of them.",
+    tells=("limit",),
+)
 
 
 class UnknownFile(Refusal):
@@ -89,29 +85,19 @@ class FileNotReady(Conflict):
         super().__init__(f"{file.reference} {happened[file.State(file.state)]}"[:900] + ".")
 
 
-class FileInUse(Conflict):
-    code = "environment_file_in_use"
+FILE_IN_USE: Final = RefusalKind(
+    409,
+    "environment_file_in_use",
+    "{file.reference} is needed by submission #{submission}, which has not ended. Remove it then, or cancel the submission.",
+)
 
-    def __init__(self, file: EnvironmentFile, submission: int) -> None:
-        super().__init__(
-            f"{file.reference} is needed by submission #{submission}, which has not ended. Remove it then, or cancel the submission."
-        )
+FILE_OF_WINNER: Final = RefusalKind(
+    409,
+    "environment_file_of_winner",
+    "{file.reference} is kept until the organizers have decided about submission #{submission}, which is invited to be verified.",
+)
 
-
-class FileOfWinner(Conflict):
-    code = "environment_file_of_winner"
-
-    def __init__(self, file: EnvironmentFile, submission: int) -> None:
-        super().__init__(
-            f"{file.reference} is kept until the organizers have decided about submission #{submission}, which is invited to be verified."
-        )
-
-
-class NotRemovable(Conflict):
-    code = "environment_file_gone"
-
-    def __init__(self, file: EnvironmentFile) -> None:
-        super().__init__(f"{file.reference} was removed already.")
+NOT_REMOVABLE: Final = RefusalKind(409, "environment_file_gone", "{file.reference} was removed already.")
 
 
 class RegistryNotAllowed(Refusal):
@@ -124,5 +110,4 @@ class RegistryNotAllowed(Refusal):
         )
 
 
-class ReferenceInvalid(Refusal):
-    code, http_status = "image_reference_invalid", 422
+REFERENCE_INVALID: Final = RefusalKind(422, "image_reference_invalid", "{detail}")

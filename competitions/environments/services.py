@@ -19,7 +19,7 @@ from competitions.environments.models import FILE_NAME, EnvironmentFile
 from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete
 from competitions.teams.models import Team
-from competitions.teams.refusals import NoTeam
+from competitions.teams.refusals import NO_TEAM
 from competitions.teams.services import require_registration, require_team, team_of
 from core.background import jobs
 from core.background.allowance import require_allowance
@@ -61,10 +61,10 @@ def environment_files_of(user: User) -> QuerySet[EnvironmentFile]:
 
 
 def team_files(*, user: User, competition: Competition, kind: EnvironmentFile.Kind) -> QuerySet[EnvironmentFile]:
-    """The files of this kind of the person's team. Raises `NoTeam`."""
+    """The files of this kind of the person's team. Raises `NO_TEAM`."""
     team = team_of(user, competition)
     if team is None:
-        raise NoTeam(competition)
+        raise NO_TEAM(competition=competition)
     return EnvironmentFile.objects.filter(team=team, kind=kind).select_related("uploaded_by")
 
 
@@ -139,18 +139,18 @@ def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Ki
     require_size(competition, kind, size_bytes)
     room = environment_room(team.pk)
     if room.used_bytes + size_bytes > room.limit_bytes:
-        raise refusals.RoomUsed(used=room.used_bytes, limit=room.limit_bytes, size_bytes=size_bytes)
+        raise refusals.ROOM_USED(used=room.used_bytes, limit=room.limit_bytes, size_bytes=size_bytes)
     if EnvironmentFile.objects.filter(team=team, state__in=TAKES_ROOM).count() >= MAX_FILES:
-        raise refusals.TooManyFiles(MAX_FILES)
+        raise refusals.TOO_MANY_FILES(limit=MAX_FILES)
 
 
 @transaction.atomic
 def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
-    """Take a file away, and keep its name and digest. Raises `NotRemovable`, or why a submission still needs it."""
+    """Take a file away, and keep its name and digest. Raises `NOT_REMOVABLE`, or why a submission still needs it."""
     Team.objects.select_for_update().get(pk=file.team_id)  # a submission that names it takes its turn before or after
     locked = EnvironmentFile.objects.select_for_update().get(pk=file.pk)
     if locked.state == EnvironmentFile.State.REMOVED:
-        raise refusals.NotRemovable(file)
+        raise refusals.NOT_REMOVABLE(file=file)
     environment_file_removing.send(EnvironmentFile, file=locked)
     locked.state, locked.file, locked.detail, locked.claimed_until = EnvironmentFile.State.REMOVED, None, note, None
     locked.save(update_fields=["state", "file", "detail", "claimed_until"])
@@ -169,6 +169,6 @@ def _removed(file: EnvironmentFile) -> bool:
             file=file, note=f"Removed after {settings.ENVIRONMENT_FILES_KEPT_DAYS} days without use."
         )
     except Refusal as refusal:  # a run still waits for it
-        log.info("environment_file_kept", file=file.pk, code=refusal.stable_code)
+        log.info("environment_file_kept", file=file.pk, code=refusal.code)
         return False
     return True

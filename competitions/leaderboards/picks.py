@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Final
 
 from django.db import transaction
 
@@ -14,7 +15,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import require_team
-from core.refusals import Conflict, NotAllowed
+from core.refusals import Conflict, RefusalKind
 
 
 class NothingToPick(Conflict):
@@ -26,75 +27,52 @@ class NothingToPick(Conflict):
         )
 
 
-class SelectionClosed(Conflict):
-    code = "selection_closed"
+SELECTION_CLOSED: Final = RefusalKind(
+    409,
+    "selection_closed",
+    "What counts on the leaderboard “{board.title}” could be chosen until "
+    "{board.selection_ends_at:%Y-%m-%d %H:%M} UTC. It stays as it was then.",
+)
 
-    def __init__(self, board: Leaderboard) -> None:
-        super().__init__(
-            f"What counts on the leaderboard “{board.title}” could be chosen until "
-            f"{board.selection_ends_at:%Y-%m-%d %H:%M} UTC. It stays as it was then."
-        )
+TOO_MANY_SELECTED: Final = RefusalKind(
+    409,
+    "too_many_selected",
+    "Your team has selected {limit} of {limit} submissions for “{board.title}”. Take one of them back first.",
+    tells=("limit",),
+)
 
+TOO_MANY_FINALS: Final = RefusalKind(
+    409,
+    "too_many_selected",
+    "{number} submissions would be selected for “{board.title}”; at most {limit} may be. Nothing was changed.",
+    tells=("limit",),
+)
 
-class TooManySelected(Conflict):
-    code = "too_many_selected"
+SELECTION_CHANGED: Final = RefusalKind(
+    409,
+    "selection_changed",
+    "Somebody of your team has changed the selection for “{board.title}” meanwhile. Nothing was changed now; look at it "
+    "again and choose once more.",
+)
 
-    def __init__(self, board: Leaderboard) -> None:
-        super().__init__(
-            f"Your team has selected {board.max_selected} of {board.max_selected} submissions for “{board.title}”. "
-            "Take one of them back first.",
-            limit=board.max_selected,
-        )
+CANNOT_COUNT: Final = RefusalKind(409, "cannot_count", "Submission #{submission.pk} cannot be chosen: {why}.")
 
+STAYS_ON_BOARD: Final = RefusalKind(
+    409,
+    "stays_on_board",
+    "A submission cannot be taken off the leaderboard “{board.title}”, only replaced: put another one on it.",
+)
 
-class TooManyFinals(Conflict):
-    code = "too_many_selected"
-
-    def __init__(self, board: Leaderboard, number: int) -> None:
-        super().__init__(
-            f"{number} submissions would be selected for “{board.title}”; at most {board.max_selected} may be. Nothing was changed.",
-            limit=board.max_selected,
-        )
-
-
-class SelectionChanged(Conflict):
-    code = "selection_changed"
-
-    def __init__(self, board: Leaderboard) -> None:
-        super().__init__(
-            f"Somebody of your team has changed the selection for “{board.title}” meanwhile. Nothing was changed now; look at it "
-            "again and choose once more."
-        )
-
-
-class CannotCount(Conflict):
-    code = "cannot_count"
-
-    def __init__(self, submission: Submission, why: str) -> None:
-        super().__init__(f"Submission #{submission.pk} cannot be chosen: {why}.")
-
-
-class StaysOnBoard(Conflict):
-    code = "stays_on_board"
-
-    def __init__(self, board: Leaderboard) -> None:
-        super().__init__(
-            f"A submission cannot be taken off the leaderboard “{board.title}”, only replaced: put another one on it."
-        )
-
-
-class NotOfYourTeam(NotAllowed):
-    code = "not_of_your_team"
-
-    def __init__(self, submission: Submission) -> None:
-        super().__init__(f"Submission #{submission.pk} is another team's. Only its own team chooses what counts.")
+NOT_OF_YOUR_TEAM: Final = RefusalKind(
+    403, "not_of_your_team", "Submission #{submission.pk} is another team's. Only its own team chooses what counts."
+)
 
 
 @transaction.atomic
 def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datetime) -> Pick:
     """Choose the submission for the board; chosen before, the same again. Where one counts, it replaces the team's former one.
 
-    Raises `NotOfYourTeam`, `NothingToPick`, `SelectionClosed`, `CannotCount` or `TooManySelected`; then nothing is changed.
+    Raises `NOT_OF_YOUR_TEAM`, `NothingToPick`, `SELECTION_CLOSED`, `CANNOT_COUNT` or `TOO_MANY_SELECTED`; then nothing is changed.
     """
     _require_choice(board, submission, by, now)
     Team.objects.select_for_update().get(pk=submission.team_id)  # a team's choices take turns: the limit holds
@@ -106,7 +84,7 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     if board.rule in ONE_REPLACES:
         mine.delete()
     if board.rule == Rule.SELECTED and mine.count() >= board.max_selected:
-        raise TooManySelected(board)
+        raise TOO_MANY_SELECTED(board=board, limit=board.max_selected)
     pick = Pick.objects.create(
         leaderboard=board, submission=submission, team_id=submission.team_id, picked_by=by, picked_at=now
     )
@@ -116,10 +94,10 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
 
 @transaction.atomic
 def pick_remove(*, board: Leaderboard, submission: Submission, by: User, now: datetime) -> bool:
-    """Take the choice back; False when it was not chosen. Raises as `pick_add`, and `StaysOnBoard`."""
+    """Take the choice back; False when it was not chosen. Raises as `pick_add`, and `STAYS_ON_BOARD`."""
     _require_choice(board, submission, by, now)
     if board.rule not in REMOVABLE:
-        raise StaysOnBoard(board)
+        raise STAYS_ON_BOARD(board=board)
     Team.objects.select_for_update().get(pk=submission.team_id)
     removed, _ = Pick.objects.filter(leaderboard=board, submission=submission).delete()
     if removed:
@@ -139,7 +117,7 @@ def finals_choose(
 ) -> None:
     """Make `chosen` the final submissions of the person's team among those that a list had `shown`; what it had not shown stays.
 
-    `seen`: which of them were selected when the list was drawn. Raises `SelectionChanged` where that is so no longer, else `NoTeam`
+    `seen`: which of them were selected when the list was drawn. Raises `SELECTION_CHANGED` where that is so no longer, else `NO_TEAM`
     or what `pick_add` does; then nothing is changed.
     """
     if board.rule != Rule.SELECTED:
@@ -150,13 +128,13 @@ def finals_choose(
     mine = Pick.objects.filter(leaderboard=board, team=team)
     selected = set(mine.values_list("submission", flat=True))
     if selected & set(shown) != set(seen):
-        raise SelectionChanged(board)
+        raise SELECTION_CHANGED(board=board)
     final = selected - set(shown) | set(chosen)
     if len(final) > board.max_selected:
-        raise TooManyFinals(board, len(final))
+        raise TOO_MANY_FINALS(board=board, number=len(final), limit=board.max_selected)
     for submission in Submission.objects.select_related("team").filter(pk__in=final - selected):
         if submission.team_id != team.pk:
-            raise NotOfYourTeam(submission)
+            raise NOT_OF_YOUR_TEAM(submission=submission)
         if submission.phase_id != board.phase_id:
             raise NothingToPick(board)
         _require_usable(board, submission)
@@ -167,7 +145,7 @@ def finals_choose(
 
 def _require_choice(board: Leaderboard, submission: Submission, by: User, now: datetime) -> None:
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
-        raise NotOfYourTeam(submission)
+        raise NOT_OF_YOUR_TEAM(submission=submission)
     if board.phase_id != submission.phase_id:
         raise NothingToPick(board)
     _require_open(board, now)
@@ -177,7 +155,7 @@ def _require_open(board: Leaderboard, now: datetime) -> None:
     if board.rule not in PICKED:
         raise NothingToPick(board)
     if not may_choose(board, now):
-        raise SelectionClosed(board)
+        raise SELECTION_CLOSED(board=board)
 
 
 def may_choose(board: Leaderboard, now: datetime) -> bool:
@@ -190,11 +168,11 @@ def may_choose(board: Leaderboard, now: datetime) -> bool:
 
 def _require_usable(board: Leaderboard, submission: Submission) -> None:
     if submission.status in (State.FAILED, State.CANCELLED):
-        raise CannotCount(submission, "it has no score")
+        raise CANNOT_COUNT(submission=submission, why="it has no score")
     if not submission.may_rank:
-        raise CannotCount(submission, "it is disqualified, late, or not one of the competition")
+        raise CANNOT_COUNT(submission=submission, why="it is disqualified, late, or not one of the competition")
     if board.rule != Rule.SELECTED and not submission.scores.filter(leaderboard=board).exists():
-        raise CannotCount(submission, "it has no score on this leaderboard yet")
+        raise CANNOT_COUNT(submission=submission, why="it has no score on this leaderboard yet")
 
 
 def _refresh(board: Leaderboard, team: Team) -> None:

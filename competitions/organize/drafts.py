@@ -14,11 +14,11 @@ from competitions.organize.files import RECOGNITION_JOB
 from competitions.organize.hosts import require_host
 from competitions.organize.models import CompetitionDraft, DraftFile
 from competitions.organize.refusals import (
-    AlreadyPublished,
-    AnswersTooLong,
+    ALREADY_PUBLISHED,
+    ANSWERS_TOO_LONG,
+    TOO_MANY_DRAFTS,
+    WRONG_KIND_OF_FILE,
     DraftChangedElsewhere,
-    TooManyDrafts,
-    WrongKindOfFile,
 )
 from competitions.organize.steps.step import FileSlot
 from competitions.resources.models import StoredFile, Upload
@@ -35,11 +35,11 @@ Answers = Mapping[str, Sequence[str]]
 
 @transaction.atomic
 def draft_begin(*, owner: User, start: CompetitionDraft.Start, now: datetime) -> CompetitionDraft:
-    """A new draft. Raises `HostsOnly` or `TooManyDrafts`."""
+    """A new draft. Raises `HostsOnly` or `TOO_MANY_DRAFTS`."""
     require_host(owner)
     User.objects.select_for_update().get(pk=owner.pk)  # those that begin at once take turns
     if CompetitionDraft.objects.filter(owner=owner).count() >= MAX_DRAFTS:
-        raise TooManyDrafts(MAX_DRAFTS)
+        raise TOO_MANY_DRAFTS(limit=MAX_DRAFTS)
     return CompetitionDraft.objects.create(owner=owner, start=start, created_at=now, changed_at=now)
 
 
@@ -50,11 +50,11 @@ def draft_answer(
     """Keep what a step's form was sent with, right or wrong: it is judged when the competition is built.
 
     `version` is the one that the form was shown for; the same answers again change nothing.
-    Raises `DraftChangedElsewhere`, `AlreadyPublished` or `AnswersTooLong`.
+    Raises `DraftChangedElsewhere`, `ALREADY_PUBLISHED` or `ANSWERS_TOO_LONG`.
     """
     locked = _locked(draft)
     if sum(len(text) for texts in answers.values() for text in texts) > MAX_CHARS:
-        raise AnswersTooLong(MAX_CHARS)
+        raise ANSWERS_TOO_LONG(limit=MAX_CHARS)
     if locked.answers.get(step) == dict(answers):
         CompetitionDraft.objects.filter(pk=locked.pk).update(step=step)
         return locked
@@ -69,7 +69,7 @@ def draft_answer(
 def _locked(draft: CompetitionDraft) -> CompetitionDraft:
     locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
     if locked.is_published:
-        raise AlreadyPublished
+        raise ALREADY_PUBLISHED()
     return locked
 
 
@@ -77,13 +77,13 @@ def _locked(draft: CompetitionDraft) -> CompetitionDraft:
 def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now: datetime) -> DraftFile:
     """Give the draft a finished upload, in place of what it had there; a table is then read in the background.
 
-    Raises `WrongKindOfFile`, `UploadIncomplete`, `StorageQuotaUsed` or `AlreadyPublished`.
+    Raises `WRONG_KIND_OF_FILE`, `UploadIncomplete`, `StorageQuotaUsed` or `ALREADY_PUBLISHED`.
     """
     locked = _locked(draft)
     if upload.file is None:
         raise UploadIncomplete(upload)
     if not upload.file_name.lower().endswith(slot.suffixes):
-        raise WrongKindOfFile(upload.file_name, ", ".join(slot.suffixes))
+        raise WRONG_KIND_OF_FILE(file_name=upload.file_name, allowed=", ".join(slot.suffixes))
     require_room(locked.owner, _bytes_of_drafts(locked.owner) + upload.file.size_bytes)
     draft_detach(draft=locked, role=slot.role, now=now)
     draft_file = DraftFile.objects.create(
@@ -105,7 +105,7 @@ def _bytes_of_drafts(owner: User) -> int:
 
 @transaction.atomic
 def draft_detach(*, draft: CompetitionDraft, role: str, now: datetime) -> None:
-    """Take a file out of the draft. Raises `AlreadyPublished`."""
+    """Take a file out of the draft. Raises `ALREADY_PUBLISHED`."""
     locked = _locked(draft)
     files = list(locked.files.filter(role=role).values_list("file", flat=True))
     locked.files.filter(role=role).delete()

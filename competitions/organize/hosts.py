@@ -10,7 +10,7 @@ from accounts.mail import mail_after_commit
 from accounts.models import User
 from competitions.catalog.rights import may_host
 from competitions.organize.models import HostRequest
-from competitions.organize.refusals import HostsOnly, RequestOpen, RequestsClosed
+from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED, HostsOnly
 
 
 def require_host(user: User) -> None:
@@ -32,12 +32,12 @@ def may_ask(user: User) -> bool:
 
 @transaction.atomic
 def host_request(*, user: User, purpose: str, now: datetime) -> HostRequest:
-    """Ask to host, and tell the administrators. Raises `RequestsClosed` or `RequestOpen`."""
+    """Ask to host, and tell the administrators. Raises `REQUESTS_CLOSED` or `REQUEST_OPEN`."""
     if not may_ask(user):
-        raise RequestsClosed
+        raise REQUESTS_CLOSED()
     User.objects.select_for_update().get(pk=user.pk)  # two requests at once take turns
     if HostRequest.objects.filter(user=user, state=HostRequest.State.OPEN).exists():
-        raise RequestOpen
+        raise REQUEST_OPEN()
     open_request = HostRequest.objects.create(user=user, purpose=purpose, created_at=now)
     for administrator in User.objects.filter(is_superuser=True, is_active=True):
         mail_after_commit(

@@ -1,11 +1,11 @@
 """Refusals on the way to a competition."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from typing import Final
 
 from django.urls import reverse
 
-from core.refusals import Conflict, NotAllowed, Refusal
+from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
 
 
 class HostsOnly(NotAllowed):
@@ -18,27 +18,19 @@ class HostsOnly(NotAllowed):
         )
 
 
-class RequestOpen(Conflict):
-    code = "host_request_open"
+REQUEST_OPEN: Final = RefusalKind(
+    409, "host_request_open", "You have asked already. An administrator decides, and you get a mail."
+)
 
-    def __init__(self) -> None:
-        super().__init__("You have asked already. An administrator decides, and you get a mail.")
+REQUESTS_CLOSED: Final = RefusalKind(
+    403, "host_requests_closed", "On this site administrators choose who hosts competitions; nobody needs to ask here."
+)
 
-
-class RequestsClosed(NotAllowed):
-    code = "host_requests_closed"
-
-    def __init__(self) -> None:
-        super().__init__("On this site administrators choose who hosts competitions; nobody needs to ask here.")
-
-
-class TooManyDrafts(Refusal):
-    code, http_status = "too_many_drafts", 409
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(
-            f"You have {limit} drafts, the most that one person may have. Throw away one that you do not need."
-        )
+TOO_MANY_DRAFTS: Final = RefusalKind(
+    409,
+    "too_many_drafts",
+    "You have {limit} drafts, the most that one person may have. Throw away one that you do not need.",
+)
 
 
 class DraftChangedElsewhere(Conflict):
@@ -51,57 +43,40 @@ class DraftChangedElsewhere(Conflict):
         )
 
 
-class DraftIncomplete(Refusal):
-    code, http_status = "draft_incomplete", 422
+DRAFT_INCOMPLETE: Final = RefusalKind(
+    422,
+    "draft_incomplete",
+    "The step “{title}” is not finished. Complete it, then build the competition.",
+    next_step="{url}",
+)
 
-    def __init__(self, title: str, url: str) -> None:
-        super().__init__(f"The step “{title}” is not finished. Complete it, then build the competition.", next_step=url)
+ANSWERS_TOO_LONG: Final = RefusalKind(
+    413, "answers_too_long", "The texts of this step have more than {limit:,} characters together. Shorten them."
+)
 
+WRONG_KIND_OF_FILE: Final = RefusalKind(
+    422, "wrong_kind_of_file", "{file_name!r} is not a file of the kind that is needed here. Choose one of: {allowed}."
+)
 
-class AnswersTooLong(Refusal):
-    code, http_status = "answers_too_long", 413
+ALREADY_PUBLISHED: Final = RefusalKind(
+    409, "already_published", "The competition is published, so it is not built again. Change it in its own settings."
+)
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"The texts of this step have more than {limit:,} characters together. Shorten them.")
+NOT_BUILT: Final = RefusalKind(
+    409,
+    "not_built",
+    "The competition is not built from your latest answers yet. Build it, look at the trial, then publish.",
+)
 
+HAS_SUBMISSIONS: Final = RefusalKind(
+    409,
+    "has_submissions",
+    "Somebody has submitted to this competition, so it is neither deleted nor built again. Change its settings.",
+)
 
-class WrongKindOfFile(Refusal):
-    code, http_status = "wrong_kind_of_file", 422
-
-    def __init__(self, file_name: str, allowed: str) -> None:
-        super().__init__(f"{file_name!r} is not a file of the kind that is needed here. Choose one of: {allowed}.")
-
-
-class AlreadyPublished(Conflict):
-    code = "already_published"
-
-    def __init__(self) -> None:
-        super().__init__("The competition is published, so it is not built again. Change it in its own settings.")
-
-
-class NotBuilt(Conflict):
-    code = "not_built"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The competition is not built from your latest answers yet. Build it, look at the trial, then publish."
-        )
-
-
-class HasSubmissions(Conflict):
-    code = "has_submissions"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Somebody has submitted to this competition, so it is neither deleted nor built again. Change its settings."
-        )
-
-
-class StillPublished(Conflict):
-    code = "still_published"
-
-    def __init__(self) -> None:
-        super().__init__("The competition is published. Withdraw it first, then delete it.")
+STILL_PUBLISHED: Final = RefusalKind(
+    409, "still_published", "The competition is published. Withdraw it first, then delete it."
+)
 
 
 class OnRecord(Conflict):
@@ -113,51 +88,33 @@ class OnRecord(Conflict):
         )
 
 
-class NotConfirmed(Refusal):
-    code, http_status = "not_confirmed", 422
+NOT_CONFIRMED: Final = RefusalKind(
+    422, "not_confirmed", "Nothing was deleted: type “{slug}” to confirm that you mean this competition."
+)
 
-    def __init__(self, slug: str) -> None:
-        super().__init__(f"Nothing was deleted: type “{slug}” to confirm that you mean this competition.")
+NOBODY_TO_MAIL: Final = RefusalKind(422, "nobody_to_mail", "This mail would reach nobody. Choose other people.")
 
+TOO_MANY_MAILS: Final = RefusalKind(
+    429,
+    "too_many_mails",
+    "You have sent {limit} mails within a day, the most that a competition may send. The next one can go out from "
+    "{next_at:%Y-%m-%d %H:%M} UTC; an announcement is always possible.",
+    tells=("next_at",),
+)
 
-class NobodyToMail(Refusal):
-    code, http_status = "nobody_to_mail", 422
+TRIAL_RUNS: Final = RefusalKind(
+    409,
+    "trial_runs",
+    "The trial runs at this moment. Wait until it has ended, which takes some seconds, and try again.",
+)
 
-    def __init__(self) -> None:
-        super().__init__("This mail would reach nobody. Choose other people.")
+CANNOT_BE_BUILT: Final = RefusalKind(422, "cannot_be_built", "{detail}")
 
-
-class TooManyMails(Refusal):
-    code, http_status = "too_many_mails", 429
-
-    def __init__(self, limit: int, next_at: datetime) -> None:
-        super().__init__(
-            f"You have sent {limit} mails within a day, the most that a competition may send. The next one can go out from "
-            f"{next_at:%Y-%m-%d %H:%M} UTC; an announcement is always possible.",
-            next_at=next_at.isoformat(),
-        )
-
-
-class TrialRuns(Conflict):
-    code = "trial_runs"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The trial runs at this moment. Wait until it has ended, which takes some seconds, and try again."
-        )
-
-
-class CannotBeBuilt(Refusal):
-    code, http_status = "cannot_be_built", 422
-
-
-class FilesMissing(Refusal):
-    code, http_status = "files_missing", 422
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Upload the files of this step first, and wait until they are read. Replace or remove those that cannot be used."
-        )
+FILES_MISSING: Final = RefusalKind(
+    422,
+    "files_missing",
+    "Upload the files of this step first, and wait until they are read. Replace or remove those that cannot be used.",
+)
 
 
 class NothingChosen(Refusal):
@@ -167,28 +124,18 @@ class NothingChosen(Refusal):
         super().__init__(f"No {what} was chosen. Tick those that you mean, then choose what to do.")
 
 
-class ReasonMissing(Refusal):
-    code, http_status = "reason_missing", 422
+REASON_MISSING: Final = RefusalKind(422, "reason_missing", "Give the reason: it is what the people concerned read.")
 
-    def __init__(self) -> None:
-        super().__init__("Give the reason: it is what the people concerned read.")
+PHASE_HAS_SUBMISSIONS: Final = RefusalKind(
+    409, "phase_has_submissions", "Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date."
+)
 
-
-class PhaseHasSubmissions(Conflict):
-    code = "phase_has_submissions"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date.")
-
-
-class FileChangedElsewhere(Conflict):
-    code = "file_changed_elsewhere"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Something changed since you read what the new file does: another version is there, or teams submitted. Your file is kept. "
-            "Read again what it does, then confirm."
-        )
+FILE_CHANGED_ELSEWHERE: Final = RefusalKind(
+    409,
+    "file_changed_elsewhere",
+    "Something changed since you read what the new file does: another version is there, or teams submitted. Your file is kept. "
+    "Read again what it does, then confirm.",
+)
 
 
 class NotDeleted(Conflict):
@@ -198,10 +145,8 @@ class NotDeleted(Conflict):
         super().__init__(f"Nothing was deleted: {what} stays. {' '.join(reasons)}")
 
 
-class DeletionChanged(Conflict):
-    code = "deletion_changed"
-
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"Nothing was deleted: what deleting {what} does has changed since you read it. Read it again, then confirm."
-        )
+DELETION_CHANGED: Final = RefusalKind(
+    409,
+    "deletion_changed",
+    "Nothing was deleted: what deleting {what} does has changed since you read it. Read it again, then confirm.",
+)

@@ -61,7 +61,7 @@ def _check_upload(form: "ResourceForm | VersionForm") -> TemporaryUploadedFile:
                 Path(upload.temporary_file_path()), limits=RESOURCE_LIMITS, what=f"The file {upload.name!r}"
             )
     except (InvalidFile, StorageQuotaUsed) as refusal:
-        raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+        raise forms.ValidationError(refusal.detail, code=refusal.code) from refusal
     return upload
 
 

@@ -23,7 +23,7 @@ from competitions.resources.models import RemovalGuard, StoredFile, Upload, poin
 from competitions.resources.stores import object_store
 from competitions.resources.stores.base import StoredObject
 from core.background.rows import claim, claim_kept
-from core.refusals import Conflict
+from core.refusals import RefusalKind
 
 log = structlog.get_logger(__name__)
 GRACE: Final = timedelta(days=7)  # somebody may want back what pointed at it
@@ -77,13 +77,11 @@ def _remove(file: StoredFile, marked_before: datetime) -> bool:
     return True
 
 
-class BackupRunning(Conflict):
-    code = "backup_running"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A backup of this site is being made, here or on another host. Wait for it; one that was killed is forgotten within a minute."
-        )
+BACKUP_RUNNING: Final = RefusalKind(
+    409,
+    "backup_running",
+    "A backup of this site is being made, here or on another host. Wait for it; one that was killed is forgotten within a minute.",
+)
 
 
 @contextmanager
@@ -98,7 +96,7 @@ def removals_held() -> Iterator[None]:
     RemovalGuard.objects.get_or_create(pk=RemovalGuard.THE_ONE)
     claim_id = claim(rows, RemovalGuard.THE_ONE, now=timezone.now(), lease_s=lease_s)
     if claim_id is None:
-        raise BackupRunning
+        raise BACKUP_RUNNING()
     try:
         with claim_kept(rows, claim_id, lease_s=lease_s):
             yield

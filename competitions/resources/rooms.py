@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from accounts.models import User
-from competitions.resources.uploads import UploadRoomUsed, UploadTooLarge, upload_room_used
+from competitions.resources.uploads import UPLOAD_ROOM_USED, UPLOAD_TOO_LARGE, upload_room_used
 from core.serving.receiving import View, announced_bytes, takes_body
 from files.images import MAX_BYTES as IMAGE_BYTES
 
@@ -18,15 +18,15 @@ May = Callable[..., object]
 def upload_room(request: HttpRequest, user: User, *, limit_bytes: int | None = None) -> int:
     """Bytes of a form with a file that this person may send now.
 
-    Raises `UploadTooLarge` or `UploadRoomUsed`.
+    Raises `UPLOAD_TOO_LARGE` or `UPLOAD_ROOM_USED`.
     """
     limit = settings.UPLOAD_MAX_BYTES if limit_bytes is None else limit_bytes
     size_bytes = announced_bytes(request)
     if size_bytes > limit + FORM_BYTES:
-        raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=limit)
+        raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=limit)
     used = upload_room_used(user)
     if size_bytes > FORM_BYTES and used + size_bytes > settings.UPLOAD_ROOM_BYTES + FORM_BYTES:
-        raise UploadRoomUsed(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
+        raise UPLOAD_ROOM_USED(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
     return FORM_BYTES + limit
 
 

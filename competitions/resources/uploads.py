@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 from uuid import UUID
 
 import structlog
@@ -25,49 +25,36 @@ from accounts.models import User
 from competitions.resources.models import StoredFile, Upload, UploadFailures
 from competitions.resources.storage import CHUNK_BYTES, spooled, store_path
 from competitions.resources.stores.base import StoreFull
-from core.refusals import Conflict, Refusal
+from core.refusals import Refusal, RefusalKind
 
 log = structlog.get_logger(__name__)
 
+EMPTY_UPLOAD: Final = RefusalKind(
+    422, "empty_upload", "The file {file_name!r} is empty (0 bytes). Choose the file that holds your submission."
+)
 
-class EmptyUpload(Refusal):
-    code, http_status = "empty_upload", 422
+UPLOAD_TOO_LARGE: Final = RefusalKind(
+    413,
+    "upload_too_large",
+    "The upload has {size_bytes:,} bytes; this site accepts at most {limit_bytes:,}. Make the file smaller.",
+    tells=("limit_bytes",),
+)
 
-    def __init__(self, file_name: str) -> None:
-        super().__init__(f"The file {file_name!r} is empty (0 bytes). Choose the file that holds your submission.")
+TOO_MANY_UPLOADS: Final = RefusalKind(
+    429,
+    "too_many_uploads",
+    "You have begun {limit} uploads within an hour, the most that this site takes from one person. "
+    "Resume those that are unfinished, or begin again later.",
+    tells=("limit",),
+)
 
-
-class UploadTooLarge(Refusal):
-    code, http_status = "upload_too_large", 413
-
-    def __init__(self, *, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(
-            f"The upload has {size_bytes:,} bytes; this site accepts at most {limit_bytes:,}. Make the file smaller.",
-            limit_bytes=limit_bytes,
-        )
-
-
-class TooManyUploads(Refusal):
-    code, http_status = "too_many_uploads", 429
-
-    def __init__(self, *, limit: int) -> None:
-        super().__init__(
-            f"You have begun {limit} uploads within an hour, the most that this site takes from one person. "
-            "Resume those that are unfinished, or begin again later.",
-            limit=limit,
-        )
-
-
-class UploadRoomUsed(Refusal):
-    code, http_status = "upload_room_used", 413
-
-    def __init__(self, *, used: int, limit: int, size_bytes: int) -> None:
-        super().__init__(
-            f"Your uploads of the last day take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. Cancel those that you do not "
-            "need, or wait until they are over.",
-            used=used,
-            limit=limit,
-        )
+UPLOAD_ROOM_USED: Final = RefusalKind(
+    413,
+    "upload_room_used",
+    "Your uploads of the last day take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. Cancel those that you do not "
+    "need, or wait until they are over.",
+    tells=("used", "limit"),
+)
 
 
 class UploadIncomplete(Refusal):
@@ -89,23 +76,18 @@ class UploadExpired(Refusal):
         super().__init__("This upload was not finished in time and its parts were removed. Start it again.")
 
 
-class StorageFull(Refusal):
-    code, http_status = "storage_full", 507
+STORAGE_FULL: Final = RefusalKind(
+    507,
+    "storage_full",
+    "The site's disk is full, so this part was not kept; all before it was. The administrators see it; resume later.",
+)
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The site's disk is full, so this part was not kept; all before it was. The administrators see it; resume later."
-        )
-
-
-class WrongOffset(Conflict):
-    code = "wrong_offset"
-
-    def __init__(self, *, expected: int, got: int) -> None:
-        super().__init__(
-            f"The part starts at byte {got:,}, but {expected:,} bytes have been received. Continue from byte {expected:,}.",
-            expected_offset=expected,
-        )
+WRONG_OFFSET: Final = RefusalKind(
+    409,
+    "wrong_offset",
+    "The part starts at byte {got:,}, but {expected_offset:,} bytes have been received. Continue from byte {expected_offset:,}.",
+    tells=("expected_offset",),
+)
 
 
 def clean_file_name(name: str) -> str:
@@ -131,13 +113,13 @@ def upload_begin(
     """
     name = clean_file_name(file_name)
     if size_bytes <= 0:
-        raise EmptyUpload(name)
+        raise EMPTY_UPLOAD(file_name=name)
     limit_bytes = settings.ENVIRONMENT_FILE_MAX_BYTES if is_environment else settings.UPLOAD_MAX_BYTES
     if size_bytes > limit_bytes:
-        raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=limit_bytes)
+        raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=limit_bytes)
     lately = Upload.objects.filter(user=user, began_at__gt=now - timedelta(hours=1))
     if lately.count() >= settings.UPLOADS_PER_HOUR:
-        raise TooManyUploads(limit=settings.UPLOADS_PER_HOUR)
+        raise TOO_MANY_UPLOADS(limit=settings.UPLOADS_PER_HOUR)
     _require_room(user.pk, size_bytes)
     upload = Upload.objects.create(
         user=user,
@@ -153,14 +135,14 @@ def upload_begin(
 
 
 def _require_room(user_id: int, size_bytes: int, *, except_for: int = 0) -> None:
-    """Raise `UploadRoomUsed` when the person's uploads would take too much with this one.
+    """Raise `UPLOAD_ROOM_USED` when the person's uploads would take too much with this one.
 
     Call inside a transaction.
     """
     User.objects.select_for_update().get(pk=user_id)  # those that begin at once take turns
     used = upload_room_used(User(pk=user_id), except_for=except_for)
     if used + size_bytes > settings.UPLOAD_ROOM_BYTES:
-        raise UploadRoomUsed(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
+        raise UPLOAD_ROOM_USED(used=used, limit=settings.UPLOAD_ROOM_BYTES, size_bytes=size_bytes)
 
 
 def upload_room_used(user: User, *, except_for: int = 0) -> int:
@@ -174,12 +156,12 @@ def upload_room_used(user: User, *, except_for: int = 0) -> int:
 def upload_resize(*, upload: Upload, size_bytes: int) -> Upload:
     """Announce another size for an upload without a byte: a client may not have known it.
 
-    Raises `EmptyUpload`, `UploadTooLarge` or `UploadRoomUsed`. An upload that has begun is left as it is.
+    Raises `EMPTY_UPLOAD`, `UPLOAD_TOO_LARGE` or `UPLOAD_ROOM_USED`. An upload that has begun is left as it is.
     """
     if size_bytes <= 0:
-        raise EmptyUpload(upload.file_name)
+        raise EMPTY_UPLOAD(file_name=upload.file_name)
     if size_bytes > settings.UPLOAD_MAX_BYTES:
-        raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=settings.UPLOAD_MAX_BYTES)
+        raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=settings.UPLOAD_MAX_BYTES)
     _require_room(upload.user_id, size_bytes, except_for=upload.pk)
     Upload.objects.filter(pk=upload.pk, received_bytes=0, file=None).update(size_bytes=size_bytes)
     upload.refresh_from_db()
@@ -190,7 +172,7 @@ def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes]
     """Append bytes at `offset` (the number of bytes received) and finish the upload when it is whole.
 
     Bytes that arrived before the client went away are kept: `received_bytes` says from where to resume.
-    Raises `WrongOffset`, `UploadTooLarge` (more bytes than announced), `UploadExpired` or `StorageFull`.
+    Raises `WRONG_OFFSET`, `UPLOAD_TOO_LARGE` (more bytes than announced), `UploadExpired` or `STORAGE_FULL`.
     """
     upload = Upload.objects.get(key=key, user=user)
     try:
@@ -202,9 +184,9 @@ def upload_append(*, key: UUID, user: User, offset: int, chunks: Iterable[bytes]
 
 
 def require_offset(upload: Upload, offset: int) -> None:
-    """Raise `WrongOffset` for a part that does not begin at the end of the last, as one sent twice."""
+    """Raise `WRONG_OFFSET` for a part that does not begin at the end of the last, as one sent twice."""
     if upload.is_complete or offset != upload.received_bytes:
-        raise WrongOffset(expected=upload.received_bytes, got=offset)
+        raise WRONG_OFFSET(expected_offset=upload.received_bytes, got=offset)
 
 
 def _append(upload: Upload, offset: int, chunks: Iterable[bytes], now: datetime) -> Upload:
@@ -228,7 +210,7 @@ def _receive(upload: Upload, offset: int, chunks: Iterable[bytes], file: IO[byte
     written = 0
     for chunk in _until_the_client_leaves(chunks):
         if offset + written + len(chunk) > upload.size_bytes:
-            raise UploadTooLarge(size_bytes=offset + written + len(chunk), limit_bytes=upload.size_bytes)
+            raise UPLOAD_TOO_LARGE(size_bytes=offset + written + len(chunk), limit_bytes=upload.size_bytes)
         with _disk_errors():
             written += file.write(chunk)
     with _disk_errors():
@@ -253,7 +235,7 @@ def _disk_errors() -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         count_failures("storage_full")
-        raise StorageFull from error
+        raise STORAGE_FULL() from error
 
 
 def count_failures(cause: str, number: int = 1) -> None:
@@ -272,7 +254,7 @@ def _take(upload: Upload, offset: int, written: int, arriving: Path) -> None:
     whole = Upload.objects.filter(pk=upload.pk, received_bytes=offset, file=None)
     if not whole.update(received_bytes=offset + written):
         upload.refresh_from_db()
-        raise WrongOffset(expected=upload.received_bytes, got=offset)
+        raise WRONG_OFFSET(expected_offset=upload.received_bytes, got=offset)
     if written:
         arriving.replace(upload.folder / f"{offset:020d}")
 

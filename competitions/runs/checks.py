@@ -109,7 +109,7 @@ def _refused_unread(check: FileCheck) -> Verdict | None:
 
 def _refusal(refusal: Refusal) -> Verdict:
     return Verdict(
-        FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code=refusal.stable_code, detail=refusal.detail[:1000]
+        FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code=refusal.code, detail=refusal.detail[:1000]
     )
 
 
@@ -157,7 +157,7 @@ def _inspected(contract: Contract, path: Any) -> dict[str, Any]:
     try:
         recognised = inspect(contract, path)
     except InvalidFile as refusal:
-        return {"refused": [refusal.stable_code, refusal.detail]}
+        return {"refused": [refusal.code, refusal.detail]}
     return {"kind": recognised.kind, "program": recognised.program, "requirements": recognised.requirements}
 
 

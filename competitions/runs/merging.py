@@ -8,7 +8,7 @@ from competitions.catalog.models import Phase
 from competitions.runs.models import Run
 from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import FileCheck, Submission
-from competitions.submissions.refusals import MergeOverQuota
+from competitions.submissions.refusals import MERGE_OVER_QUOTA
 from competitions.teams.models import Team
 from core.background.rows import asker_key
 
@@ -16,7 +16,7 @@ from core.background.rows import asker_key
 def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
     """Receiver of `teams_merged`, under both teams' locks: submissions and runs move, used quota adds up.
 
-    Raises `MergeOverQuota` when the two have used more of a phase than one team may in total; what is left of a day or
+    Raises `MERGE_OVER_QUOTA` when the two have used more of a phase than one team may in total; what is left of a day or
     a week may become none, which costs nobody anything.
     """
     _require_quota(team, absorbed)
@@ -40,4 +40,4 @@ def _require_quota(team: Team, absorbed: Team) -> None:
     for phase in Phase.objects.filter(competition=team.competition_id, max_submissions__isnull=False):
         used, limit = charged.filter(phase=phase).count(), phase.max_submissions
         if limit is not None and used > limit:
-            raise MergeOverQuota(phase, used=used, limit=limit)
+            raise MERGE_OVER_QUOTA(phase=phase, used=used, limit=limit)

@@ -1,14 +1,10 @@
 """Why a change of a run is refused."""
 
-from competitions.catalog.models import Phase, Task
-from core.refusals import Conflict, NotAllowed
+from typing import Final
 
+from core.refusals import Conflict, RefusalKind
 
-class AlreadyEnded(Conflict):
-    code = "already_ended"
-
-    def __init__(self) -> None:
-        super().__init__("This submission has ended, so it cannot be cancelled.")
+ALREADY_ENDED: Final = RefusalKind(409, "already_ended", "This submission has ended, so it cannot be cancelled.")
 
 
 class StillRunning(Conflict):
@@ -18,12 +14,12 @@ class StillRunning(Conflict):
         super().__init__("This submission has not ended yet. Cancel it first, or wait.")
 
 
-class MayNotRepeat(NotAllowed):
-    def __init__(self) -> None:
-        super().__init__(
-            "The competition's organizers run submissions again. A service account does so with its own, and with those of others "
-            "where the competition allows it."
-        )
+MAY_NOT_REPEAT: Final = RefusalKind(
+    403,
+    "not_allowed",
+    "The competition's organizers run submissions again. A service account does so with its own, and with those of others "
+    "where the competition allows it.",
+)
 
 
 class LeaseLost(Conflict):
@@ -44,11 +40,9 @@ class AttemptAnswered(LeaseLost):
         super().__init__("The result of this attempt was taken. Nothing more is to be reported of it.")
 
 
-class TaskSealed(Conflict):
-    code = "task_sealed"
-
-    def __init__(self, task: Task, phase: Phase) -> None:
-        super().__init__(
-            f"“{phase.name}” keeps the scores of the task “{task.name}” sealed, and this submission's phase would show them. "
-            "Run it on this task after the reveal."
-        )
+TASK_SEALED: Final = RefusalKind(
+    409,
+    "task_sealed",
+    "“{phase.name}” keeps the scores of the task “{task.name}” sealed, and this submission's phase would show them. "
+    "Run it on this task after the reveal.",
+)

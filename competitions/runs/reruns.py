@@ -9,11 +9,11 @@ from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.rights import organizes
 from competitions.catalog.sealed_keys import published_by
-from competitions.runs.refusals import StillRunning, TaskSealed
+from competitions.runs.refusals import TASK_SEALED, StillRunning
 from competitions.runs.services import runs_queue
 from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import NothingToRun
+from competitions.submissions.refusals import NOTHING_TO_RUN
 from competitions.submissions.states import FINAL, State
 from competitions.teams.models import Membership, Team
 
@@ -57,12 +57,12 @@ def may_repeat(user: User, submission: Submission) -> bool:
 def submission_repeat(*, submission: Submission, by: User, now: datetime, task: Task | None = None) -> Submission:
     """Run an ended submission again as a new one that costs no quota; with `task` on that one alone, and on no board.
 
-    Raises `StillRunning`, or `TaskSealed` where the submission's phase would show what another one keeps sealed.
+    Raises `StillRunning`, or `TASK_SEALED` where the submission's phase would show what another one keeps sealed.
     """
     if submission.status not in FINAL:
         raise StillRunning
     if task is not None and (sealed := published_by(submission.phase, [task])):
-        raise TaskSealed(task, next(iter(sealed.values())))
+        raise TASK_SEALED(task=task, phase=next(iter(sealed.values())))
     return _copy(
         submission,
         submission.phase,
@@ -96,6 +96,6 @@ def _copy(
     submission.save(force_insert=True)
     chosen = tasks or tasks_for(phase, source.kind)
     if not chosen:
-        raise NothingToRun(phase)
+        raise NOTHING_TO_RUN(phase=phase)
     runs_queue(submission=submission, tasks=chosen, now=now)
     return submission

@@ -18,7 +18,7 @@ from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.file_checks.check_requests import check_cancel, check_request
 from competitions.submissions.models import Submission
 from competitions.submissions.notices import rescoring_notify
-from competitions.submissions.refusals import NothingToRun
+from competitions.submissions.refusals import NOTHING_TO_RUN
 from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
 
@@ -55,10 +55,10 @@ def verification_create(
 ) -> Submission:
     """Run a winner's code on the phase's tasks, or on these `checks`, in the phase's budget, by an organizer's wish: it costs the
     team nothing, stands on no board, and no deadline holds it. The code is told the `seed`, and finds what the team brought for it
-    in its `environment`. Raises `NothingToRun`."""
+    in its `environment`. Raises `NOTHING_TO_RUN`."""
     tasks = checks or list(phase.tasks.all())
     if not tasks:
-        raise NothingToRun(phase)
+        raise NOTHING_TO_RUN(phase=phase)
     submission = Submission.objects.create(
         phase=phase, team=team, submitted_by=by, kind=Kind.CODE, file=file, file_name=file_name, received_at=now, created_at=now,
         description="Verification run", status=State.CHECKING, is_charged=False, is_verification=True, is_check=bool(checks), seed=seed,
@@ -70,7 +70,7 @@ def verification_create(
 
 @transaction.atomic
 def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> None:
-    """Cancel at once what waits; ask the worker to stop what runs. Raises `AlreadyEnded`.
+    """Cancel at once what waits; ask the worker to stop what runs. Raises `ALREADY_ENDED`.
 
     What fills a growing board goes on: nobody picks the datasets that an algorithm is compared on.
     """
@@ -78,7 +78,7 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
     if any(run.is_smoke for run in runs):  # whose end makes others, which a lock that waited for it has not seen
         runs = [run for run in _locked_runs(submission) if not run.fills_board]
     if all(run.is_final for run in runs):
-        raise refusals.AlreadyEnded
+        raise refusals.ALREADY_ENDED()
     for run in runs:
         if run.is_final:
             continue

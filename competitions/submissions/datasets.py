@@ -46,18 +46,18 @@ def require_place(*, team: Team, phase: Phase) -> None:
 def dataset_withdraw(*, submission: Submission, by: User, now: datetime) -> Dataset:
     """Take a team's dataset off the board, for good, by the wish of one of its members; until the phase closes.
 
-    Raises `NotAllowed`, `NotADataset`, `DatasetWithdrawn` or `StaysAfterTheEnd`; then nothing is changed.
+    Raises `NotAllowed`, `NOT_A_DATASET`, `DATASET_WITHDRAWN` or `STAYS_AFTER_THE_END`; then nothing is changed.
     """
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
         raise NotAllowed("This dataset is another team's. Only its own team withdraws it; organizers disqualify it.")
     dataset = Dataset.objects.select_for_update().filter(submission=submission).first()
     if dataset is None:
-        raise refusals.NotADataset
+        raise refusals.NOT_A_DATASET()
     if dataset.withdrawn_at is not None:
-        raise refusals.DatasetWithdrawn
+        raise refusals.DATASET_WITHDRAWN()
     phase = submission.phase
     if phase.closes_at is not None and phase.closes_at <= now:
-        raise refusals.StaysAfterTheEnd(phase)
+        raise refusals.STAYS_AFTER_THE_END(phase=phase)
     dataset.withdrawn_at, dataset.withdrawn_by = now, by
     dataset.save(update_fields=["withdrawn_at", "withdrawn_by"])
     datasets_changed.send(sender=Dataset, phase=phase)

@@ -1,6 +1,7 @@
 """Changing a submission's fact sheet after it was sent in."""
 
 from datetime import datetime
+from typing import Final
 
 from django.db import transaction
 
@@ -9,24 +10,18 @@ from competitions.factsheets.answers import questions_of, read_fact_sheet
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.signals import submission_settled
 from competitions.teams.models import Membership
-from core.refusals import Conflict, NotAllowed
+from core.refusals import RefusalKind
 
+FACT_SHEET_CLOSED: Final = RefusalKind(
+    409,
+    "fact_sheet_closed",
+    "The fact sheet of submission #{submission.pk} could be changed until "
+    "{submission.phase.closes_at:%Y-%m-%d %H:%M} UTC. Ask the organizers if something in it is wrong.",
+)
 
-class FactSheetClosed(Conflict):
-    code = "fact_sheet_closed"
-
-    def __init__(self, submission: Submission) -> None:
-        super().__init__(
-            f"The fact sheet of submission #{submission.pk} could be changed until "
-            f"{submission.phase.closes_at:%Y-%m-%d %H:%M} UTC. Ask the organizers if something in it is wrong."
-        )
-
-
-class NotYourFactSheet(NotAllowed):
-    code = "not_of_your_team"
-
-    def __init__(self, submission: Submission) -> None:
-        super().__init__(f"Submission #{submission.pk} is another team's. Only its own team answers for it.")
+NOT_YOUR_FACT_SHEET: Final = RefusalKind(
+    403, "not_of_your_team", "Submission #{submission.pk} is another team's. Only its own team answers for it."
+)
 
 
 def fact_sheet_is_open(submission: Submission, now: datetime) -> bool:
@@ -37,12 +32,12 @@ def fact_sheet_is_open(submission: Submission, now: datetime) -> bool:
 def fact_sheet_edit(*, submission: Submission, answers: object, by: User, now: datetime) -> bool:
     """Replace the answers and keep the former ones as history; False when nothing changed. Boards follow.
 
-    Raises `NotYourFactSheet`, `FactSheetClosed` after the phase's deadline, or `FactSheetInvalid`; then nothing is changed.
+    Raises `NOT_YOUR_FACT_SHEET`, `FACT_SHEET_CLOSED` after the phase's deadline, or `FactSheetInvalid`; then nothing is changed.
     """
     if not Membership.objects.filter(team=submission.team_id, user=by).exists():
-        raise NotYourFactSheet(submission)
+        raise NOT_YOUR_FACT_SHEET(submission=submission)
     if not fact_sheet_is_open(submission, now):
-        raise FactSheetClosed(submission)
+        raise FACT_SHEET_CLOSED(submission=submission)
     checked = read_fact_sheet(questions_of(submission.phase), answers)
     locked = Submission.objects.select_for_update(of=("self",)).select_related("phase", "team").get(pk=submission.pk)
     if locked.fact_sheet == checked:

@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from competitions.catalog.models import Phase, Week
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import TeamStorageUsed, TooManyScoringErrors, TooManySmokeRuns
+from competitions.submissions.refusals import TEAM_STORAGE_USED, TOO_MANY_SCORING_ERRORS, TOO_MANY_SMOKE_RUNS
 from competitions.submissions.states import NOT_RUN, Reason
 from competitions.teams.models import Team
 
@@ -82,25 +82,25 @@ def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -
 
 
 def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
-    """Raise `TooManyScoringErrors` when scoring programs failed on too many of the team's submissions today.
+    """Raise `TOO_MANY_SCORING_ERRORS` when scoring programs failed on too many of the team's submissions today.
 
     They cost no quota, because it may be the organizers' fault; without a limit, who makes the program fail would run for nothing.
     """
     midnight = day_began_at(now)
     failed = Submission.objects.filter(team=team, reason=Reason.SCORING_ERROR, created_at__gte=midnight)
     if failed.count() >= settings.SCORING_ERRORS_PER_DAY:
-        raise TooManyScoringErrors(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
+        raise TOO_MANY_SCORING_ERRORS(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
 
 
 def require_smoke_runs_left(*, team: Team, now: datetime) -> None:
-    """Raise `TooManySmokeRuns` when enough of the team's submissions of today came no further than their smoke run.
+    """Raise `TOO_MANY_SMOKE_RUNS` when enough of the team's submissions of today came no further than their smoke run.
 
     They cost no quota, so that a fault shows before it is paid for; without a limit, a team could compute for nothing.
     """
     midnight = day_began_at(now)
     free = Submission.objects.filter(team=team, is_charged=False, created_at__gte=midnight, runs__is_smoke=True)
     if free.exclude(reason__in=NOT_RUN).count() >= settings.SMOKE_RUNS_PER_DAY:
-        raise TooManySmokeRuns(limit=settings.SMOKE_RUNS_PER_DAY, resets_at=midnight + timedelta(days=1))
+        raise TOO_MANY_SMOKE_RUNS(limit=settings.SMOKE_RUNS_PER_DAY, resets_at=midnight + timedelta(days=1))
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def team_storage(team_id: int) -> TeamStorage:
 
 
 def require_team_storage(*, team: Team, file: StoredFile) -> None:
-    """Raise `TeamStorageUsed` when there is no room for one more file; one that was submitted before takes none."""
+    """Raise `TEAM_STORAGE_USED` when there is no room for one more file; one that was submitted before takes none."""
     storage = team_storage(team.pk)
     has_room = storage.used_bytes + file.size_bytes <= storage.limit_bytes
     if not has_room and not Submission.objects.filter(team=team, file=file).exists():
-        raise TeamStorageUsed(used=storage.used_bytes, limit=storage.limit_bytes, size_bytes=file.size_bytes)
+        raise TEAM_STORAGE_USED(used=storage.used_bytes, limit=storage.limit_bytes, size_bytes=file.size_bytes)

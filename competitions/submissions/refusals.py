@@ -1,21 +1,18 @@
 """Why a submission, or a change of one, is refused."""
 
 from datetime import datetime
+from typing import Final
 
 from competitions.catalog.models import Phase
 from competitions.submissions.states import Kind
-from competitions.teams.models import Team
-from core.refusals import Conflict, NotAllowed, Refusal
+from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
 
-
-class PhaseNotOpen(NotAllowed):
-    code = "phase_not_open"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(
-            f"The phase “{phase.name}” opens on {phase.opens_at:%Y-%m-%d %H:%M} UTC. Submit again from then on.",
-            opens_at=phase.opens_at.isoformat(),
-        )
+PHASE_NOT_OPEN: Final = RefusalKind(
+    403,
+    "phase_not_open",
+    "The phase “{phase.name}” opens on {opens_at:%Y-%m-%d %H:%M} UTC. Submit again from then on.",
+    tells=("opens_at",),
+)
 
 
 class PhaseClosed(NotAllowed):
@@ -31,14 +28,12 @@ class PhaseClosed(NotAllowed):
         )
 
 
-class RevealedMeanwhile(NotAllowed):
-    code = "scores_revealed"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(
-            f"The scores of “{phase.name}” were revealed on {phase.revealed_at:%Y-%m-%d %H:%M:%S} UTC, after its end. Uploads that had "
-            "not been submitted by then do not count. Nothing was charged.",
-        )
+REVEALED_MEANWHILE: Final = RefusalKind(
+    403,
+    "scores_revealed",
+    "The scores of “{phase.name}” were revealed on {phase.revealed_at:%Y-%m-%d %H:%M:%S} UTC, after its end. Uploads that had "
+    "not been submitted by then do not count. Nothing was charged.",
+)
 
 
 class KindNotAccepted(Refusal):
@@ -52,18 +47,17 @@ class KindNotAccepted(Refusal):
         )
 
 
-class EnvironmentWithoutCode(Refusal):
-    code, http_status = "environment_without_code", 422
+ENVIRONMENT_WITHOUT_CODE: Final = RefusalKind(
+    422,
+    "environment_without_code",
+    "Weights and images are for code, and this is a {kind} submission. Submit it without them.",
+)
 
-    def __init__(self, kind: str) -> None:
-        super().__init__(f"Weights and images are for code, and this is a {kind} submission. Submit it without them.")
-
-
-class UploadedForEnvironment(Refusal):
-    code, http_status = "uploaded_for_environment", 422
-
-    def __init__(self) -> None:
-        super().__init__("This file was uploaded as weights or as an image. Upload your submission by itself.")
+UPLOADED_FOR_ENVIRONMENT: Final = RefusalKind(
+    422,
+    "uploaded_for_environment",
+    "This file was uploaded as weights or as an image. Upload your submission by itself.",
+)
 
 
 class QuotaUsed(Refusal):
@@ -82,17 +76,14 @@ class QuotaUsed(Refusal):
         )
 
 
-class TooManyScoringErrors(Refusal):
-    code, http_status = "too_many_scoring_errors", 429
-
-    def __init__(self, *, limit: int, resets_at: datetime) -> None:
-        super().__init__(
-            f"The scoring program failed on {limit} of your team's submissions today, and no more are taken until "
-            f"{resets_at:%Y-%m-%d %H:%M} UTC. Compare your files with the form that the competition asks for. If they are right, write to "
-            "the organizers, who can mend the scoring program and run your submissions again.",
-            limit=limit,
-            resets_at=resets_at.isoformat(),
-        )
+TOO_MANY_SCORING_ERRORS: Final = RefusalKind(
+    429,
+    "too_many_scoring_errors",
+    "The scoring program failed on {limit} of your team's submissions today, and no more are taken until "
+    "{resets_at:%Y-%m-%d %H:%M} UTC. Compare your files with the form that the competition asks for. If they are right, write to "
+    "the organizers, who can mend the scoring program and run your submissions again.",
+    tells=("limit", "resets_at"),
+)
 
 
 class NoSmokeRun(Refusal):
@@ -107,84 +98,60 @@ class NoSmokeRun(Refusal):
         super().__init__(f"A smoke run {why}. Submit without it.")
 
 
-class SmokeTaskHidden(Conflict):
-    code = "smoke_task_hidden"
+SMOKE_TASK_HIDDEN: Final = RefusalKind(
+    409,
+    "smoke_task_hidden",
+    "The smoke run of “{phase.name}” is set up on data that are not public, so no code is taken. Nothing was charged and the "
+    "file is kept; the organizers can see it in their checklist. Submit again once they have mended it.",
+)
 
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(
-            f"The smoke run of “{phase.name}” is set up on data that are not public, so no code is taken. Nothing was charged and the "
-            "file is kept; the organizers can see it in their checklist. Submit again once they have mended it."
-        )
+TOO_MANY_SMOKE_RUNS: Final = RefusalKind(
+    429,
+    "too_many_smoke_runs",
+    "{limit} of your team's submissions of today came no further than their smoke run, and no more code is taken until "
+    "{resets_at:%Y-%m-%d %H:%M} UTC. Run yours on your own machine first: `podium run` says what the site would say.",
+    tells=("limit", "resets_at"),
+)
 
+TEAM_STORAGE_USED: Final = RefusalKind(
+    413,
+    "team_storage_used",
+    "The files that your team has submitted take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. They are kept. "
+    "Leave out of yours what is not needed, or ask the organizers, who can have the administrators give you more room.",
+    tells=("used", "limit"),
+)
 
-class TooManySmokeRuns(Refusal):
-    code, http_status = "too_many_smoke_runs", 429
+IDEMPOTENCY_KEY_REUSED: Final = RefusalKind(
+    422,
+    "idempotency_key_reused",
+    "This idempotency key was used for another submission. Use a new key for a new submission.",
+)
 
-    def __init__(self, *, limit: int, resets_at: datetime) -> None:
-        super().__init__(
-            f"{limit} of your team's submissions of today came no further than their smoke run, and no more code is taken until "
-            f"{resets_at:%Y-%m-%d %H:%M} UTC. Run yours on your own machine first: `podium run` says what the site would say.",
-            limit=limit,
-            resets_at=resets_at.isoformat(),
-        )
+NOTHING_TO_RUN: Final = RefusalKind(
+    409,
+    "phase_has_no_task",
+    "The phase “{phase.name}” has no task yet, so nothing could be scored. The organizers must add one.",
+)
 
+IMAGE_MISSING: Final = RefusalKind(
+    409,
+    "image_missing",
+    "“{phase.name}” runs in the image {phase.image_name}, which no compute worker has. Nothing was charged and the file is "
+    "kept; the organizers can see it in their checklist. Submit again once they have mended it.",
+)
 
-class TeamStorageUsed(Refusal):
-    code, http_status = "team_storage_used", 413
+TEAM_MERGED: Final = RefusalKind(
+    409,
+    "team_merged",
+    "Your team has just merged into “{team}”. Nothing was charged and the file is kept; submit again.",
+)
 
-    def __init__(self, *, used: int, limit: int, size_bytes: int) -> None:
-        super().__init__(
-            f"The files that your team has submitted take {used:,} of {limit:,} bytes, and this one has {size_bytes:,}. They are kept. "
-            "Leave out of yours what is not needed, or ask the organizers, who can have the administrators give you more room.",
-            used=used,
-            limit=limit,
-        )
-
-
-class IdempotencyKeyReused(Refusal):
-    code, http_status = "idempotency_key_reused", 422
-
-    def __init__(self) -> None:
-        super().__init__("This idempotency key was used for another submission. Use a new key for a new submission.")
-
-
-class NothingToRun(Conflict):
-    code = "phase_has_no_task"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(
-            f"The phase “{phase.name}” has no task yet, so nothing could be scored. The organizers must add one."
-        )
-
-
-class ImageMissing(Conflict):
-    code = "image_missing"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(
-            f"“{phase.name}” runs in the image {phase.image_name}, which no compute worker has. Nothing was charged and the file is "
-            "kept; the organizers can see it in their checklist. Submit again once they have mended it."
-        )
-
-
-class TeamMerged(Conflict):
-    code = "team_merged"
-
-    def __init__(self, team: Team) -> None:
-        super().__init__(
-            f"Your team has just merged into “{team}”. Nothing was charged and the file is kept; submit again."
-        )
-
-
-class MergeOverQuota(Conflict):
-    code = "merge_over_quota"
-
-    def __init__(self, phase: Phase, *, used: int, limit: int) -> None:
-        super().__init__(
-            f"Together the teams have used {used} submissions of “{phase.name}”, and one team may use {limit}: they cannot merge any more.",
-            used=used,
-            limit=limit,
-        )
+MERGE_OVER_QUOTA: Final = RefusalKind(
+    409,
+    "merge_over_quota",
+    "Together the teams have used {used} submissions of “{phase.name}”, and one team may use {limit}: they cannot merge any more.",
+    tells=("used", "limit"),
+)
 
 
 class NoPlaceForDataset(Conflict):
@@ -197,26 +164,18 @@ class NoPlaceForDataset(Conflict):
         )
 
 
-class NotADataset(Conflict):
-    code = "not_a_dataset"
+NOT_A_DATASET: Final = RefusalKind(
+    409, "not_a_dataset", "This submission is no dataset on a board, so there is nothing to withdraw."
+)
 
-    def __init__(self) -> None:
-        super().__init__("This submission is no dataset on a board, so there is nothing to withdraw.")
+DATASET_WITHDRAWN: Final = RefusalKind(
+    409,
+    "dataset_withdrawn",
+    "This dataset was withdrawn, and does not come back. Submit it anew, as far as your team has places left.",
+)
 
-
-class DatasetWithdrawn(Conflict):
-    code = "dataset_withdrawn"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This dataset was withdrawn, and does not come back. Submit it anew, as far as your team has places left."
-        )
-
-
-class StaysAfterTheEnd(Conflict):
-    code = "dataset_stays"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(
-            f"“{phase.name}” has closed, and its ranks rest on this dataset. Ask the organizers if it must be taken off."
-        )
+STAYS_AFTER_THE_END: Final = RefusalKind(
+    409,
+    "dataset_stays",
+    "“{phase.name}” has closed, and its ranks rest on this dataset. Ask the organizers if it must be taken off.",
+)

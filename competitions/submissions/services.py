@@ -78,10 +78,10 @@ class _Checked:
 def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     """Accept one upload for a phase, as its user's team.
 
-    Raises the `Refusal` that says why not: registration, team, `PhaseNotOpen`, `PhaseClosed`, `KindNotAccepted`,
-    `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SmokeTaskHidden`, `TooManySmokeRuns`,
-    `QuotaUsed`, `TooManyRefusedFiles`, `TooManyScoringErrors`, `TeamStorageUsed`,
-    `IdempotencyKeyReused`. Then nothing is written, charged or queued, and the upload is still there.
+    Raises the `Refusal` that says why not: registration, team, `PHASE_NOT_OPEN`, `PhaseClosed`, `KindNotAccepted`,
+    `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SMOKE_TASK_HIDDEN`, `TOO_MANY_SMOKE_RUNS`,
+    `QuotaUsed`, `TooManyRefusedFiles`, `TOO_MANY_SCORING_ERRORS`, `TEAM_STORAGE_USED`,
+    `IDEMPOTENCY_KEY_REUSED`. Then nothing is written, charged or queued, and the upload is still there.
     """
     phase, upload, key = new.phase, new.upload, printable(new.idempotency_key)
     require_registration(user=new.user, competition=phase.competition)
@@ -115,7 +115,7 @@ def _file_of(upload: Upload, now: datetime) -> StoredFile:
     if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
         raise UploadExpired
     if upload.is_environment:
-        raise refusals.UploadedForEnvironment
+        raise refusals.UPLOADED_FOR_ENVIRONMENT()
     stored = upload_finish(upload).file
     if stored is None:
         raise UploadIncomplete(upload)
@@ -129,7 +129,7 @@ def _accept(checked: _Checked) -> Submission:
     # Without a join: PostgreSQL reads a row anew when its lock was waited for, but not what was joined to it.
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.merged_into is not None:
-        raise refusals.TeamMerged(locked.merged_into)
+        raise refusals.TEAM_MERGED(team=locked.merged_into)
     require_in_contest(locked)
     if (earlier_submission := _made_before(team, phase, upload, checked.key)) is not None:
         return earlier_submission
@@ -142,7 +142,7 @@ def _accept(checked: _Checked) -> Submission:
     every = tasks_for(phase, new.kind)
     tasks = [task for task in every if not new.tasks or task in new.tasks]
     if not tasks:
-        raise refusals.NothingToRun(phase)
+        raise refusals.NOTHING_TO_RUN(phase=phase)
     submission = _made(checked, environment, is_task_rerun=len(tasks) < len(every))
     _require_no_reveal_meanwhile(submission, checked.now)
     submission_accepted.send(sender=Submission, submission=submission, tasks=tasks, now=checked.now)
@@ -189,17 +189,17 @@ def _environment(team: Team, checked: _Checked) -> Environment:
     if new.wish == NO_WISH:
         return NO_ENVIRONMENT
     if new.kind != Kind.CODE and not new.phase.as_on_codabench:
-        raise refusals.EnvironmentWithoutCode(new.kind)
+        raise refusals.ENVIRONMENT_WITHOUT_CODE(kind=new.kind)
     return environment_choose(team=team, phase=new.phase, wish=new.wish, now=checked.now)
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:
-    """The submission made with this key; raises `IdempotencyKeyReused` when it was for something else."""
+    """The submission made with this key; raises `IDEMPOTENCY_KEY_REUSED` when it was for something else."""
     if not idempotency_key:
         return None
     submission = Submission.objects.filter(team=team, idempotency_key=idempotency_key).first()
     if submission is not None and (submission.phase_id != phase.pk or submission.file_id != upload.file_id):
-        raise refusals.IdempotencyKeyReused
+        raise refusals.IDEMPOTENCY_KEY_REUSED()
     return submission
 
 
@@ -215,13 +215,13 @@ def counts_from(*, user: User, team: Team, phase: Phase, upload: Upload, now: da
 
 def _require_open(phase: Phase, upload: Upload, received_at: datetime, now: datetime) -> None:
     if received_at < phase.opens_at and not phase.competition.is_trial:
-        raise refusals.PhaseNotOpen(phase)
+        raise refusals.PHASE_NOT_OPEN(phase=phase, opens_at=phase.opens_at)
     if phase.accepts_late and phase.closes_at is not None and phase.closes_at <= now:
         return
     if not phase.is_open(received_at):
         raise refusals.PhaseClosed(phase, began_at=upload.began_at, now=now)
     if _is_revealed(phase, now):
-        raise refusals.RevealedMeanwhile(phase)
+        raise refusals.REVEALED_MEANWHILE(phase=phase)
 
 
 def _is_revealed(phase: Phase, now: datetime) -> bool:
@@ -234,7 +234,7 @@ def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
     """Read the phase again after the insert, whose foreign key waits for a reveal that is on its way (and holds up the next)."""
     phase = Phase.objects.get(pk=submission.phase_id)
     if not submission.is_late and _is_revealed(phase, now):
-        raise refusals.RevealedMeanwhile(phase)
+        raise refusals.REVEALED_MEANWHILE(phase=phase)
 
 
 def _require_kind(phase: Phase, kind: Kind) -> None:
@@ -246,7 +246,7 @@ def _require_image(phase: Phase, now: datetime) -> None:
     """Say now what would fail later on every worker."""
     queue, image = phase.competition.queue, phase.image_name
     if is_image(image) and not queue.pulls(image) and queue.lacks_image(image, now):
-        raise refusals.ImageMissing(phase)
+        raise refusals.IMAGE_MISSING(phase=phase)
 
 
 def _require_runs_left(checked: _Checked) -> None:
@@ -256,7 +256,7 @@ def _require_runs_left(checked: _Checked) -> None:
         raise refusals.NoSmokeRun(phase)
     if new.kind == Kind.CODE and phase.smoke_task is not None:
         if phase.smoke_task.hidden_part(phase.competition):
-            raise refusals.SmokeTaskHidden(phase)
+            raise refusals.SMOKE_TASK_HIDDEN(phase=phase)
         require_smoke_runs_left(team=checked.team, now=checked.now)
     if not new.is_smoke:
         _require_quota(checked.team, phase, checked.received_at)
@@ -308,7 +308,7 @@ def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **c
 
 @transaction.atomic
 def submission_reinstate(*, submission: Submission, now: datetime) -> bool:
-    """Undo a disqualification. False when there was none. Raises `TeamDisqualified` while the whole team is."""
+    """Undo a disqualification. False when there was none. Raises `TEAM_DISQUALIFIED` while the whole team is."""
     require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
     rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
     if not _standing_change(rows, f"Reinstated submission #{submission.pk}.", now, **REINSTATED):

@@ -43,21 +43,21 @@ def live_links(team: Team, now: datetime) -> list[InvitationLink]:
 
 @transaction.atomic
 def link_make(*, team: Team, by: User, max_uses: int, days: int, now: datetime) -> InvitationLink:
-    """Make a link for so many people and days. Raises `NotCaptain`, `LinkOutOfBounds` or `TooManyLinks`."""
+    """Make a link for so many people and days. Raises `NOT_CAPTAIN`, `LINK_OUT_OF_BOUNDS` or `TOO_MANY_LINKS`."""
     team = locked_team(team)
     require_captain(team, by)
     most = team.competition.max_team_size
     if not 1 <= max_uses <= most or not 1 <= days <= MOST_DAYS:
-        raise refusals.LinkOutOfBounds(most, MOST_DAYS)
+        raise refusals.LINK_OUT_OF_BOUNDS(most_people=most, most_days=MOST_DAYS)
     if len(live_links(team, now)) >= MOST_LIVE:
-        raise refusals.TooManyLinks(MOST_LIVE)
+        raise refusals.TOO_MANY_LINKS(limit=MOST_LIVE)
     return InvitationLink.objects.create(
         team=team, made_by=by, max_uses=max_uses, created_at=now, expires_at=now + timedelta(days=days)
     )
 
 
 def link_revoke(*, link: InvitationLink, by: User, now: datetime) -> None:
-    """End a link; who joined by it stays. Raises `NotCaptain`."""
+    """End a link; who joined by it stays. Raises `NOT_CAPTAIN`."""
     require_captain(link.team, by)
     InvitationLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now)
 
@@ -66,14 +66,14 @@ def link_revoke(*, link: InvitationLink, by: User, now: datetime) -> None:
 def link_accept(*, link: InvitationLink, by: User, now: datetime) -> Team:
     """Join the team by its link, by the rules of an invitation.
 
-    Raises `LinkOver`, `TeamDisqualified`, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is not registered.
+    Raises `LINK_OVER`, `TEAM_DISQUALIFIED`, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is not registered.
     """
 
     def admit(team: Team) -> None:
         """Under the team's lock, so that a link's last use is given once."""
         current = InvitationLink.objects.select_for_update().get(pk=link.pk)
         if not current.is_open(now) or team.merged_into_id is not None:
-            raise refusals.LinkOver
+            raise refusals.LINK_OVER()
         InvitationLink.objects.filter(pk=link.pk).update(uses=F("uses") + 1)
 
     return team_join(team=link.team, by=by, admit=admit, now=now)

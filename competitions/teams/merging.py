@@ -27,20 +27,20 @@ teams_merged = Signal()
 def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> MergeProposal:
     """Propose to another team's captain to take their team in.
 
-    Raises `NotCaptain`, `UnknownTeam`, `MergesClosed`, `TeamDisqualified`, `AlreadyProposed`, `TeamFull` or why the captain is not
+    Raises `NOT_CAPTAIN`, `UNKNOWN_TEAM`, `MERGES_CLOSED`, `TEAM_DISQUALIFIED`, `ALREADY_PROPOSED`, `TEAM_FULL` or why the captain is not
     registered.
     """
     other = Team.objects.filter(
         competition=team.competition, name__iexact=" ".join(other_name.split()), merged_into=None
     ).first()
     if other is None or other.pk == team.pk:
-        raise refusals.UnknownTeam(other_name)
+        raise refusals.UNKNOWN_TEAM(name=other_name)
     team, other = _locked_pair(team, other)
     require_captain(team, by)
     require_registration(user=by, competition=team.competition)
     _require_possible(team, other, now)
     if MergeProposal.objects.filter(team__in=(team, other), other__in=(team, other), state=MergeProposal.State.OPEN):
-        raise refusals.AlreadyProposed(other.name)
+        raise refusals.ALREADY_PROPOSED(name=other.name)
     notify_person(
         user=other.captain,
         kind=Kind.MERGE,
@@ -55,7 +55,7 @@ def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> Me
 
 @transaction.atomic
 def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
-    """Merge, as the other team's captain. Raises `ProposalOver`, `NotCaptain`, `MergesClosed`, `TeamDisqualified`, `TeamFull`, or
+    """Merge, as the other team's captain. Raises `PROPOSAL_OVER`, `NOT_CAPTAIN`, `MERGES_CLOSED`, `TEAM_DISQUALIFIED`, `TEAM_FULL`, or
     what a receiver of `teams_merged` refuses, for instance more submissions than one team may make; then nothing is changed.
     """
     team, absorbed = _locked_pair(proposal.team, proposal.other)
@@ -93,7 +93,7 @@ def _answered(team: Team, subject: str, text: str) -> None:
 
 @transaction.atomic
 def merge_decline(*, proposal: MergeProposal, by: User, now: datetime) -> None:
-    """Say no, as the other team's captain. Raises `NotCaptain` or `ProposalOver`."""
+    """Say no, as the other team's captain. Raises `NOT_CAPTAIN` or `PROPOSAL_OVER`."""
     require_captain(proposal.other, by)
     _answer(proposal, MergeProposal.State.DECLINED, now)
     _answered(
@@ -104,7 +104,7 @@ def merge_decline(*, proposal: MergeProposal, by: User, now: datetime) -> None:
 
 
 def merge_withdraw(*, proposal: MergeProposal, by: User, now: datetime) -> None:
-    """Take a proposal back, as the captain who made it. Raises `NotCaptain` or `ProposalOver`."""
+    """Take a proposal back, as the captain who made it. Raises `NOT_CAPTAIN` or `PROPOSAL_OVER`."""
     require_captain(proposal.team, by)
     _answer(proposal, MergeProposal.State.WITHDRAWN, now)
 
@@ -113,7 +113,7 @@ def _answer(proposal: MergeProposal, state: OfferState, now: datetime) -> None:
     """Compare-and-swap from open: of two answers one counts."""
     waiting = MergeProposal.objects.filter(pk=proposal.pk, state=MergeProposal.State.OPEN)
     if not waiting.update(state=state, answered_at=now):
-        raise refusals.ProposalOver
+        raise refusals.PROPOSAL_OVER()
 
 
 def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
@@ -141,16 +141,16 @@ def merges_are_open(competition: Competition, now: datetime) -> bool:
 def _require_possible(team: Team, other: Team, now: datetime) -> None:
     competition: Competition = team.competition
     if competition.merges_close_at is not None and now >= competition.merges_close_at:
-        raise refusals.MergesClosed(competition.merges_close_at)
+        raise refusals.MERGES_CLOSED(closed_at=competition.merges_close_at)
     if (closed := merges_ended_by(competition, now)) is not None:
-        raise refusals.ResultsStand(closed)
+        raise refusals.RESULTS_STAND(phase=closed)
     for side in (team, other):
         if side.merged_into_id is not None:
-            raise refusals.UnknownTeam(side.name)
+            raise refusals.UNKNOWN_TEAM(name=side.name)
         require_in_contest(side)
     if team.is_baseline or other.is_baseline:
-        raise refusals.BaselinesDoNotMerge
+        raise refusals.BASELINES_DO_NOT_MERGE()
     taken = Membership.objects.filter(team__in=(team, other)).count()
     invited = team.invitations.filter(state=Invitation.State.OPEN, expires_at__gt=now).count()
     if taken + invited > competition.max_team_size:
-        raise refusals.TeamFull(competition.max_team_size)
+        raise refusals.TEAM_FULL(limit=competition.max_team_size)

@@ -38,18 +38,18 @@ def register(
     `answers` are those to the organizer's questions, by key; what was answered before need not be said again.
     A registration that waited for an organizer is approved when the competition has become open to all since.
 
-    Raises `NoRules`, `RulesVersionUnknown` (another version is in force), `RegistrationClosed`, `RegistrationInvalid` or
+    Raises `NO_RULES`, `RULES_VERSION_UNKNOWN` (another version is in force), `REGISTRATION_CLOSED`, `RegistrationInvalid` or
     `RegistrationDenied`.
     """
     rules = current_rules(competition)
     if rules is None:
-        raise refusals.NoRules(competition)
+        raise refusals.NO_RULES(competition=competition)
     if rules.number != rules_version:
-        raise refusals.RulesVersionUnknown(given=rules_version, current=rules.number)
+        raise refusals.RULES_VERSION_UNKNOWN(given=rules_version, current_version=rules.number)
     before = registration_of(user, competition)
     closed_at = competition.registration_closes_at
     if before is None and closed_at is not None and now >= closed_at:
-        raise refusals.RegistrationClosed(competition, closed_at)
+        raise refusals.REGISTRATION_CLOSED(competition=competition, closed_at=closed_at)
     checked = _checked_answers(competition, before.answers if before else {}, answers or {})
     admitted = competition.admits_at_once(user)
     state = Registration.State.APPROVED if admitted else Registration.State.PENDING
@@ -114,14 +114,16 @@ def require_registration(*, user: User, competition: Competition) -> Registratio
     """The person's registration, when it is approved and under the rules in force; else the refusal that says why not."""
     registration = registration_of(user, competition)
     if registration is None:
-        raise refusals.NotRegistered(competition)
+        raise refusals.NOT_REGISTERED(competition=competition)
     if registration.state == Registration.State.PENDING:
-        raise refusals.RegistrationPending(competition)
+        raise refusals.REGISTRATION_PENDING(competition=competition)
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition, registration.decided_reason)
     rules = current_rules(competition)
     if rules is not None and registration.rules_version.number != rules.number:
-        raise refusals.RulesChanged(competition, accepted=registration.rules_version.number, current=rules.number)
+        raise refusals.RULES_CHANGED(
+            competition=competition, accepted_version=registration.rules_version.number, current_version=rules.number
+        )
     return registration
 
 
@@ -130,10 +132,10 @@ def team_of(user: User, competition: Competition) -> Team | None:
 
 
 def require_team(*, user: User, competition: Competition) -> Team:
-    """The person's team, or `NoTeam`."""
+    """The person's team, or `NO_TEAM`."""
     team = team_of(user, competition)
     if team is None:
-        raise refusals.NoTeam(competition)
+        raise refusals.NO_TEAM(competition=competition)
     return team
 
 
@@ -148,7 +150,7 @@ def clean_team_name(name: str) -> str:
 def team_create(*, user: User, competition: Competition, name: str, now: datetime, is_baseline: bool = False) -> Team:
     """A new team with its captain; who has a personal team gives that one the name.
 
-    Raises `NotRegistered` and its kin, `AlreadyInTeam`, `TeamNameTaken`, `TeamNameInvalid`.
+    Raises `NOT_REGISTERED` and its kin, `ALREADY_IN_TEAM`, `TeamNameTaken`, `TeamNameInvalid`.
     """
     require_registration(user=user, competition=competition)
     cleaned = clean_team_name(name)
@@ -162,16 +164,16 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
             Membership.objects.create(team=team, user=user, competition=competition, joined_at=now)
     except IntegrityError as error:  # somebody was faster; the constraint decides, this is its text
         if team_of(user, competition):
-            raise refusals.AlreadyInTeam("You", cleaned) from error
+            raise refusals.ALREADY_IN_TEAM(who="You", team=cleaned) from error
         raise refusals.TeamNameTaken(cleaned) from error
     return team
 
 
 def _named(team: Team, name: str) -> Team:
-    """The personal team under a name that its person chose. Raises `AlreadyInTeam` for a team of another kind."""
+    """The personal team under a name that its person chose. Raises `ALREADY_IN_TEAM` for a team of another kind."""
     locked = locked_team(team)
     if not locked.is_personal:
-        raise refusals.AlreadyInTeam("You", locked.name)
+        raise refusals.ALREADY_IN_TEAM(who="You", team=locked.name)
     locked.name = name
     team_save(team=locked)
     return locked
@@ -181,7 +183,7 @@ def _named(team: Team, name: str) -> Team:
 def join_alone(*, user: User, competition: Competition, now: datetime) -> Team | None:
     """A team at once for whoever joins without being invited, named after them; None for the others.
 
-    Raises `NotRegistered` and its kin.
+    Raises `NOT_REGISTERED` and its kin.
     """
     invited = Invitation.objects.filter(
         user=user, team__competition=competition, state=Invitation.State.OPEN, expires_at__gt=now
@@ -190,7 +192,7 @@ def join_alone(*, user: User, competition: Competition, now: datetime) -> Team |
 
 
 def personal_team(*, user: User, competition: Competition, now: datetime) -> Team:
-    """The person's team; one that is named after the person where there is none. Raises `NotRegistered` and its kin."""
+    """The person's team; one that is named after the person where there is none. Raises `NOT_REGISTERED` and its kin."""
     if (team := team_of(user, competition)) is not None:
         return team
     for name in (user.username, f"{user.username} {user.pk}"):
@@ -211,7 +213,7 @@ def _personal_team(user: User, competition: Competition, name: str, now: datetim
 
 @transaction.atomic
 def team_rename(*, team: Team, by: User, name: str) -> None:
-    """Raises `NotCaptain`, `TeamNameTaken` or `TeamNameInvalid`."""
+    """Raises `NOT_CAPTAIN`, `TeamNameTaken` or `TeamNameInvalid`."""
     require_captain(team, by)
     team.name = name
     team_save(team=team)
@@ -231,44 +233,44 @@ def team_save(*, team: Team) -> None:
 
 
 def require_captain(team: Team, by: User) -> None:
-    """Raises `NotCaptain`."""
+    """Raises `NOT_CAPTAIN`."""
     if team.captain_id != by.pk:
-        raise refusals.NotCaptain
+        raise refusals.NOT_CAPTAIN()
 
 
 def locked_team(team: Team) -> Team:
-    """The team's row under a lock: invitations, joins and submissions of one team take turns. Raises `NoTeam` where it is gone."""
+    """The team's row under a lock: invitations, joins and submissions of one team take turns. Raises `NO_TEAM` where it is gone."""
     locked = Team.objects.select_for_update().select_related("competition").filter(pk=team.pk).first()
     if locked is None:
-        raise refusals.NoTeam(team.competition)
+        raise refusals.NO_TEAM(competition=team.competition)
     return locked
 
 
 def require_in_contest(team: Team) -> None:
-    """Raises `TeamDisqualified`."""
+    """Raises `TEAM_DISQUALIFIED`."""
     if team.disqualified_at is not None:
-        raise refusals.TeamDisqualified(team)
+        raise refusals.TEAM_DISQUALIFIED(team=team)
 
 
 @transaction.atomic
 def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     """Invite a registered person by user name or e-mail address; neither tells the other, nor the team behind an address.
 
-    Raises `NotCaptain`, `UnknownPerson`, `InAnotherTeam`, `AlreadyInvited` or `TeamFull`.
+    Raises `NOT_CAPTAIN`, `UNKNOWN_PERSON`, `IN_ANOTHER_TEAM`, `ALREADY_INVITED` or `TEAM_FULL`.
     """
     team, person = locked_team(team), person.strip()
     require_captain(team, by)
     user = User.objects.filter(named_by(person), registrations__competition=team.competition, is_active=True).first()
     if user is None:
-        raise refusals.UnknownPerson(person)
+        raise refusals.UNKNOWN_PERSON(name=person)
     if (existing := team_of(user, team.competition)) is not None and not existing.is_personal:
-        raise refusals.InAnotherTeam(person)
+        raise refusals.IN_ANOTHER_TEAM(who=person)
     _retire_expired(team, now)
     if team.invitations.filter(user=user, state=Invitation.State.OPEN).exists():
-        raise refusals.AlreadyInvited(person)
+        raise refusals.ALREADY_INVITED(who=person)
     taken = team.memberships.count() + team.invitations.filter(state=Invitation.State.OPEN).count()
     if taken >= team.competition.max_team_size:
-        raise refusals.TeamFull(team.competition.max_team_size)
+        raise refusals.TEAM_FULL(limit=team.competition.max_team_size)
     notify_person(
         user=user,
         kind=Kind.INVITATION,
@@ -291,13 +293,13 @@ def _retire_expired(team: Team, now: datetime) -> None:
 def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Team:
     """Join the team, and leave the personal one behind.
 
-    Raises `InvitationOver`, `TeamDisqualified`, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is not registered.
+    Raises `INVITATION_OVER`, `TEAM_DISQUALIFIED`, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is not registered.
     """
 
     def admit(team: Team) -> None:
         current = Invitation.objects.select_for_update().get(pk=invitation.pk, user=by)
         if not current.is_live(now):
-            raise refusals.InvitationOver
+            raise refusals.INVITATION_OVER()
         Invitation.objects.filter(pk=invitation.pk).update(state=Invitation.State.ACCEPTED)
 
     return team_join(team=invitation.team, by=by, admit=admit, now=now)
@@ -307,7 +309,7 @@ def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Tea
 def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datetime) -> Team:
     """Make a person a member, and leave their personal team behind. `admit` says under the team's lock whether they may come.
 
-    Raises what `admit` does, `TeamDisqualified` for either team, `AlreadyInTeam`, `OwnTeamStays`, `TeamFull`, or why the person is
+    Raises what `admit` does, `TEAM_DISQUALIFIED` for either team, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is
     not registered.
     """
     existing = team_of(by, team.competition)
@@ -318,7 +320,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
     require_in_contest(team)
     require_registration(user=by, competition=team.competition)
     if team.memberships.count() >= team.competition.max_team_size:
-        raise refusals.TeamFull(team.competition.max_team_size)
+        raise refusals.TEAM_FULL(limit=team.competition.max_team_size)
     if (existing := team_of(by, team.competition)) is not None:
         _leave_behind(existing)
     Membership.objects.create(team=team, user=by, competition=team.competition, joined_at=now)
@@ -327,12 +329,12 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
 
 
 def _leave_behind(team: Team) -> None:
-    """Delete the personal team of somebody who joins another. Raises `AlreadyInTeam`, `TeamDisqualified` or `OwnTeamStays`."""
+    """Delete the personal team of somebody who joins another. Raises `ALREADY_IN_TEAM`, `TEAM_DISQUALIFIED` or `OWN_TEAM_STAYS`."""
     if not team.is_personal:
-        raise refusals.AlreadyInTeam("You", team.name)
+        raise refusals.ALREADY_IN_TEAM(who="You", team=team.name)
     require_in_contest(team)
     if not _deleted(team):
-        raise refusals.OwnTeamStays(team.name)
+        raise refusals.OWN_TEAM_STAYS(team=team.name)
 
 
 def _deleted(team: Team) -> bool:
@@ -346,10 +348,10 @@ def _deleted(team: Team) -> bool:
 
 
 def invitation_decline(*, invitation: Invitation, by: User) -> None:
-    """Say no. Raises `InvitationOver` when there is nothing left to answer."""
+    """Say no. Raises `INVITATION_OVER` when there is nothing left to answer."""
     answered = Invitation.objects.filter(pk=invitation.pk, user=by, state=Invitation.State.OPEN)
     if not answered.update(state=Invitation.State.DECLINED):
-        raise refusals.InvitationOver
+        raise refusals.INVITATION_OVER()
 
 
 def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
@@ -357,16 +359,16 @@ def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
     require_captain(invitation.team, by)
     open_ones = Invitation.objects.filter(pk=invitation.pk, state=Invitation.State.OPEN)
     if not open_ones.update(state=Invitation.State.WITHDRAWN):
-        raise refusals.InvitationOver
+        raise refusals.INVITATION_OVER()
 
 
 @transaction.atomic
 def captain_hand_over(*, team: Team, by: User, to: User) -> None:
-    """Make another member captain. Raises `NotCaptain` or `UnknownPerson`."""
+    """Make another member captain. Raises `NOT_CAPTAIN` or `UNKNOWN_PERSON`."""
     team = locked_team(team)
     require_captain(team, by)
     if not team.memberships.filter(user=to).exists():
-        raise refusals.UnknownPerson(to.username)
+        raise refusals.UNKNOWN_PERSON(name=to.username)
     Team.objects.filter(pk=team.pk).update(captain=to)
 
 
@@ -374,15 +376,15 @@ def captain_hand_over(*, team: Team, by: User, to: User) -> None:
 def team_leave(*, team: Team, by: User) -> None:
     """Leave; a team that nothing is on record of goes with its last member.
 
-    Raises `NoTeam` (also where the team has just merged), `TeamDisqualified`, `CaptainMustHandOver` or `TeamStays`.
+    Raises `NO_TEAM` (also where the team has just merged), `TEAM_DISQUALIFIED`, `CAPTAIN_MUST_HAND_OVER` or `TEAM_STAYS`.
     """
     team = locked_team(team)
     if not team.memberships.filter(user=by).exists():
-        raise refusals.NoTeam(team.competition)
+        raise refusals.NO_TEAM(competition=team.competition)
     require_in_contest(team)
     others = team.memberships.exclude(user=by).exists()
     if others and team.captain_id == by.pk:
-        raise refusals.CaptainMustHandOver
+        raise refusals.CAPTAIN_MUST_HAND_OVER()
     team.memberships.filter(user=by).delete()
     if not others and not _deleted(team):
-        raise refusals.TeamStays
+        raise refusals.TEAM_STAYS()

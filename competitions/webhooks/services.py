@@ -16,26 +16,18 @@ from competitions.notifications.services import Notice
 from competitions.teams.models import Membership, Team
 from competitions.webhooks.models import Webhook, WebhookMessage, new_secret
 from core.background import jobs
-from core.refusals import Refusal
+from core.refusals import RefusalKind
 
 MOST_OF_AN_OWNER: Final = 5
 KEPT: Final = timedelta(days=30)
 TEST: Final = "test"
 JOB: Final = "webhook-message"
 
+TOO_MANY_WEBHOOKS: Final = RefusalKind(
+    409, "too_many_webhooks", f"There are {MOST_OF_AN_OWNER} webhooks already, which is the most. Delete one first."
+)
 
-class TooManyWebhooks(Refusal):
-    code, http_status = "too_many_webhooks", 409
-
-    def __init__(self) -> None:
-        super().__init__(f"There are {MOST_OF_AN_OWNER} webhooks already, which is the most. Delete one first.")
-
-
-class NothingToSend(Refusal):
-    code, http_status = "webhook_stopped", 409
-
-    def __init__(self) -> None:
-        super().__init__("The webhook is turned off. Turn it on first.")
+NOTHING_TO_SEND: Final = RefusalKind(409, "webhook_stopped", "The webhook is turned off. Turn it on first.")
 
 
 def webhooks_of(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
@@ -47,10 +39,10 @@ def webhooks_of(*, competition: Competition, team: Team | None) -> QuerySet[Webh
 def webhook_create(
     *, competition: Competition, team: Team | None, by: User, url: str, kinds: Sequence[Kind], now: datetime
 ) -> Webhook:
-    """A new webhook. Raises `TooManyWebhooks`."""
+    """A new webhook. Raises `TOO_MANY_WEBHOOKS`."""
     Competition.objects.select_for_update().get(pk=competition.pk)  # two at once count each other
     if webhooks_of(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
-        raise TooManyWebhooks
+        raise TOO_MANY_WEBHOOKS()
     return Webhook.objects.create(
         competition=competition, team=team, url=url, kinds=list(kinds), created_by=by, created_at=now
     )
@@ -77,9 +69,9 @@ def secret_replace(*, webhook: Webhook) -> str:
 
 @transaction.atomic
 def webhook_test(*, webhook: Webhook, now: datetime) -> WebhookMessage:
-    """Have a message sent that says it is a test. Raises `NothingToSend`."""
+    """Have a message sent that says it is a test. Raises `NOTHING_TO_SEND`."""
     if webhook.stopped_at is not None:
-        raise NothingToSend
+        raise NOTHING_TO_SEND()
     text = "This is a test of the webhook."
     body = _body(TEST, webhook.competition, now, subject="Test", text=text, path="/")
     return _message(webhook, f"test-{uuid.uuid4()}", body, now)

@@ -1,26 +1,22 @@
 """Why something in the winners' lane is refused."""
 
-from competitions.winners.models import Lane, Place
-from core.refusals import Conflict, NotAllowed, Refusal
+from typing import Final
 
+from competitions.winners.models import Place
+from core.refusals import Conflict, RefusalKind
 
-class NotRevealedYet(Conflict):
-    code = "not_revealed_yet"
+NOT_REVEALED_YET: Final = RefusalKind(
+    409,
+    "not_revealed_yet",
+    "The scores of “{lane.leaderboard.phase.name}” are sealed or the phase is open. Close and reveal it first: an "
+    "invitation tells a rank.",
+)
 
-    def __init__(self, lane: Lane) -> None:
-        super().__init__(
-            f"The scores of “{lane.leaderboard.phase.name}” are sealed or the phase is open. Close and reveal it first: an "
-            "invitation tells a rank."
-        )
-
-
-class NobodyLeft(Conflict):
-    code = "nobody_left"
-
-    def __init__(self, lane: Lane) -> None:
-        super().__init__(
-            f"All {lane.top} places are confirmed or on their way, or no further team has a rank. Wait, or raise the number of places."
-        )
+NOBODY_LEFT: Final = RefusalKind(
+    409,
+    "nobody_left",
+    "All {lane.top} places are confirmed or on their way, or no further team has a rank. Wait, or raise the number of places.",
+)
 
 
 class NotYourTurn(Conflict):
@@ -30,26 +26,17 @@ class NotYourTurn(Conflict):
         super().__init__(f"{item} cannot be handed in now: the state is “{place.get_state_display()}”.")
 
 
-class Overdue(Conflict):
-    code = "overdue"
+OVERDUE: Final = RefusalKind(
+    409, "overdue", "This could be handed in until {place.due_at:%Y-%m-%d %H:%M} UTC. Ask the organizers for more time."
+)
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(
-            f"This could be handed in until {place.due_at:%Y-%m-%d %H:%M} UTC. Ask the organizers for more time."
-        )
+HAND_IN_INVALID: Final = RefusalKind(422, "hand_in_invalid", "{detail}")
 
-
-class HandInInvalid(Refusal):
-    code, http_status = "hand_in_invalid", 422
-
-
-class NoCode(Conflict):
-    code = "no_code_bundle"
-
-    def __init__(self, place: Place) -> None:
-        super().__init__(
-            f"{place.team} handed in no code bundle, only a repository, so there is nothing to run here. Ask the team for a zip."
-        )
+NO_CODE: Final = RefusalKind(
+    409,
+    "no_code_bundle",
+    "{place.team} handed in no code bundle, only a repository, so there is nothing to run here. Ask the team for a zip.",
+)
 
 
 class NotReady(Conflict):
@@ -69,15 +56,8 @@ class OutsideTolerance(Conflict):
         )
 
 
-class ReasonMissing(Refusal):
-    code, http_status = "reason_missing", 422
+REASON_MISSING: Final = RefusalKind(422, "reason_missing", "Give the reason; it is public.")
 
-    def __init__(self) -> None:
-        super().__init__("Give the reason; it is public.")
-
-
-class NotInThisLane(NotAllowed):
-    code = "not_in_this_lane"
-
-    def __init__(self) -> None:
-        super().__init__("Only members of the invited team hand something in here.")
+NOT_IN_THIS_LANE: Final = RefusalKind(
+    403, "not_in_this_lane", "Only members of the invited team hand something in here."
+)

@@ -16,7 +16,7 @@ from competitions.catalog.models import Leaderboard
 from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
 from competitions.disclosure.scores import scores_are_public
 from competitions.environments.models import EnvironmentFile
-from competitions.environments.refusals import FileOfWinner
+from competitions.environments.refusals import FILE_OF_WINNER
 from competitions.leaderboards.commitment.amendments import decision_publish
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_follow
@@ -56,17 +56,17 @@ def place_move(
 
 @transaction.atomic
 def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
-    """Invite the best teams that are not in the lane yet, as many as places are free. Raises `NotRevealedYet` or `NobodyLeft`."""
+    """Invite the best teams that are not in the lane yet, as many as places are free. Raises `NOT_REVEALED_YET` or `NOBODY_LEFT`."""
     board = (
         Leaderboard.objects.select_for_update(of=("self",))
         .select_related("phase__competition")
         .get(pk=lane.leaderboard_id)
     )
     if not _may_invite(board, now):
-        raise refusals.NotRevealedYet(lane)
+        raise refusals.NOT_REVEALED_YET(lane=lane)
     invited = _invite_free(lane, board, actor, now)
     if not invited:
-        raise refusals.NobodyLeft(lane)
+        raise refusals.NOBODY_LEFT(lane=lane)
     return invited
 
 
@@ -134,11 +134,11 @@ def locked_place(key: UUID) -> Place:
 
 def _of_team(place: Place, by: User, source: State, item: str, now: datetime) -> None:
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
-        raise refusals.NotInThisLane
+        raise refusals.NOT_IN_THIS_LANE()
     if place.state != source:
         raise refusals.NotYourTurn(place, item)
     if place.is_overdue(now):
-        raise refusals.Overdue(place)
+        raise refusals.OVERDUE(place=place)
 
 
 @transaction.atomic
@@ -149,14 +149,14 @@ def code_hand_in(
 
     A code submission is its own bundle.
 
-    Raises `NotInThisLane`, `NotYourTurn`, `Overdue`, `HandInInvalid` or `InvalidFile`; then nothing is changed.
+    Raises `NOT_IN_THIS_LANE`, `NotYourTurn`, `OVERDUE`, `HAND_IN_INVALID` or `InvalidFile`; then nothing is changed.
     """
     place = locked_place(key)
     _of_team(place, by, State.INVITED, "Code", now)
     try:
         url, commit = repository_address(repository_url), commit_hash(commit)
     except RepositoryInvalid as error:
-        raise refusals.HandInInvalid(str(error)) from error
+        raise refusals.HAND_IN_INVALID(detail=str(error)) from error
     file, name = _bundle(place, upload)
     place_move(
         place=place,
@@ -189,8 +189,8 @@ def _web_address(text: str, what: str) -> str:
     try:
         URLValidator(schemes=["http", "https"])(text.strip())
     except ValidationError as error:
-        raise refusals.HandInInvalid(
-            f"{what}: {text[:80]!r} is no web address. Write it in full, with https://."
+        raise refusals.HAND_IN_INVALID(
+            detail=f"{what}: {text[:80]!r} is no web address. Write it in full, with https://."
         ) from error
     return text.strip()
 
@@ -212,8 +212,8 @@ def hardware_hand_in(*, key: UUID, by: User, hardware: str, now: datetime) -> Pl
     _of_team(place, by, State.REPORT, "The hardware", now)
     text = printable(hardware).strip()[:1000]
     if len(text) < 3:
-        raise refusals.HandInInvalid(
-            "Say on what it ran: processor, GPU and memory, for instance “1 V100 32 GB, 2 Xeon 6230, 256 GB”."
+        raise refusals.HAND_IN_INVALID(
+            detail="Say on what it ran: processor, GPU and memory, for instance “1 V100 32 GB, 2 Xeon 6230, 256 GB”."
         )
     place_move(
         place=place, source=State.REPORT, target=State.HARDWARE, actor=_user(by), now=now, note=text, hardware=text
@@ -248,12 +248,12 @@ def place_confirm(*, key: UUID, actor: str, now: datetime) -> Place:
 
 @transaction.atomic
 def place_fail(*, key: UUID, reason: str, actor: str, now: datetime) -> Place:
-    """End a place with a public reason, and invite the next team. Raises `ReasonMissing` or `NotReady`."""
+    """End a place with a public reason, and invite the next team. Raises `REASON_MISSING` or `NotReady`."""
     board = _locked_board(key)
     place = locked_place(key)
     text = printable(reason).strip()[:1000]
     if not text:
-        raise refusals.ReasonMissing
+        raise refusals.REASON_MISSING()
     if place.state not in OPEN or place.state == State.VERIFYING:
         raise refusals.NotReady(place, "Ending it")
     _end(place, text, actor, now)
@@ -302,7 +302,7 @@ def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
     board = _locked_board(key)
     place = locked_place(key)
     if not Membership.objects.filter(team=place.team_id, user=by).exists():
-        raise refusals.NotInThisLane
+        raise refusals.NOT_IN_THIS_LANE()
     source = State(place.state)
     if State.DECLINED not in NEXT.get(source, ()):
         raise refusals.NotReady(place, "Stepping back")
@@ -336,8 +336,8 @@ def _tell(place: Place, word: str, text: str) -> None:
 
 
 def refuse_of_winner(sender: type[EnvironmentFile], file: EnvironmentFile, **kwargs: Any) -> None:
-    """Receiver of `environment_file_removing`. Raises `FileOfWinner` while a verification may still run with the file."""
+    """Receiver of `environment_file_removing`. Raises `FILE_OF_WINNER` while a verification may still run with the file."""
     submissions = Submission.objects.filter(Q(weights=file) | Q(image=file))
     place = Place.objects.filter(submission__in=submissions, state__in=OPEN).order_by("pk").first()
     if place is not None:
-        raise FileOfWinner(file, place.submission_id)
+        raise FILE_OF_WINNER(file=file, submission=place.submission_id)

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     """Run the team's bundle on the phase's tasks, and on their checks, with the weights and image of the submission that won.
 
-    Raises `NotReady` or `NoCode`; then nothing is queued.
+    Raises `NotReady` or `NO_CODE`; then nothing is queued.
     """
     place = locked_place(key)
     earlier = place.comparison.get("earlier", [])
@@ -57,7 +57,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
     if place.state != State.HARDWARE:
         raise refusals.NotReady(place, "A verification run")
     if place.code is None:
-        raise refusals.NoCode(place)
+        raise refusals.NO_CODE(place=place)
     phase = place.lane.leaderboard.phase
     arguments: dict[str, Any] = {
         "phase": phase,

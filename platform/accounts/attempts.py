@@ -1,7 +1,10 @@
-"""How often a password may be guessed. Only wrong ones count; what is counted lies in the shared cache.
+"""Limits on guessing passwords, for the sign-in page and for tokens by password together. Only wrong ones count.
 
-By address and account together, so that nobody can lock somebody else out by guessing wrong from elsewhere. An account that is being
-guessed from many addresses leaves each of them fewer tries; who comes from an address of their own always has one.
+allauth's own limits lack the rule that matters here: its `login_failed` counts by address and by the login as it was typed, on
+its pages alone. So whoever guesses wrong locks an account for its owner, and has twice the tries by user name and by e-mail
+address. Here an account is counted together with an address, however it is named. An account that is being guessed from many
+addresses leaves each of them fewer tries; who comes from an address of their own always has one. `allauth.core.ratelimit`
+counts for others, but cannot take back what was right, and its authors mean to withdraw it.
 """
 
 import hashlib

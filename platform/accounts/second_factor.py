@@ -12,20 +12,17 @@ from django.shortcuts import redirect
 
 from accounts.models import User
 from core.problems import refusal_response
-from core.refusals import NotAllowed
+from core.refusals import RefusalKind
 
 ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
 API: Final = "/api/"
 SECOND_FACTORS: Final = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 
-
-class SecondFactorRequired(NotAllowed):
-    code = "second_factor_required"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Organizers and administrators sign in with a second factor here. Set up an authenticator app or a passkey, then go on."
-        )
+SECOND_FACTOR_REQUIRED: Final = RefusalKind(
+    403,
+    "second_factor_required",
+    "Organizers and administrators sign in with a second factor here. Set up an authenticator app or a passkey, then go on.",
+)
 
 
 def lacks_second_factor(user: object) -> bool:
@@ -48,7 +45,7 @@ class SecondFactorMiddleware:
 
 
 def _led_to_it(request: HttpRequest) -> HttpResponse:
-    refusal = SecondFactorRequired()
+    refusal = SECOND_FACTOR_REQUIRED()
     if request.path.startswith(API):
         return refusal_response(refusal)
     messages.warning(request, refusal.detail)

@@ -13,14 +13,12 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Combinable
 
-from core.refusals import Refusal
+from core.refusals import RefusalKind
 from files.text import has_control_characters
 
 SHORT_TEXT: Final = 10_000  # characters of a description
 
-
-class TextRefused(Refusal):
-    code, http_status = "text_refused", 422
+TEXT_REFUSED: Final = RefusalKind(422, "text_refused", "{detail}")
 
 
 def one_line(text: str) -> None:
@@ -30,12 +28,12 @@ def one_line(text: str) -> None:
 
 
 def _require(check: Callable[[str], None], text: object, name: str) -> None:
-    """Raise `TextRefused` for a text that is about to be written, and that no form has checked."""
+    """Raise `TEXT_REFUSED` for a text that is about to be written, and that no form has checked."""
     if isinstance(text, str):
         try:
             check(text)
         except ValidationError as error:
-            raise TextRefused(f"{name[:1].upper()}{name[1:]}: {' '.join(error.messages)}") from error
+            raise TEXT_REFUSED(detail=f"{name[:1].upper()}{name[1:]}: {' '.join(error.messages)}") from error
 
 
 class OneLineField(models.CharField[str | Combinable, str]):

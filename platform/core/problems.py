@@ -22,4 +22,4 @@ def problem_response(status: int, code: str, detail: str, **extra: Any) -> JsonR
 
 def refusal_response(refusal: Refusal) -> JsonResponse:
     """A refusal as an answer."""
-    return problem_response(refusal.http_status, refusal.stable_code, refusal.detail, **refusal.extra)
+    return problem_response(refusal.http_status, refusal.code, refusal.detail, **refusal.extra)

@@ -1,8 +1,43 @@
-"""The refusals of the site. Every domain error that a client can act on is one; pages, API and commands each have one handler for them."""
+"""How the site refuses: a stable code for programs, and for people what happened, to what, and what to do now.
+
+Every domain error that a client can act on is a `Refusal`. Pages, API and commands each have one handler for it. Most are
+rows, a `RefusalKind` each; a class of its own is caught by name, or makes its sentence from more than the values given.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
 
 from files.refusals import InvalidFile, Refusal
 
-__all__ = ["Conflict", "InvalidFile", "NotAllowed", "Refusal"]
+__all__ = ["Conflict", "InvalidFile", "KnownRefusal", "NotAllowed", "Refusal", "RefusalKind"]
+
+
+@dataclass(frozen=True)
+class RefusalKind:
+    """One way to be refused: `raise TEAM_FULL(limit=4)`.
+
+    `sentence` and `next_step`, the address where to go on, are filled with the values. Programs get those that `tells` names.
+    """
+
+    http_status: int
+    code: str
+    sentence: str
+    tells: tuple[str, ...] = ()
+    next_step: str = ""
+
+    def __call__(self, **values: object) -> "KnownRefusal":
+        extra = {name: _json(values[name]) for name in self.tells}
+        if self.next_step:
+            extra["next_step"] = self.next_step.format_map(values)
+        return KnownRefusal(self, self.sentence.format_map(values), **extra)
+
+
+class KnownRefusal(Refusal):
+    """A refusal of a `RefusalKind`."""
+
+    def __init__(self, kind: RefusalKind, detail: str, **extra: object) -> None:
+        super().__init__(detail, **extra)
+        self.kind, self.code, self.http_status = kind, kind.code, kind.http_status
 
 
 class NotAllowed(Refusal):
@@ -11,3 +46,7 @@ class NotAllowed(Refusal):
 
 class Conflict(Refusal):
     code, http_status = "conflict", 409
+
+
+def _json(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value

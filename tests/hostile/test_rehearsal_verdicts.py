@@ -141,7 +141,7 @@ class World:
                 now=now,
             )
         except InvalidFile as refusal:
-            return refusal.stable_code
+            return refusal.code
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ class Bundles(ApiView):
     takes_files = True
 
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
-        """Room for a bundle, for those who may host. Raises `OrganizersOnly`, or the refusal of an upload."""
+        """Room for a bundle, for those who may host. Raises `ORGANIZERS_ONLY`, or the refusal of an upload."""
         require_host(self.person())
         return upload_room(cast("HttpRequest", request), self.person())
 

@@ -21,7 +21,7 @@ from competitions.catalog.tags import clean_tag
 from competitions.resources.downloads import stored_response
 from competitions.teams import merging, services
 from competitions.teams.models import Invitation, MergeProposal
-from competitions.teams.refusals import NotRegistered
+from competitions.teams.refusals import NOT_REGISTERED
 
 
 class CompetitionList(ApiView):
@@ -91,7 +91,7 @@ class RegistrationView(ApiView):
         competition = self.competition(slug)
         registration = services.registration_of(self.person(), competition)
         if registration is None:
-            raise NotRegistered(competition)
+            raise NOT_REGISTERED(competition=competition)
         return Response(s.RegistrationOut(registration).data)
 
     @extend_schema(responses={201: s.RegistrationOut})

@@ -1,7 +1,7 @@
 """Resumable uploads: announce, send parts, ask how far it came."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -20,13 +20,13 @@ from competitions.api.views.base import ApiView
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import (
-    UploadTooLarge,
+    UPLOAD_TOO_LARGE,
     require_offset,
     upload_abort,
     upload_append,
     upload_begin,
 )
-from core.refusals import Refusal
+from core.refusals import RefusalKind
 from core.serving.receiving import announced_bytes
 from files.text import is_number
 
@@ -34,12 +34,9 @@ OFFSET = OpenApiParameter(
     "Upload-Offset", int, OpenApiParameter.HEADER, required=True, description="Bytes received so far."
 )
 
-
-class OffsetMissing(Refusal):
-    code = "offset_missing"
-
-    def __init__(self) -> None:
-        super().__init__("Send the header `Upload-Offset` with the number of bytes received so far.")
+OFFSET_MISSING: Final = RefusalKind(
+    400, "offset_missing", "Send the header `Upload-Offset` with the number of bytes received so far."
+)
 
 
 class RawParser(BaseParser):
@@ -78,12 +75,12 @@ class UploadDetail(ApiView):
     keeps_part = True  # of a part that breaks off
 
     def body_room(self, request: Request, *, key: UUID) -> int:  # type: ignore[override]  # what the address names
-        """Bytes that are left of the upload. Raises `OffsetMissing`, `WrongOffset` or `UploadTooLarge`."""
+        """Bytes that are left of the upload. Raises `OFFSET_MISSING`, `WRONG_OFFSET` or `UPLOAD_TOO_LARGE`."""
         upload = self.upload(key)
         require_offset(upload, _offset_of(request))
         size_bytes = upload.received_bytes + announced_bytes(cast("HttpRequest", request))
         if size_bytes > upload.size_bytes:
-            raise UploadTooLarge(size_bytes=size_bytes, limit_bytes=upload.size_bytes)
+            raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=upload.size_bytes)
         return upload.size_bytes - upload.received_bytes
 
     def upload(self, key: UUID) -> Upload:
@@ -118,7 +115,7 @@ class UploadDetail(ApiView):
 def _offset_of(request: Request) -> int:
     offset = request.headers.get("Upload-Offset", "")
     if not is_number(offset):
-        raise OffsetMissing
+        raise OFFSET_MISSING()
     return int(offset)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from accounts.models import User
-from competitions.bundles.refusals import OrganizersOnly
+from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.models import Task
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_path
@@ -33,10 +33,10 @@ def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[
     """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it. `name` is the zip's own.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.
-    Raises `OrganizersOnly`, or `InvalidBundle` with every fault.
+    Raises `ORGANIZERS_ONLY`, or `InvalidBundle` with every fault.
     """
     if not owner.is_staff:
-        raise OrganizersOnly
+        raise ORGANIZERS_ONLY()
     with open_bundle(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
         path = files.folder / TASK_YAML
         if not path.is_file():

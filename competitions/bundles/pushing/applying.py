@@ -21,7 +21,7 @@ from competitions.bundles.importing.references import References
 from competitions.bundles.pushing.difference import Change, differences
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.guards import BreaksContest, require_standing, rules_broken
-from competitions.bundles.refusals import OrganizersOnly
+from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.changes.boards import watch_board
 from competitions.catalog.changes.change import changed_values, values_of
 from competitions.catalog.changes.impact import impact_of
@@ -145,7 +145,7 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, k
     reader = BundleReader(BundleFiles(folder))
     live = _named(reader, owner)
     if live is None and not may_host(owner):
-        raise OrganizersOnly
+        raise ORGANIZERS_ONLY()
     references = References(reader, owner=owner, queue=None, live=live)
     references.look_up()
     reader.valid_spec()

@@ -18,7 +18,7 @@ from accounts.models import User
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.applying import Push, PushResult, push_read
 from competitions.bundles.pushing.files import files_held
-from competitions.bundles.refusals import ChangedSince, FilesMissing, NotCompared
+from competitions.bundles.refusals import CHANGED_SINCE, NOT_COMPARED, FilesMissing
 from competitions.bundles.unpacking import unpacked
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import local_copy
@@ -63,12 +63,12 @@ def push_begin(
 
 @transaction.atomic
 def push_agree(*, push: CompetitionPush, now: datetime) -> CompetitionPush:
-    """Have it applied as it was compared. Raises `NotCompared`, or `ChangedSince` unless it is forced."""
+    """Have it applied as it was compared. Raises `NOT_COMPARED`, or `CHANGED_SINCE` unless it is forced."""
     locked = CompetitionPush.objects.select_for_update(of=("self",)).get(pk=push.pk)
     if locked.state != State.COMPARED or locked.bundle_id is None:
-        raise NotCompared
+        raise NOT_COMPARED()
     if locked.is_stale and not locked.is_forced:
-        raise ChangedSince
+        raise CHANGED_SINCE()
     locked.state, locked.attempts, locked.claimed_until, locked.changed_at = State.APPLYING, 0, None, now
     locked.save(update_fields=["state", "attempts", "claimed_until", "changed_at"])
     jobs.send_after_commit(PUSH_JOB, locked.pk)
@@ -168,9 +168,9 @@ def _last_pushed(competition: int) -> str:
 
 
 def _applied(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> None:
-    """Inside the transaction that changes the competition. Raises `ChangedSince` where it is no longer what was compared with."""
+    """Inside the transaction that changes the competition. Raises `CHANGED_SINCE` where it is no longer what was compared with."""
     if pushed.version != push.version and not push.is_forced:
-        raise ChangedSince
+        raise CHANGED_SINCE()
     competition = pushed.competition
     if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_of(pushed)):
         raise _ClaimLost

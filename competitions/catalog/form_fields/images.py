@@ -38,7 +38,7 @@ class ImageUploadField(forms.FileField):
             try:
                 check_image(Path(upload.temporary_file_path()), what=f"The file {upload.name!r}")
             except InvalidFile as refusal:
-                raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+                raise forms.ValidationError(refusal.detail, code=refusal.code) from refusal
         return upload
 
 

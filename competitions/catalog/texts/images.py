@@ -19,7 +19,7 @@ from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
 from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
 from core.background.rows import RENEWALS, claim, renew
-from core.refusals import Refusal
+from core.refusals import RefusalKind
 from files.markup.sanitizing import SMALL_WIDTH
 
 log = structlog.get_logger(__name__)
@@ -34,21 +34,18 @@ MAX_IMAGES: Final = 200
 MAX_TOTAL_BYTES: Final = 200 * 1024**2
 OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
 
-
-class ImagesFull(Refusal):
-    code, http_status = "images_full", 413
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"A competition has at most {MAX_IMAGES} images of {MAX_TOTAL_BYTES // 1024**2} MiB together. Delete some that no page shows."
-        )
+IMAGES_FULL: Final = RefusalKind(
+    413,
+    "images_full",
+    f"A competition has at most {MAX_IMAGES} images of {MAX_TOTAL_BYTES // 1024**2} MiB together. Delete some that no page shows.",
+)
 
 
 @transaction.atomic
 def image_request(
     *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
 ) -> None:
-    """Have an image that was checked shown once it is written anew, in place of one of the same name. Raises `ImagesFull`.
+    """Have an image that was checked shown once it is written anew, in place of one of the same name. Raises `IMAGES_FULL`.
 
     What this site wrote anew already, as in a copy of a competition, is shown at once.
     """
@@ -73,7 +70,7 @@ def _require_room(competition: Competition, file: StoredFile, name: str) -> None
     )
     used = [rows.aggregate(total=Sum("file__size_bytes"))["total"] or 0 for rows in (shown, asked)]
     if shown.count() + asked.count() >= MAX_IMAGES or sum(used) + file.size_bytes > MAX_TOTAL_BYTES:
-        raise ImagesFull
+        raise IMAGES_FULL()
 
 
 def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: StoredFile, name: str) -> bool:
@@ -148,7 +145,7 @@ def image_import(
 ) -> None:
     """As `image_request`, for background processes: it is written anew here and now, so that what they compare is final.
 
-    One that cannot be shown stands among the images of the workspace, with the reason. Raises `ImagesFull`.
+    One that cannot be shown stands among the images of the workspace, with the reason. Raises `IMAGES_FULL`.
     """
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)

@@ -8,29 +8,26 @@ from django.db.models import Max
 from django.utils.text import slugify
 
 from competitions.catalog.models import Competition, Page
-from core.refusals import Refusal
+from core.refusals import RefusalKind
 
 MAX_TABS: Final = 5
 
-
-class TooManyTabs(Refusal):
-    code, http_status = "too_many_tabs", 422
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"A competition has at most {MAX_TABS} tabs of its own. Show this page on the overview, or another one."
-        )
+TOO_MANY_TABS: Final = RefusalKind(
+    422,
+    "too_many_tabs",
+    f"A competition has at most {MAX_TABS} tabs of its own. Show this page on the overview, or another one.",
+)
 
 
 @transaction.atomic
 def page_save(page: Page) -> Page:
-    """Save a new or changed page; a new one is the last of its tab. Raises `TooManyTabs`."""
+    """Save a new or changed page; a new one is the last of its tab. Raises `TOO_MANY_TABS`."""
     Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)  # pages are counted and numbered
     others = Page.objects.filter(competition=page.competition_id, tab=page.tab).exclude(pk=page.pk)
     before = Page.objects.filter(pk=page.pk).first()
     is_moved = before is None or before.tab != page.tab
     if page.tab == Page.Tab.OWN and is_moved and others.count() >= MAX_TABS:
-        raise TooManyTabs
+        raise TOO_MANY_TABS()
     page.slug = address_of(page, Page.Tab(page.tab))
     if is_moved:
         highest = others.aggregate(highest=Max("index"))["highest"]

@@ -18,23 +18,23 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.codabench_api.base import BadForm, RobotView
-from competitions.codabench_api.refused import ManagedElsewhere
+from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import board_shape, column_shape, score_line
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import Sealed, may_know_of, may_see_board, may_see_scores
+from competitions.disclosure.scores import SEALED, may_know_of, may_see_board, may_see_scores
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
 from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.reading.board import Row, ranked_rows
-from core.refusals import Conflict
+from core.refusals import RefusalKind
 from core.spreadsheets import safe_cell
 
 MOST_ROWS: Final = 5_000  # a request may take a moment; 20,000 took three seconds
 
 
 def visible_board(reader: Reader, phase: Phase) -> Leaderboard:
-    """The phase's main board, for those who may see it. Raises `Sealed` or 404."""
+    """The phase's main board, for those who may see it. Raises `SEALED` or 404."""
     board = phase.main_board
     if board is None:
         raise Http404
@@ -43,27 +43,25 @@ def visible_board(reader: Reader, phase: Phase) -> Leaderboard:
 
 
 def require_visible(reader: Reader, board: Leaderboard) -> None:
-    """Raises `Sealed` or 404 for whoever may not see the board."""
+    """Raises `SEALED` or 404 for whoever may not see the board."""
     if not may_know_of(reader, board):
         raise Http404
     if not may_see_scores(reader, board):
-        raise Sealed(board)
+        raise SEALED(board=board)
 
 
-class TooLarge(Conflict):
-    code = "results_too_large"
-
-    def __init__(self, rows: int) -> None:
-        super().__init__(
-            f"These leaderboards have {rows:,} rows, and at most {MOST_ROWS:,} are put into one answer. Name a phase (`?phase=`), or "
-            "fetch /competitions/SLUG/PHASE/leaderboard.csv, which is sent row by row."
-        )
+RESULTS_TOO_LARGE: Final = RefusalKind(
+    409,
+    "results_too_large",
+    "These leaderboards have {rows:,} rows, and at most {limit:,} are put into one answer. Name a phase (`?phase=`), or "
+    "fetch /competitions/SLUG/PHASE/leaderboard.csv, which is sent row by row.",
+)
 
 
 def board_with_rows(board: Leaderboard) -> dict[str, Any]:
     """A board with its tasks and every row, best first, in Codabench's words. Raises `TooLarge`."""
     if board.entry_count > MOST_ROWS:
-        raise TooLarge(board.entry_count)
+        raise RESULTS_TOO_LARGE(rows=board.entry_count, limit=MOST_ROWS)
     tasks, columns = list(board.phase.tasks.order_by("pk")), board.visible_columns
     listed = [column_shape(column) for column in columns]
     facts = fact_columns(board.phase)
@@ -127,7 +125,7 @@ class BoardView(RobotView):
         self.get(request, pk)
         board = get_object_or_404(Leaderboard.objects.select_related("phase__competition"), pk=pk)
         where = reverse("organize:boards", args=[board.phase.competition.slug])
-        raise ManagedElsewhere("Leaderboards are made, changed and deleted", where)
+        raise MANAGED_ELSEWHERE(what="Leaderboards are made, changed and deleted", where=where)
 
     patch = delete = put
 
@@ -147,7 +145,7 @@ class Results(RobotView):
         competition = get_object_or_404(Competition.objects.visible_to(request.user), pk=pk)
         boards = self._boards(competition)
         if (rows := sum(board.entry_count for board in boards)) > MOST_ROWS:
-            raise TooLarge(rows)
+            raise RESULTS_TOO_LARGE(rows=rows, limit=MOST_ROWS)
         if form == "csv" and len(boards) > 1:
             raise BadForm("There are several leaderboards. Name a phase (`?phase=`), or take results.zip.")
         tables = {f"{board.title} - {board.phase.name}({board.phase_id})": table_of(board) for board in boards}

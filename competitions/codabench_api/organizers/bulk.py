@@ -1,7 +1,7 @@
 """Codabench's calls on many submissions at once, and those whose answer is that Podium keeps what it has."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -17,52 +17,40 @@ from competitions.catalog.models import Competition, Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address
-from competitions.runs.refusals import MayNotRepeat, StillRunning
+from competitions.runs.refusals import MAY_NOT_REPEAT, StillRunning
 from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.submissions.models import Submission
-from core.refusals import NotAllowed, Refusal
+from core.refusals import NotAllowed, RefusalKind
 from files.text import is_number
 
 MOST_AT_ONCE = 500
 
+TOO_MANY_AT_ONCE: Final = RefusalKind(
+    409,
+    "too_many",
+    "These are {count:,} submissions, and at most {limit} are taken at once. Name fewer of them as `pks`, or "
+    "choose them in the admin under Submissions, which shows the cost first.",
+)
 
-class TooMany(Refusal):
-    code, http_status = "too_many", 409
+RESULTS_ARE_KEPT: Final = RefusalKind(
+    409,
+    "results_are_kept",
+    "Submissions are not deleted: results stay reproducible. Cancel one that has not ended; its organizers can disqualify one, "
+    "and a team takes one off a board where the board's rule lets it (DELETE submission_leaderboard_connection).",
+)
 
-    def __init__(self, count: int) -> None:
-        super().__init__(
-            f"These are {count:,} submissions, and at most {MOST_AT_ONCE} are taken at once. Name fewer of them as `pks`, or "
-            "choose them in the admin under Submissions, which shows the cost first."
-        )
+NOT_MADE_PUBLIC: Final = RefusalKind(
+    409,
+    "not_made_public",
+    "Submissions are not made public. What everybody may read is on the leaderboard: its row, public answers of the fact sheet "
+    "(PATCH update_fact_sheet; a link to code is one), and detailed results where the competition shows them.",
+)
 
-
-class ResultsAreKept(Refusal):
-    code, http_status = "results_are_kept", 409
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Submissions are not deleted: results stay reproducible. Cancel one that has not ended; its organizers can disqualify one, "
-            "and a team takes one off a board where the board's rule lets it (DELETE submission_leaderboard_connection)."
-        )
-
-
-class NotMadePublic(Refusal):
-    code, http_status = "not_made_public", 409
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Submissions are not made public. What everybody may read is on the leaderboard: its row, public answers of the fact sheet "
-            "(PATCH update_fact_sheet; a link to code is one), and detailed results where the competition shows them."
-        )
-
-
-class RunsByItself(Refusal):
-    code, http_status = "runs_by_itself", 409
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A submission is queued as soon as it is accepted, so there is none to start. To run one again: POST re_run_submission."
-        )
+RUNS_BY_ITSELF: Final = RefusalKind(
+    409,
+    "runs_by_itself",
+    "A submission is queued as soon as it is accepted, so there is none to start. To run one again: POST re_run_submission.",
+)
 
 
 class ActsOnGet(RobotView):
@@ -100,10 +88,10 @@ class RerunPhase(ActsOnGet):
         user = self.person()
         phase = get_object_or_404(Phase.objects.visible_to(user).select_related("competition"), pk=pk)
         if not organizes(user, phase):
-            raise MayNotRepeat
+            raise MAY_NOT_REPEAT()
         sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:
-            raise TooMany(count)
+            raise TOO_MANY_AT_ONCE(count=count, limit=MOST_AT_ONCE)
         numbers = repeated(sent.order_by("pk"), user)
         return Response({"count": len(numbers), "submissions": numbers})
 
@@ -117,7 +105,7 @@ class NamedSubmissions(RobotView):
         """Those that were named. Raises `BadForm`; 404 when one is not there for the asker, and then nothing is done."""
         numbers = self._numbers()
         if len(numbers) > MOST_AT_ONCE:
-            raise TooMany(len(numbers))
+            raise TOO_MANY_AT_ONCE(count=len(numbers), limit=MOST_AT_ONCE)
         for number in numbers:
             get_object_or_404(self.submissions(), pk=number)
         return self.submissions().filter(pk__in=numbers).order_by("pk")
@@ -146,7 +134,7 @@ class RerunMany(NamedSubmissions):
     def post(self, request: Request) -> Response:
         user, named = self.person(), self.named()
         if not all(may_repeat(user, submission) for submission in named):
-            raise MayNotRepeat
+            raise MAY_NOT_REPEAT()
         numbers = repeated(named, user)
         return Response({"count": len(numbers), "submissions": numbers})
 
@@ -172,11 +160,11 @@ class KeptView(RobotView):
     """Base of calls on a submission that are refused to everybody who may see it: nothing is deleted or made public."""
 
     write_scope = Scope.SUBMIT
-    refusal: type[ResultsAreKept | NotMadePublic | RunsByItself] = ResultsAreKept
+    refusal: RefusalKind = RESULTS_ARE_KEPT
 
     def post(self, request: Request, pk: int) -> Response:
         self.submission(pk)
-        raise self.refusal
+        raise self.refusal()
 
     def get(self, request: Request, pk: int) -> Response:
         return self.post(request, pk)
@@ -190,7 +178,7 @@ class DeleteMany(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ResultsAreKept
+        raise RESULTS_ARE_KEPT()
 
     def delete(self, request: Request) -> Response:
         return self.post(request)

@@ -26,7 +26,7 @@ from competitions.codabench_api.uploads import report_of
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.resources.uploads import upload_whole
-from core.refusals import Conflict
+from core.refusals import RefusalKind
 from files.bundles.archive import ZIP_TIME
 from files.bundles.faults import YAML_NAME, InvalidBundle
 from files.bundles.schema import CompetitionSpec, PhaseSpec
@@ -48,15 +48,12 @@ TEXTS: Final = {
     "contact_email": "contact_email",
 }
 
-
-class NotDeleted(Conflict):
-    code = "not_deleted"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Competitions are not deleted by a program. Unpublish it (POST toggle_publish), or delete it in the admin, which shows first "
-            "what would go."
-        )
+NOT_DELETED: Final = RefusalKind(
+    409,
+    "not_deleted",
+    "Competitions are not deleted by a program. Unpublish it (POST toggle_publish), or delete it in the admin, which shows first "
+    "what would go.",
+)
 
 
 def competition_make(view: RobotView) -> Response:

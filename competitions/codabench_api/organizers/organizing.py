@@ -22,7 +22,7 @@ from competitions.catalog.publishing import competition_publish, competition_wit
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
-from competitions.codabench_api.refused import ManagedElsewhere
+from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import phase_shape, task_shape
 from competitions.codabench_api.uploads import report_of
 from competitions.codabench_api.waiting import wait_until_over
@@ -76,7 +76,7 @@ class UploadTask(RobotView):
     takes_files = True
 
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
-        """Room for a task's zip, for those who may host. Raises `OrganizersOnly`, or the refusal of an upload."""
+        """Room for a task's zip, for those who may host. Raises `ORGANIZERS_ONLY`, or the refusal of an upload."""
         require_host(self.person())
         return upload_room(cast("HttpRequest", request), self.person())
 
@@ -110,7 +110,7 @@ class Queues(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ManagedElsewhere("Queues are made, changed and deleted", "/host/queues/")
+        raise MANAGED_ELSEWHERE(what="Queues are made, changed and deleted", where="/host/queues/")
 
 
 class QueueView(RobotView):
@@ -123,7 +123,7 @@ class QueueView(RobotView):
 
     def put(self, request: Request, pk: int) -> Response:
         self.get(request, pk)
-        raise ManagedElsewhere("Queues are made, changed and deleted", "/host/queues/")
+        raise MANAGED_ELSEWHERE(what="Queues are made, changed and deleted", where="/host/queues/")
 
     patch = delete = put
 
@@ -232,8 +232,8 @@ class Phases(RobotView):
 
     def post(self, request: Request) -> Response:
         self.person()
-        raise ManagedElsewhere(
-            "Phases are made, changed and deleted", f"{reverse('organize:start')}competitions/SLUG/phases/"
+        raise MANAGED_ELSEWHERE(
+            what="Phases are made, changed and deleted", where=f"{reverse('organize:start')}competitions/SLUG/phases/"
         )
 
 
@@ -248,7 +248,7 @@ class PhaseView(RobotView):
     def put(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(_phases(self), pk=pk)
         where = reverse("api:phase", args=[phase.competition.slug, phase.slug])
-        raise ManagedElsewhere("Phases are changed", where)
+        raise MANAGED_ELSEWHERE(what="Phases are changed", where=where)
 
     patch = delete = put
 

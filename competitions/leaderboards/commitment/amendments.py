@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import F
@@ -12,7 +12,7 @@ from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.commitment.documents import document_of, entries_of
 from competitions.leaderboards.models import Amendment, Commitment
 from competitions.teams.models import Team
-from core.refusals import Conflict, Refusal
+from core.refusals import RefusalKind
 from files.manifest import (
     FORMAT,
     amend,
@@ -24,19 +24,13 @@ from files.manifest import (
 )
 from files.text import printable
 
+AMENDMENT_REASON_MISSING: Final = RefusalKind(
+    422, "amendment_reason_missing", "Give the reason for the change. It is published with the amendment."
+)
 
-class AmendmentReasonMissing(Refusal):
-    code, http_status = "amendment_reason_missing", 422
-
-    def __init__(self) -> None:
-        super().__init__("Give the reason for the change. It is published with the amendment.")
-
-
-class NothingChanged(Conflict):
-    code = "nothing_changed"
-
-    def __init__(self, board: Leaderboard) -> None:
-        super().__init__(f"“{board.title}” is as it was committed to and amended; there is nothing to publish.")
+NOTHING_CHANGED: Final = RefusalKind(
+    409, "nothing_changed", "“{board.title}” is as it was committed to and amended; there is nothing to publish."
+)
 
 
 @contextmanager
@@ -79,14 +73,14 @@ def _publish(commitment: Commitment, changes: dict[str, Any], *, reason: str, no
 
 @transaction.atomic
 def board_amend(*, board: Leaderboard, reason: str, now: datetime) -> Amendment:
-    """Publish whatever differs from the commitment and its amendments. Raises `AmendmentReasonMissing` or `NothingChanged`."""
+    """Publish whatever differs from the commitment and its amendments. Raises `AMENDMENT_REASON_MISSING` or `NOTHING_CHANGED`."""
     if not printable(reason).strip():
-        raise AmendmentReasonMissing
+        raise AMENDMENT_REASON_MISSING()
     locked = Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk)
     commitment = Commitment.objects.select_related("leaderboard__phase__competition").get(leaderboard=locked)
     changes = unexplained(commitment)
     if not changes:
-        raise NothingChanged(locked)
+        raise NOTHING_CHANGED(board=locked)
     return _publish(commitment, changes, reason=reason, now=now)
 
 

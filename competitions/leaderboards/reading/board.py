@@ -14,7 +14,7 @@ from competitions.leaderboards.models import Cell, Entry, Milestone, Score
 from competitions.leaderboards.ranking.cells import MISSING
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.teams.models import Team
-from core.refusals import Conflict, Refusal
+from core.refusals import Conflict, Refusal, RefusalKind
 
 PAGE_SIZE = 50
 ROWS_ABOVE = 10  # a row that was jumped to
@@ -24,12 +24,9 @@ CURSOR: Final = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,17})", re.ASCII)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
-
-class InvalidCursor(Refusal):
-    code = "invalid_cursor"
-
-    def __init__(self) -> None:
-        super().__init__("The cursor is not one that this API gave out. Start again without a cursor.")
+INVALID_CURSOR: Final = RefusalKind(
+    400, "invalid_cursor", "The cursor is not one that this API gave out. Start again without a cursor."
+)
 
 
 class BoardChanged(Conflict):
@@ -75,9 +72,9 @@ class Cursor:
 
     @classmethod
     def read(cls, text: str) -> "Cursor":
-        """The cursor that a text is. Raises `InvalidCursor`."""
+        """The cursor that a text is. Raises `INVALID_CURSOR`."""
         if (match := CURSOR.fullmatch(text)) is None:
-            raise InvalidCursor
+            raise INVALID_CURSOR()
         return cls(int(match[1]), EPOCH + int(match[2]) * MICROSECOND)
 
     def __str__(self) -> str:
@@ -133,7 +130,7 @@ def board_page(
 ) -> BoardPage:
     """One page in the order of the board: behind `cursor`, or up to `before`. A few queries, at any size of board.
 
-    `sort`: the key of another column, or `key@task`; ranks are then those in that column. Raises `InvalidCursor`,
+    `sort`: the key of another column, or `key@task`; ranks are then those in that column. Raises `INVALID_CURSOR`,
     `BoardChanged` or `UnknownSort`.
     """
     if sort:

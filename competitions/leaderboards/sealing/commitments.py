@@ -2,6 +2,7 @@
 
 import secrets
 from datetime import datetime
+from typing import Final
 
 import structlog
 from django.db import transaction
@@ -13,20 +14,17 @@ from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.services import board_freeze
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE
-from core.refusals import Conflict
+from core.refusals import Conflict, RefusalKind
 from files.manifest import commitment_leaves, leaves_digest
 
 log = structlog.get_logger(__name__)
 
-
-class NotClosedYet(Conflict):
-    code = "phase_not_closed"
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(
-            f"“{phase.name}” has not closed, or uploads that began before its end may still arrive, so what counts is not settled. "
-            f"Commit to it {phase.upload_grace_minutes} minutes after its end."
-        )
+NOT_CLOSED_YET: Final = RefusalKind(
+    409,
+    "phase_not_closed",
+    "“{phase.name}” has not closed, or uploads that began before its end may still arrive, so what counts is not settled. "
+    "Commit to it {phase.upload_grace_minutes} minutes after its end.",
+)
 
 
 class StillScoring(Conflict):
@@ -39,13 +37,11 @@ class StillScoring(Conflict):
         )
 
 
-class AlreadyCommitted(Conflict):
-    code = "already_committed"
-
-    def __init__(self, board: Leaderboard) -> None:
-        super().__init__(
-            f"“{board.title}” has its commitment. Publish what changed since as an amendment with a reason."
-        )
+ALREADY_COMMITTED: Final = RefusalKind(
+    409,
+    "already_committed",
+    "“{board.title}” has its commitment. Publish what changed since as an amendment with a reason.",
+)
 
 
 def unscored(phase: Phase) -> int:
@@ -59,16 +55,16 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
 
     A freeze of it ends here: what is committed to is what the reveal will show.
 
-    Raises `NotClosedYet`, `StillScoring` or `AlreadyCommitted`; then nothing is committed.
+    Raises `NOT_CLOSED_YET`, `StillScoring` or `ALREADY_COMMITTED`; then nothing is committed.
     """
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
     phase = locked.phase
     if not phase.is_settled(now):
-        raise NotClosedYet(phase)
+        raise NOT_CLOSED_YET(phase=phase)
     if count := unscored(phase):
         raise StillScoring(phase, count)
     if Commitment.objects.filter(leaderboard=locked).exists():
-        raise AlreadyCommitted(locked)
+        raise ALREADY_COMMITTED(board=locked)
     if locked.freeze_at is not None:
         board_freeze(board=locked, at=None)
     salt, document = secrets.token_hex(32), document_of(locked)

@@ -66,7 +66,7 @@ def _reveal_due(phase: Phase, now: datetime) -> bool:
     try:
         phase_reveal(phase=locked, now=now)
     except Refusal as refusal:  # somebody was faster
-        log.info("reveal_refused", phase=locked.pk, code=refusal.stable_code)
+        log.info("reveal_refused", phase=locked.pk, code=refusal.code)
         return False
     log.info("revealed", phase=locked.slug)
     return True

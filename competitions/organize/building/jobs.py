@@ -22,7 +22,7 @@ from competitions.organize.building.removal import competition_remove
 from competitions.organize.building.trials import trial_begin
 from competitions.organize.building.writing import bundle_write_draft
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import AlreadyPublished, NotBuilt
+from competitions.organize.refusals import ALREADY_PUBLISHED, NOT_BUILT
 from competitions.organize.steps.paths import require_complete
 from competitions.submissions.states import State
 from core.background import jobs
@@ -44,11 +44,11 @@ class _ClaimLost(Exception):
 def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
     """Have the competition made of the answers as they are, in place of the one made before.
 
-    Raises `DraftIncomplete` or `AlreadyPublished`.
+    Raises `DRAFT_INCOMPLETE` or `ALREADY_PUBLISHED`.
     """
     locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
     if locked.is_published:
-        raise AlreadyPublished
+        raise ALREADY_PUBLISHED()
     require_complete(locked)
     if locked.build == CompetitionDraft.Build.WAITING:
         return
@@ -60,12 +60,12 @@ def build_request(*, draft: CompetitionDraft, now: datetime) -> None:
 
 @transaction.atomic
 def draft_publish(*, draft: CompetitionDraft) -> Competition:
-    """Show the draft's competition to everybody. Raises `AlreadyPublished`, or as `draft_end`."""
+    """Show the draft's competition to everybody. Raises `ALREADY_PUBLISHED`, or as `draft_end`."""
     locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
     if locked.is_published:
-        raise AlreadyPublished
+        raise ALREADY_PUBLISHED()
     if locked.competition is None:
-        raise NotBuilt
+        raise NOT_BUILT()
     competition_publish(locked.competition)
     return locked.competition
 
@@ -73,14 +73,14 @@ def draft_publish(*, draft: CompetitionDraft) -> Competition:
 def draft_end(sender: type[Competition], competition: Competition, **kwargs: Any) -> None:
     """Receiver of `competition_publishing`: a draft has done its work and goes.
 
-    Raises `NotBuilt`, `DraftIncomplete` or `NotReady` where it has not.
+    Raises `NOT_BUILT`, `DRAFT_INCOMPLETE` or `NotReady` where it has not.
     """
     drafts = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition", "trial")
     draft = drafts.filter(competition=competition).first()
     if draft is None:
         return
     if not draft.is_up_to_date:
-        raise NotBuilt
+        raise NOT_BUILT()
     require_complete(draft)  # what was read in a file since the build may contradict an answer
     if draft.trial.status != State.FINISHED if draft.trial else draft.is_tried:
         raise NotReady("the trial has not been scored. Wait for it, or look at what it says")

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 
 from competitions.catalog.models import Competition, SealedKey
-from competitions.organize.refusals import AlreadyPublished, HasSubmissions, OnRecord, StillPublished, TrialRuns
+from competitions.organize.refusals import ALREADY_PUBLISHED, HAS_SUBMISSIONS, STILL_PUBLISHED, TRIAL_RUNS, OnRecord
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.versions import count_uses, resources_named_by
@@ -21,16 +21,16 @@ def competition_remove(competition: Competition, *, now: datetime) -> None:
     """Delete a competition that nobody but its organizers has seen, with its trials and the programs and data that it alone uses.
 
     What protects sealed scores protects those of participants; here there are none.
-    Raises `AlreadyPublished`, `HasSubmissions` or `TrialRuns`; then nothing is deleted.
+    Raises `ALREADY_PUBLISHED`, `HAS_SUBMISSIONS` or `TRIAL_RUNS`; then nothing is deleted.
     """
     locked = Competition.objects.select_for_update().get(pk=competition.pk)
     submissions = Submission.objects.filter(phase__competition=locked)
     if not locked.is_trial:
-        raise AlreadyPublished
+        raise ALREADY_PUBLISHED()
     if submissions.filter(team__is_baseline=False).exists():
-        raise HasSubmissions
+        raise HAS_SUBMISSIONS()
     if Run.objects.filter(submission__in=submissions, state__in=HELD).exists():
-        raise TrialRuns
+        raise TRIAL_RUNS()
     submissions.delete()
     SealedKey.objects.filter(phase__competition=locked).delete()
     _remove(locked, now)
@@ -40,16 +40,16 @@ def competition_remove(competition: Competition, *, now: datetime) -> None:
 def competition_delete(competition: Competition, *, now: datetime) -> None:
     """Delete a competition to which nobody has submitted, with its registrations and teams.
 
-    Raises `StillPublished`, `HasSubmissions`, `TrialRuns` or `OnRecord`; then nothing is deleted.
+    Raises `STILL_PUBLISHED`, `HAS_SUBMISSIONS`, `TRIAL_RUNS` or `OnRecord`; then nothing is deleted.
     """
     locked = Competition.objects.select_for_update().get(pk=competition.pk)
     if locked.is_published:
-        raise StillPublished
+        raise STILL_PUBLISHED()
     if locked.is_trial:
         competition_remove(locked, now=now)
         return
     if Submission.objects.filter(phase__competition=locked).exists():
-        raise HasSubmissions
+        raise HAS_SUBMISSIONS()
     try:
         _remove(locked, now)
     except ProtectedError as error:

@@ -12,7 +12,7 @@ from competitions.organize.building.document import Answers, Bounded, Sample
 from competitions.organize.building.table import write_table
 from competitions.organize.building.texts import default_texts
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import CannotBeBuilt
+from competitions.organize.refusals import CANNOT_BE_BUILT
 from competitions.organize.steps.pages import TEXTS
 from competitions.organize.steps.paths import answered, path_of, require_complete
 from competitions.organize.tables.program import bounds, work_on_tables
@@ -32,7 +32,7 @@ def bundle_write_draft(
 ) -> Sample | None:
     """Write the draft's bundle into an empty folder; returns what is to be scored on trial.
 
-    Raises `DraftIncomplete`, `CannotBeBuilt` or `Stopped`.
+    Raises `DRAFT_INCOMPLETE`, `CANNOT_BE_BUILT` or `Stopped`.
     """
     require_complete(draft)
     with ExitStack() as opened:
@@ -47,18 +47,18 @@ def bundle_write_draft(
 def _bounded(
     work: Callable[[], Any] | dict[str, Any], *, is_wanted: Callable[[], bool], every_s: float
 ) -> dict[str, Any]:
-    """The answer of the work. Raises `CannotBeBuilt` where it names a fault, or takes more than it may."""
+    """The answer of the work. Raises `CANNOT_BE_BUILT` where it names a fault, or takes more than it may."""
     try:
         if isinstance(work, dict):
             answer = work_on_tables(work, is_wanted=is_wanted, every_s=every_s)
         else:
             answer = run_bounded(work, bounds(), is_wanted=is_wanted, every_s=every_s)
     except OverBounds as error:
-        raise CannotBeBuilt(
-            f"The files took more {error.what} to read than this site gives. Make them smaller."
+        raise CANNOT_BE_BUILT(
+            detail=f"The files took more {error.what} to read than this site gives. Make them smaller."
         ) from error
     if answer["fault"]:
-        raise CannotBeBuilt(answer["fault"])
+        raise CANNOT_BE_BUILT(detail=answer["fault"])
     return answer
 
 

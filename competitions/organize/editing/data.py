@@ -11,7 +11,7 @@ from accounts.models import User
 from competitions.catalog.changes.phases import store_phase
 from competitions.catalog.changes.tasks import store_task
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.organize.refusals import FileChangedElsewhere, WrongKindOfFile
+from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE, WRONG_KIND_OF_FILE
 from competitions.organize.steps.step import TABLES
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
@@ -69,13 +69,13 @@ def slots_of(row: Task | Phase) -> list[Slot]:
 def upload_check(slot: Slot, upload: Upload, by: User) -> None:
     """Refuse what cannot stand there, as far as names and headers tell.
 
-    Raises `UploadIncomplete`, `StorageQuotaUsed`, `WrongKindOfFile` or `InvalidFile`.
+    Raises `UploadIncomplete`, `StorageQuotaUsed`, `WRONG_KIND_OF_FILE` or `InvalidFile`.
     """
     if upload.file is None:
         raise UploadIncomplete(upload)
     require_room(by, upload.file.size_bytes)
     if slot.is_table and not upload.file_name.lower().endswith(TABLES):
-        raise WrongKindOfFile(upload.file_name, ", ".join(TABLES))
+        raise WRONG_KIND_OF_FILE(file_name=upload.file_name, allowed=", ".join(TABLES))
     if slot.is_unpacked:
         with local_copy(upload.file) as path:
             check_directory(path, limits=RESOURCE_LIMITS, what=f"The file {upload.file_name!r}")
@@ -122,11 +122,11 @@ def confirmation_of(slot: Slot, competition: Competition) -> str:
 def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: User, confirmed: str) -> Resource:
     """Put an upload there; what else in the competition names the former version gets it, too.
 
-    Raises `FileChangedElsewhere` where something else is there than when it was confirmed, and as `upload_check`.
+    Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, and as `upload_check`.
     """
     locked = Slot(type(slot.row).objects.select_for_update(of=("self",)).get(pk=slot.row.pk), slot.name)
     if confirmed != confirmation_of(locked, competition):
-        raise FileChangedElsewhere
+        raise FILE_CHANGED_ELSEWHERE()
     upload_check(locked, upload, by)
     assert upload.file is not None, "checked"
     users = _users_of(locked, competition)

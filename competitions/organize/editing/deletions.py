@@ -8,7 +8,7 @@ from django.db.models import ProtectedError
 
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Commitment, Pick, RankChange
-from competitions.organize.refusals import DeletionChanged, NotDeleted
+from competitions.organize.refusals import DELETION_CHANGED, NotDeleted
 from competitions.winners.models import Place
 from core.confirmations import digest_of
 
@@ -85,7 +85,7 @@ def _of_task(task: Task, phases: list[Phase]) -> Iterator[str]:
 
 @transaction.atomic
 def board_delete(board: Leaderboard, confirmed: str) -> None:
-    """Delete a board. Raises `DeletionChanged` where more is lost than was confirmed, `NotDeleted` where something keeps it."""
+    """Delete a board. Raises `DELETION_CHANGED` where more is lost than was confirmed, `NotDeleted` where something keeps it."""
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
     _delete(locked, board_deletion(locked), confirmed)
 
@@ -101,7 +101,7 @@ def _delete(row: Leaderboard | Task, deletion: Deletion, confirmed: str) -> None
     if deletion.refusals:
         raise NotDeleted(deletion.what, deletion.refusals)
     if confirmed != deletion.confirmation:
-        raise DeletionChanged(deletion.what)
+        raise DELETION_CHANGED(what=deletion.what)
     try:
         with transaction.atomic():
             row.delete()

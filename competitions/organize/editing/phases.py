@@ -22,7 +22,7 @@ from competitions.catalog.models.sections.schedule import later
 from competitions.catalog.presets import PRESETS
 from competitions.catalog.sealed_keys import published_by
 from competitions.organize.editing.change_form import CompetitionForm
-from competitions.organize.refusals import PhaseHasSubmissions
+from competitions.organize.refusals import PHASE_HAS_SUBMISSIONS
 from competitions.organize.steps.common import MOMENT, Moment
 
 FORMAT: Final = "prediction_format"
@@ -227,9 +227,9 @@ def new_phase_values(competition: Competition, now: datetime) -> dict[str, Any]:
 
 @transaction.atomic
 def phase_delete(phase: Phase) -> None:
-    """Delete a phase with its boards. Raises `PhaseHasSubmissions`: what was submitted, and what is under seal, keeps it."""
+    """Delete a phase with its boards. Raises `PHASE_HAS_SUBMISSIONS`: what was submitted, and what is under seal, keeps it."""
     try:
         with transaction.atomic():
             Phase.objects.select_for_update().get(pk=phase.pk).delete()
     except ProtectedError as error:
-        raise PhaseHasSubmissions(phase.name) from error
+        raise PHASE_HAS_SUBMISSIONS(name=phase.name) from error

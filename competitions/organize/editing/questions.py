@@ -16,7 +16,7 @@ from competitions.factsheets.models import Question
 from competitions.factsheets.services import delete_question, save_question
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.editing.deletions import Deletion
-from competitions.organize.refusals import DeletionChanged
+from competitions.organize.refusals import DELETION_CHANGED
 from competitions.submissions.models import Submission
 from competitions.teams.models import RegistrationQuestion
 from competitions.teams.questions import answers_given, impact_of_registration_question, save_registration_question
@@ -161,10 +161,10 @@ def _of_answers(question: AskedQuestion) -> Iterator[str]:
 
 @transaction.atomic
 def remove_question(question: AskedQuestion, confirmed: str) -> None:
-    """Delete a question once exactly what that does was confirmed. Raises `DeletionChanged`."""
+    """Delete a question once exactly what that does was confirmed. Raises `DELETION_CHANGED`."""
     deletion = question_deletion(question)
     if confirmed != deletion.confirmation:
-        raise DeletionChanged(deletion.what)
+        raise DELETION_CHANGED(what=deletion.what)
     if isinstance(question, Question):
         delete_question(question)
     else:

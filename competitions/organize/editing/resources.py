@@ -13,7 +13,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import Deletion
-from competitions.organize.refusals import DeletionChanged, NotDeleted
+from competitions.organize.refusals import DELETION_CHANGED, NotDeleted
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
@@ -107,12 +107,12 @@ def resource_deletion(resource: Resource) -> Deletion:
 
 @transaction.atomic
 def remove_resource(resource: Resource, confirmed: str) -> None:
-    """Delete a file that nothing uses. Raises `NotDeleted` or `DeletionChanged`."""
+    """Delete a file that nothing uses. Raises `NotDeleted` or `DELETION_CHANGED`."""
     deletion = resource_deletion(resource)
     if deletion.refusals:
         raise NotDeleted(deletion.what, deletion.refusals)
     if confirmed != deletion.confirmation:
-        raise DeletionChanged(deletion.what)
+        raise DELETION_CHANGED(what=deletion.what)
     try:
         with transaction.atomic():
             resource.delete()

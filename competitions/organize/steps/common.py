@@ -28,7 +28,7 @@ class TagsField(forms.CharField):
         try:
             return ", ".join(clean_tags(super().clean(value).split(",")))
         except TagsInvalid as refusal:
-            raise forms.ValidationError(refusal.detail, code=refusal.stable_code) from refusal
+            raise forms.ValidationError(refusal.detail, code=refusal.code) from refusal
 
 
 class AboutForm(StepForm):

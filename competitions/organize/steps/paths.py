@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import reverse
 
 from competitions.organize.models import CompetitionDraft, DraftFile
-from competitions.organize.refusals import DraftIncomplete
+from competitions.organize.refusals import DRAFT_INCOMPLETE
 from competitions.organize.steps.pages import TEXTS
 from competitions.organize.steps.questions import QUESTIONS
 from competitions.organize.steps.step import FileSlot, Step, values_of
@@ -49,7 +49,7 @@ def first_open(draft: CompetitionDraft) -> Step | None:
 
 
 def require_complete(draft: CompetitionDraft) -> None:
-    """Raise `DraftIncomplete` for the first step that is not done."""
+    """Raise `DRAFT_INCOMPLETE` for the first step that is not done."""
     step = first_open(draft)
     if step is not None:
-        raise DraftIncomplete(step.title, reverse("organize:step", args=[draft.key, step.slug]))
+        raise DRAFT_INCOMPLETE(title=step.title, url=reverse("organize:step", args=[draft.key, step.slug]))

@@ -11,7 +11,7 @@ from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_whole
 from competitions.web.forms import cleaned
-from competitions.web.views.submissions.submissions import NoFile
+from competitions.web.views.submissions.submissions import NO_FILE
 from competitions.web.views.teams import person
 
 
@@ -22,13 +22,13 @@ def draft_of(request: HttpRequest, key: UUID) -> CompetitionDraft:
 
 
 def upload_of(request: HttpRequest) -> Upload:
-    """The upload: sent by the page's script, which names it, or with the form itself. Raises `NoFile`."""
+    """The upload: sent by the page's script, which names it, or with the form itself. Raises `NO_FILE`."""
     values = cleaned(UploadForm(request.POST, request.FILES))
     file = values["file"]
     if values["upload"]:
         return upload_named(request, values["upload"])
     if file is None:
-        raise NoFile
+        raise NO_FILE()
     return upload_whole(
         user=person(request),
         file_name=file.name or "upload",

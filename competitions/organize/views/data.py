@@ -78,7 +78,7 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
     except Refusal as refusal:
         if not wants_json:
             raise
-        return JsonResponse({"code": refusal.stable_code, "detail": refusal.detail}, status=refusal.http_status)
+        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
     url = f"{request.path}?upload={upload.key}"
     return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
 

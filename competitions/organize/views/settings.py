@@ -16,7 +16,7 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, VisibilityForm
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import NotConfirmed
+from competitions.organize.refusals import NOT_CONFIRMED
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace import settings as sections
 from competitions.resources.rooms import takes_images
@@ -97,7 +97,7 @@ def visibility(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, f"“{competition}” is withdrawn. Only its organizers see it.")
     else:
         if values["confirm"] != competition.slug:
-            raise NotConfirmed(competition.slug)
+            raise NOT_CONFIRMED(slug=competition.slug)
         competition_delete(competition, now=timezone.now())
         messages.success(request, f"“{competition}” is deleted.")
         return redirect("organize:start")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.organize.models import OrganizersMail
-from competitions.organize.refusals import NobodyToMail, TooManyMails
+from competitions.organize.refusals import NOBODY_TO_MAIL, TOO_MANY_MAILS
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, Team
 from core.background import jobs
@@ -90,7 +90,7 @@ def mail_send(
 ) -> OrganizersMail:
     """Have a mail sent in the background. The same `key` again is the same mail.
 
-    Raises `NobodyToMail` or `TooManyMails`.
+    Raises `NOBODY_TO_MAIL` or `TOO_MANY_MAILS`.
     """
     locked = Competition.objects.select_for_update().get(pk=competition.pk)  # one competition's mails take turns
     if (earlier := OrganizersMail.objects.filter(key=key, competition=locked).first()) is not None:
@@ -104,7 +104,7 @@ def mail_send(
     if mail.audience == Audience.TEAMS:
         mail.teams.set(chosen)
     if not recipients_of(mail).exists():
-        raise NobodyToMail
+        raise NOBODY_TO_MAIL()
     jobs.send_after_commit(MAIL_JOB, mail.pk)
     return mail
 
@@ -113,7 +113,7 @@ def _require_room(competition: Competition, now: datetime) -> None:
     recent = OrganizersMail.objects.filter(competition=competition, created_at__gt=now - DAY).order_by("-created_at")
     latest = list(recent.values_list("created_at", flat=True)[:MAILS_A_DAY])
     if len(latest) == MAILS_A_DAY:
-        raise TooManyMails(MAILS_A_DAY, latest[-1] + DAY)
+        raise TOO_MANY_MAILS(limit=MAILS_A_DAY, next_at=latest[-1] + DAY)
 
 
 def waiting_mails() -> QuerySet[OrganizersMail]:

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import shown_answer
-from competitions.organize.refusals import NothingChosen, ReasonMissing
+from competitions.organize.refusals import REASON_MISSING, NothingChosen
 from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import registration_decide
 
@@ -76,9 +76,9 @@ def chosen_registrations(competition: Competition, numbers: Sequence[int]) -> Qu
 
 
 def decide(registrations: QuerySet[Registration], action: str, *, reason: str, by: User, now: datetime) -> int:
-    """Approve or deny each; returns how many were not so before. Raises `ReasonMissing`."""
+    """Approve or deny each; returns how many were not so before. Raises `REASON_MISSING`."""
     if action == "deny" and not reason.strip():
-        raise ReasonMissing
+        raise REASON_MISSING()
     approve = action == "approve"
     return sum(
         registration_decide(registration=registration, approve=approve, by=by, now=now, reason=reason)

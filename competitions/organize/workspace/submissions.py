@@ -13,7 +13,7 @@ from competitions.catalog.models import Column, Competition, Phase
 from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
-from competitions.organize.refusals import NothingChosen, ReasonMissing
+from competitions.organize.refusals import REASON_MISSING, NothingChosen
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
@@ -93,9 +93,9 @@ def chosen_of(competition: Competition, numbers: Sequence[int]) -> QuerySet[Subm
 def act_on(
     chosen: QuerySet[Submission], action: str, *, reason: str, actor: str, now: datetime
 ) -> tuple[int, list[str]]:
-    """Do it to each; returns how many it was done to, and why not to the others. Raises `ReasonMissing`."""
+    """Do it to each; returns how many it was done to, and why not to the others. Raises `REASON_MISSING`."""
     if action == "disqualify" and not reason.strip():
-        raise ReasonMissing
+        raise REASON_MISSING()
     acts: dict[str, Callable[..., Any]] = {
         "rerun": partial(submission_rerun, actor=actor, now=now),
         "cancel": partial(submission_cancel, actor=actor, now=now),

@@ -16,7 +16,7 @@ from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.submission_scores import load_boards
-from competitions.organize.refusals import NothingChosen, ReasonMissing
+from competitions.organize.refusals import REASON_MISSING, NothingChosen
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team
@@ -142,9 +142,9 @@ def chosen_teams(competition: Competition, numbers: Sequence[int]) -> QuerySet[T
 
 
 def act_on_teams(teams: QuerySet[Team], action: str, *, reason: str, now: datetime) -> int:
-    """Disqualify or reinstate each; returns how many were not so before. Raises `ReasonMissing`."""
+    """Disqualify or reinstate each; returns how many were not so before. Raises `REASON_MISSING`."""
     if action == "disqualify" and not reason.strip():
-        raise ReasonMissing
+        raise REASON_MISSING()
     if action == "disqualify":
         return sum(team_disqualify(team=team, reason=reason.strip(), now=now) for team in teams)
     return sum(team_reinstate(team=team, now=now) for team in teams)

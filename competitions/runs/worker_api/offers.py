@@ -18,7 +18,7 @@ from competitions.runs.planning import plan_for
 from competitions.runs.worker_api.jobs import Address, JobFiles, job_of, run_files
 from competitions.submissions.file_checks.preflight import contract_of
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import NoSmokeRun, SmokeTaskHidden
+from competitions.submissions.refusals import SMOKE_TASK_HIDDEN, NoSmokeRun
 from competitions.submissions.states import Kind, State
 from workers.protocol.hosts import Calibration
 from workers.protocol.jobs import IMAGE_ID
@@ -53,14 +53,14 @@ NOTHING: Final = Brought()
 def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> SmokeOffer:
     """What runs, with files by `address`.
 
-    Raises `NoSmokeRun` or `SmokeTaskHidden`, and for what is brought the refusal that a submission or an upload would meet:
-    `EnvironmentNotAccepted`, `FileTooLarge`, `ReferenceInvalid` or `RegistryNotAllowed`.
+    Raises `NoSmokeRun` or `SMOKE_TASK_HIDDEN`, and for what is brought the refusal that a submission or an upload would meet:
+    `EnvironmentNotAccepted`, `FileTooLarge`, `REFERENCE_INVALID` or `RegistryNotAllowed`.
     """
     task = phase.smoke_task
     if task is None:
         raise NoSmokeRun(phase)
     if task.hidden_part(phase.competition):
-        raise SmokeTaskHidden(phase)
+        raise SMOKE_TASK_HIDDEN(phase=phase)
     submission, queue = _submission(phase, brought), phase.competition.queue
     run = Run(submission=submission, task=task, queue=queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4())
     files = JobFiles(run_files(run), lambda role, stored: AT_HOME.get(role) or address(role, stored))

@@ -7,7 +7,7 @@ import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -36,7 +36,7 @@ from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
 from core.problems import refusal_response
-from core.refusals import Refusal
+from core.refusals import Refusal, RefusalKind
 from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import PROTOCOL_VERSION, M, Message
@@ -58,33 +58,37 @@ NOBODY = UUID(int=0)
 
 View = Callable[..., HttpResponseBase]
 
+UNAUTHORIZED: Final = RefusalKind(401, "unauthorized", "{detail}")
 
-class Unauthorized(Refusal):
-    code, http_status = "unauthorized", 401
+QUARANTINED: Final = RefusalKind(
+    403,
+    "worker_quarantined",
+    "Runs of several teams in a row failed on this worker. It is quarantined until an administrator releases it.",
+)
 
+SELF_TEST_REQUIRED: Final = RefusalKind(
+    403,
+    "self_test_required",
+    "This site gives no runs to a worker on whose host the limits were not tried or do not hold. Start it with --self-test once.",
+)
 
-class Quarantined(Refusal):
-    code, http_status = "worker_quarantined", 403
+ROLE_REQUIRED: Final = RefusalKind(
+    403,
+    "role_required",
+    "On this queue scoring is kept on workers of its own. Start this worker with --role ingestion or --role scoring.",
+)
 
+PROTOCOL_UNSUPPORTED: Final = RefusalKind(
+    426, "protocol_unsupported", "This site speaks protocol {site}, the worker {worker}. Upgrade the worker."
+)
 
-class SelfTestRequired(Refusal):
-    code, http_status = "self_test_required", 403
+DIGEST_MISMATCH: Final = RefusalKind(
+    422, "digest_mismatch", "The body's SHA-256 is {actual}, announced was {announced}. Send it again."
+)
 
-
-class RoleRequired(Refusal):
-    code, http_status = "role_required", 403
-
-
-class ProtocolUnsupported(Refusal):
-    code, http_status = "protocol_unsupported", 426
-
-
-class DigestMismatch(Refusal):
-    code, http_status = "digest_mismatch", 422
-
-
-class OutputTooLarge(Refusal):
-    code, http_status = "output_too_large", 413
+OUTPUT_TOO_LARGE: Final = RefusalKind(
+    413, "output_too_large", "The output is larger than the {limit_bytes:,} bytes that the phase allows."
+)
 
 
 def worker_view(method: str, room: Callable[..., int | None] = lambda request, **named: None) -> Callable[[View], View]:
@@ -103,7 +107,7 @@ def worker_view(method: str, room: Callable[..., int | None] = lambda request, *
             try:
                 return view(request, *args, **kwargs)
             except Refusal as error:
-                log.info("worker_refused", path=request.path, code=error.stable_code, detail=error.detail)
+                log.info("worker_refused", path=request.path, code=error.code, detail=error.detail)
                 return refusal_response(error)
 
         return wrapped
@@ -119,8 +123,8 @@ def bearer(request: HttpRequest) -> str:
 def queue_of(request: HttpRequest) -> Queue:
     queue = queue_by_token(bearer(request))
     if queue is None:
-        raise Unauthorized(
-            "This queue token is unknown or was replaced. Put the current one into the worker's token file."
+        raise UNAUTHORIZED(
+            detail="This queue token is unknown or was replaced. Put the current one into the worker's token file."
         )
     return queue
 
@@ -129,7 +133,7 @@ def lease_of(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     """The lease that a run token stands for, as arguments of the services. It must be a token of this very run."""
     grant = jobs.read_run_token(bearer(request))
     if grant is None or grant[0] != str(run_id):
-        raise Unauthorized("This token is not valid for this run.")
+        raise UNAUTHORIZED(detail="This token is not valid for this run.")
     structlog.contextvars.bind_contextvars(
         submission=grant[3], run=grant[0], attempt=grant[1]
     )  # on every line from here
@@ -157,7 +161,7 @@ def _room_of_lease(request: HttpRequest, run_id: UUID) -> int:
 def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
     limit_bytes = _output_limit(lease_of(request, run_id), name)
     if announced_bytes(request) > limit_bytes:
-        raise _output_too_large(limit_bytes)
+        raise OUTPUT_TOO_LARGE(limit_bytes=limit_bytes)
     return limit_bytes
 
 
@@ -192,10 +196,7 @@ def register(request: HttpRequest) -> HttpResponse:
     body = body_of(request)
     protocol = body.get("protocol") if isinstance(body, dict) else None
     if isinstance(body, dict) and protocol != PROTOCOL_VERSION:
-        raise ProtocolUnsupported(
-            f"This site speaks version {PROTOCOL_VERSION} of the protocol, the worker {str(protocol)[:40]}. Install the site's version "
-            "of Podium on the worker."
-        )
+        raise PROTOCOL_UNSUPPORTED(site=PROTOCOL_VERSION, worker=str(protocol)[:40])
     message = understood(Register, body)
     now = timezone.now()
     described = {
@@ -228,7 +229,7 @@ def claim(request: HttpRequest) -> HttpResponse:
     asked = message_of(request, Claim)
     worker = queue.workers.filter(key=_uuid(asked.worker_id) or NOBODY).first()
     if worker is None:
-        raise Unauthorized("This worker is not registered on the token's queue. Register first.")
+        raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
     _report(worker, [as_json(fault) for fault in asked.slot_faults], asked.images, now)
     _require_welcome(worker)
@@ -245,19 +246,12 @@ def claim(request: HttpRequest) -> HttpResponse:
 def _require_welcome(worker: ComputeWorker) -> None:
     """Raise the refusal of a worker that may not claim on this queue."""
     if worker.quarantined_at is not None:
-        raise Quarantined(
-            "Runs of several teams in a row failed on this worker. It is quarantined until an administrator releases it."
-        )
+        raise QUARANTINED()
     tested = worker.self_test
     if settings.REQUIRE_SELF_TEST and (tested.get("fails") or not tested.get("holds")):
-        raise SelfTestRequired(
-            "This site gives no runs to a worker on whose host the limits were not tried or do not hold. "
-            "Start it with --self-test once."
-        )
+        raise SELF_TEST_REQUIRED()
     if worker.queue.separate_scoring and worker.role == ComputeWorker.Role.BOTH:
-        raise RoleRequired(
-            "On this queue scoring is kept on workers of its own. Start this worker with --role ingestion or --role scoring."
-        )
+        raise ROLE_REQUIRED()
 
 
 def _report(worker: ComputeWorker, faults: list[dict[str, Any]], images: Sequence[str] | None, now: datetime) -> None:
@@ -305,12 +299,8 @@ def file(request: HttpRequest, token: str) -> HttpResponseBase:
     grant = read_file_token(token, max_age_s=settings.LEASE_S * 10)
     stored = grant and StoredFile.objects.filter(sha256=grant.sha256).first()
     if not grant or not stored or not Run.objects.filter(lease_id=grant.lease_id, state__in=HELD).exists():
-        raise Unauthorized("This file URL has expired or its run is over.")
+        raise UNAUTHORIZED(detail="This file URL has expired or its run is over.")
     return stored_response(request, stored)
-
-
-def _output_too_large(limit_bytes: int) -> OutputTooLarge:
-    return OutputTooLarge(f"The output is larger than the {limit_bytes:,} bytes that the phase allows.")
 
 
 def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:
@@ -318,7 +308,7 @@ def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:
     while chunk := request.read(CHUNK_BYTES):
         received += len(chunk)
         if received > limit_bytes:
-            raise _output_too_large(limit_bytes)
+            raise OUTPUT_TOO_LARGE(limit_bytes=limit_bytes)
         yield chunk
 
 
@@ -341,9 +331,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
         announced = request.headers.get("X-Content-SHA256", "")
         actual, _ = digest_of(path)
         if announced != actual:
-            raise DigestMismatch(
-                f"The body's SHA-256 is {actual}, announced was {announced or 'nothing'}. Send it again."
-            )
+            raise DIGEST_MISMATCH(actual=actual, announced=announced or "nothing")
         stored = store_path(path, link=True, sha256=actual)
     with transaction.atomic():
         require_lease(**lease)

@@ -25,7 +25,7 @@ from competitions.resources.uploads import upload_append, upload_begin
 from competitions.web.forms import EnvironmentFileForm, cleaned
 from competitions.web.refused_forms import back_to_form, entered_values
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.submissions.submissions import NoFile
+from competitions.web.views.submissions.submissions import NO_FILE
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
 from core.refusals import Refusal
@@ -63,7 +63,7 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
         if upload is None:
             file = values["file"]
             if file is None:
-                raise NoFile
+                raise NO_FILE()
             begun = upload_begin(
                 user=user,
                 file_name=file.name or "upload",
@@ -82,7 +82,7 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
         )
     except Refusal as refusal:
         if wants_json:
-            answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
+            answer = {"code": refusal.code, "detail": refusal.detail} | refusal.extra
             return JsonResponse(answer, status=refusal.http_status)
         return back_to_form(request, refusal, url)
     if wants_json:

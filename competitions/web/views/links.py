@@ -46,14 +46,14 @@ def revoke(request: HttpRequest, key: UUID) -> HttpResponse:
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """What the link leads to, and the way there; a POST joins. Who signs in or up comes back here.
 
-    Raises `LinkOver`; a link that was made up, or of a competition that is not published, does not exist.
+    Raises `LINK_OVER`; a link that was made up, or of a competition that is not published, does not exist.
     """
     link, now = links.link_by_token(token), timezone.now()
     if link is None or not link.team.competition.is_published:
         raise Http404
     if not links.is_live(link, now):
         request.session.pop(AFTER_SIGN_IN, None)
-        raise refusals.LinkOver
+        raise refusals.LINK_OVER()
     request.session[AFTER_SIGN_IN] = request.path
     if not isinstance(request.user, User):
         return render(request, "web/competition/join.html", {"link": link, "step": "account"})

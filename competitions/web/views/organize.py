@@ -12,7 +12,7 @@ from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
 from competitions.bundles.imports import clone_begin, import_begin
 from competitions.bundles.models import BundleExport, BundleImport
-from competitions.bundles.refusals import OrganizersOnly
+from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.models import Competition
 from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
@@ -20,14 +20,14 @@ from competitions.resources.downloads import stored_response
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import upload_whole
 from competitions.web.forms import BundleForm, ExportForm, cleaned
-from competitions.web.views.submissions.submissions import NoFile
+from competitions.web.views.submissions.submissions import NO_FILE
 from competitions.web.views.teams import person
 
 
 def _organizer(request: HttpRequest) -> User:
     user = person(request)
     if not may_host(user):
-        raise OrganizersOnly
+        raise ORGANIZERS_ONLY()
     return user
 
 
@@ -57,7 +57,7 @@ def bundle_send(request: HttpRequest) -> HttpResponse:
     values = cleaned(BundleForm(request.POST, request.FILES, queues=Queue.objects.usable_by(user)))
     file = values["file"]
     if file is None:
-        raise NoFile
+        raise NO_FILE()
     now = timezone.now()
     sent = upload_whole(
         user=user, file_name=file.name or "bundle.zip", size_bytes=file.size or 0, chunks=file.chunks(), now=now

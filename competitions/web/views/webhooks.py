@@ -91,7 +91,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def added(request: HttpRequest, form: WebhookForm, competition: Competition, team: Team | None) -> HttpResponse:
-    """Store it, and lead to its page. Raises `TooManyWebhooks`."""
+    """Store it, and lead to its page. Raises `TOO_MANY_WEBHOOKS`."""
     webhook = webhook_create(
         competition=competition,
         team=team,

@@ -75,4 +75,4 @@ def plain_answer(status: int, code: str, detail: str, *, path: str, headers: Ite
 
 def refusal_answer(refusal: Refusal, path: str) -> Answer:
     """A refusal that the server itself has to tell."""
-    return plain_answer(refusal.http_status, refusal.stable_code, refusal.detail, path=path)
+    return plain_answer(refusal.http_status, refusal.code, refusal.detail, path=path)

@@ -15,7 +15,7 @@ from tornado.iostream import StreamClosedError
 
 from core.serving.answers import Answer, plain_answer, refusal_answer
 from core.serving.bodies import Body
-from core.serving.receiving import ASKING, UNASKED_BYTES, Admission, BodyTooLarge, ReceivingFull
+from core.serving.receiving import ASKING, BODY_TOO_LARGE, UNASKED_BYTES, Admission, ReceivingFull
 from core.serving.requests import http_date, wsgi_environment
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Exchange(HTTPMessageDelegate):
     async def _keep(self, body: Body, chunk: bytes) -> None:
         limit = body.admission.room_bytes
         if body.received + len(chunk) > limit:  # it came without a length
-            too_large = BodyTooLarge(size_bytes=body.received + len(chunk), limit_bytes=limit)
+            too_large = BODY_TOO_LARGE(size_bytes=body.received + len(chunk), limit_bytes=limit)
             self._refuse(refusal_answer(too_large, self.path))
             return
         try:

@@ -22,7 +22,7 @@ from rest_framework.authentication import SessionAuthentication, get_authorizati
 from rest_framework.exceptions import APIException
 from rest_framework.views import APIView
 
-from core.refusals import Refusal
+from core.refusals import Refusal, RefusalKind
 
 UNASKED_BYTES: Final = 64 * 1024
 SPOOL_PREFIX: Final = "receiving-"
@@ -35,16 +35,13 @@ ASKING: Final = (
 Room = Callable[..., int | None]
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
-
-class BodyTooLarge(Refusal):
-    code, http_status = "too_large", 413
-
-    def __init__(self, *, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(
-            f"What you sent has {size_bytes:,} bytes; from you, this address takes at most {limit_bytes:,}. "
-            "Sign in where you have not, send files as uploads, and long texts in parts.",
-            limit_bytes=limit_bytes,
-        )
+BODY_TOO_LARGE: Final = RefusalKind(
+    413,
+    "too_large",
+    "What you sent has {size_bytes:,} bytes; from you, this address takes at most {limit_bytes:,}. "
+    "Sign in where you have not, send files as uploads, and long texts in parts.",
+    tells=("limit_bytes",),
+)
 
 
 class ReceivingFull(Refusal):
@@ -113,7 +110,7 @@ def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, Any]
             return answer
         admission = answer
     if size_bytes > admission.room_bytes:
-        raise BodyTooLarge(size_bytes=size_bytes, limit_bytes=admission.room_bytes)
+        raise BODY_TOO_LARGE(size_bytes=size_bytes, limit_bytes=admission.room_bytes)
     admission = replace(admission, sender=_sender(request))
     if size_bytes > UNASKED_BYTES and is_asking(request):
         require_spool_room(size_bytes, admission.sender)

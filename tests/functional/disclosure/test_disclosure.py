@@ -97,7 +97,7 @@ def test_a_sealed_board_is_for_those_with_the_right_alone(site: Scenario, reader
     assert those(readers(), lambda reader: may_see_manifest(reader, sealed)) == set()
     assert those(readers(), lambda reader: may_know_of(reader, sealed)) == set(KINDS)
     refused = refusal_of(sealed)
-    assert (refused.stable_code, "sealed until the organizers reveal" in str(refused)) == ("sealed", True)
+    assert (refused.code, "sealed until the organizers reveal" in str(refused)) == ("sealed", True)
     assert str(refusal_of(board_of(site.phase, is_hidden=True))) == "The organizers have hidden this leaderboard."
 
 

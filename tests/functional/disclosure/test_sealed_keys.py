@@ -15,13 +15,14 @@ from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
-from competitions.runs.refusals import TaskSealed
+from competitions.runs.refusals import TASK_SEALED
 from competitions.runs.reruns import submission_repeat
 from competitions.submissions.models import Submission
 from tests.admin_forms import fields_of
 from tests.answers import read_result
 from tests.functional.disclosure.test_sealing_walk import SECRET, SHOWN
 from tests.permissions import body_of, client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, lease
 
 
@@ -217,7 +218,7 @@ def test_a_board_is_not_sealed_while_an_open_one_shows_the_same_score(site: Scen
 def test_a_task_of_a_sealed_phase_is_not_run_for_an_open_one(site: Scenario) -> None:
     site.score(site.submit(phase=site.sealed), SECRET)
     submission = site.score(site.submit(), 0.25)
-    with pytest.raises(TaskSealed, match="after the reveal"):
+    with refuses(TASK_SEALED, match="after the reveal"):
         submission_repeat(submission=submission, by=site.organizer, now=site.now, task=site.sealed.tasks.get())
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
     assert submission_repeat(submission=submission, by=site.organizer, now=site.now, task=site.sealed.tasks.get()).pk

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard
-from competitions.catalog.services import NotSealed, StillOpen, phase_reveal
+from competitions.catalog.services import NOT_SEALED, StillOpen, phase_reveal
 from competitions.leaderboards.models import Commitment, Entry
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.notifications.models import Notification
@@ -23,6 +23,7 @@ from scoring.errors import CODES
 from tests.answers import read_result
 from tests.permissions import PAGES, PermissionSite, body_of, named_patterns, url_of
 from tests.reading import ALL, names_read
+from tests.refusals import refuses
 from tests.scenario import Scenario, lease
 
 SECRET = 0.987654321
@@ -204,12 +205,12 @@ def test_a_phase_is_revealed_after_its_end_or_when_it_is_meant(sealed: Permissio
     site = sealed.site
     settled = site.sealed.grace_ends_at
     assert settled is not None
-    with pytest.raises(NotSealed):
+    with refuses(NOT_SEALED):
         phase_reveal(phase=site.phase, now=site.now)
     with pytest.raises(StillOpen, match="2030-05-31 12:15 UTC"):
         phase_reveal(phase=site.sealed, now=settled - timedelta(microseconds=1))
     assert phase_reveal(phase=site.sealed, now=settled).revealed_at == settled
-    with pytest.raises(NotSealed):
+    with refuses(NOT_SEALED):
         phase_reveal(phase=site.sealed, now=settled, before_the_end=True)
 
 

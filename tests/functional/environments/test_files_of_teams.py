@@ -20,13 +20,15 @@ from competitions.resources.uploads import UploadIncomplete, upload_append, uplo
 from competitions.runs.dispatch import run_claim
 from competitions.runs.worker_api.jobs import file_urls, job_for
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import EnvironmentWithoutCode, UploadedForEnvironment
+from competitions.submissions.refusals import ENVIRONMENT_WITHOUT_CODE, UPLOADED_FOR_ENVIRONMENT
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
+from core.refusals import Refusal, RefusalKind
 from tests.background import run_background
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import CODE, FILE_NAME, Scenario, person, prediction_bytes, zip_of
 from tests.unit.environments.archives import LAYER, config_of, docker_files, sha256, tar_of
 from workers.protocol.jobs import StagedFile
@@ -154,15 +156,16 @@ def test_an_image_by_digest_is_taken_from_the_queues_registries_alone(open_site:
     first, scoring = job_for(open_site.claim()).stages
     assert (first.image, first.is_image_of_team) == (REFERENCE, True)
     assert scoring.image == open_site.phase.image_name
-    for reference, refusal in {
+    expected: dict[str, RefusalKind | type[Refusal]] = {
         f"evil.example.org/x@sha256:{'c' * 64}": refusals.RegistryNotAllowed,
         f"library/debian@sha256:{'c' * 64}": refusals.RegistryNotAllowed,
         f"ghcr.io/laboratory/x@sha256:{'c' * 64}": refusals.RegistryNotAllowed,
-        f"registry.example.org/x:latest@sha256:{'c' * 64}": refusals.ReferenceInvalid,
+        f"registry.example.org/x:latest@sha256:{'c' * 64}": refusals.REFERENCE_INVALID,
         "registry.example.org/x:latest": refusals.UnknownFile,
-        "registry.example.org/x@sha256:12": refusals.ReferenceInvalid,
-    }.items():
-        with pytest.raises(refusal):
+        "registry.example.org/x@sha256:12": refusals.REFERENCE_INVALID,
+    }
+    for reference, refusal in expected.items():
+        with refuses(refusal):
             submitted(open_site, Wish(image=reference))
 
 
@@ -216,16 +219,16 @@ def test_a_phase_that_takes_none_of_it_runs_a_zip_with_requirements_as_before(si
         (Wish(weights="gap-model@7"), Kind.CODE, refusals.UnknownFile),
         (Wish(weights="gap-model@x"), Kind.CODE, refusals.UnknownFile),
         (Wish(image="gap-model@1"), Kind.CODE, refusals.UnknownFile),
-        (Wish(weights="gap-model@1"), Kind.PREDICTION, EnvironmentWithoutCode),
+        (Wish(weights="gap-model@1"), Kind.PREDICTION, ENVIRONMENT_WITHOUT_CODE),
     ],
 )
 def test_a_wish_that_cannot_be_met_makes_no_submission(
-    open_site: Scenario, wish: Wish, kind: Kind, refusal: type[Exception]
+    open_site: Scenario, wish: Wish, kind: Kind, refusal: RefusalKind | type[Refusal]
 ) -> None:
     added(open_site)
     content, name = (zip_of(CODE), "code.zip") if kind == Kind.CODE else (prediction_bytes(), FILE_NAME)
     upload = open_site.upload(content, name)
-    with pytest.raises(refusal):
+    with refuses(refusal):
         submission_create(
             NewSubmission(user=open_site.member(), phase=open_site.phase, upload=upload, kind=kind, wish=wish),
             now=open_site.now,
@@ -250,7 +253,7 @@ def test_another_teams_weights_do_not_exist(open_site: Scenario) -> None:
 def test_what_a_waiting_run_needs_stays_and_goes_once_it_has_ended(open_site: Scenario) -> None:
     file = added(open_site)
     submission = submitted(open_site, Wish(weights="gap-model@1"))
-    with pytest.raises(refusals.FileInUse, match=f"#{submission.pk}"):
+    with refuses(refusals.FILE_IN_USE, match=f"#{submission.pk}"):
         environment_file_remove(file=file, note="")
     assert remove_unused(now=open_site.now + timedelta(days=999)) == 0
     open_site.score(submission, 1.0)
@@ -265,7 +268,7 @@ def test_what_a_waiting_run_needs_stays_and_goes_once_it_has_ended(open_site: Sc
 def test_room_number_and_size_are_bounded(open_site: Scenario, settings: Any) -> None:
     settings.TEAM_ENVIRONMENT_BYTES = 10
     added(open_site, content=b"1234567")
-    with pytest.raises(refusals.RoomUsed):
+    with refuses(refusals.ROOM_USED):
         added(open_site, content=b"1234567")
     settings.TEAM_ENVIRONMENT_BYTES, settings.ENVIRONMENT_FILE_MAX_BYTES = 1000, 8
     upload = uploaded(open_site, b"12345678")
@@ -290,7 +293,7 @@ def test_an_unfinished_upload_is_no_file_and_one_for_weights_is_no_submission(op
         environment_file_add(
             user=user, competition=open_site.competition, kind=WEIGHTS, name="a", upload=begun, now=open_site.now
         )
-    with pytest.raises(UploadedForEnvironment):
+    with refuses(UPLOADED_FOR_ENVIRONMENT):
         submission_create(
             NewSubmission(user=user, phase=open_site.phase, upload=uploaded(open_site, zip_of(CODE)), kind=Kind.CODE),
             now=open_site.now,

@@ -6,7 +6,7 @@ import pytest
 
 from competitions.catalog.models import Phase
 from competitions.environments.models import EnvironmentFile
-from competitions.environments.refusals import FileOfWinner
+from competitions.environments.refusals import FILE_OF_WINNER
 from competitions.environments.services import environment_file_remove
 from competitions.resources.storage import store_bytes
 from competitions.runs.worker_api.jobs import job_for
@@ -15,6 +15,7 @@ from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
 from competitions.winners.verification import verification_start
 from tests.functional.leaderboards.test_winners import handed_in, lane
+from tests.refusals import refuses
 from tests.scenario import CODE, Scenario, zip_of
 from workers.protocol.jobs import BuiltEnvironment, StagedFile
 
@@ -70,7 +71,7 @@ def test_they_are_kept_until_the_organizers_have_decided(site: Scenario, lane: L
     place = handed_in(site, lane)
     file = brought(site, place, "weights", b"weights")
     Place.objects.filter(pk=place.pk).update(state=state)
-    with pytest.raises(FileOfWinner, match=rf"gap-model@1 is kept .* submission #{place.submission_id}"):
+    with refuses(FILE_OF_WINNER, match=rf"gap-model@1 is kept .* submission #{place.submission_id}"):
         environment_file_remove(file=file, note="gone")
     Place.objects.filter(pk=place.pk).update(state=State.CONFIRMED)
     environment_file_remove(file=file, note="gone")

@@ -15,14 +15,14 @@ from django.urls import reverse
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.leaderboards.commitment.amendments import (
-    AmendmentReasonMissing,
-    NothingChanged,
+    AMENDMENT_REASON_MISSING,
+    NOTHING_CHANGED,
     board_amend,
     changed_since,
     manifest_of,
 )
 from competitions.leaderboards.models import Amendment, Commitment, Score
-from competitions.leaderboards.sealing.commitments import AlreadyCommitted, board_commit, commit_closed_boards
+from competitions.leaderboards.sealing.commitments import ALREADY_COMMITTED, board_commit, commit_closed_boards
 from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Submission
 from competitions.submissions.services import (
@@ -31,12 +31,13 @@ from competitions.submissions.services import (
     team_disqualify,
     team_reinstate,
 )
-from competitions.teams.refusals import TeamDisqualified
+from competitions.teams.refusals import TEAM_DISQUALIFIED
 from competitions.winners import services
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
 from files.manifest import main, manifest_faults
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 Document = dict[str, Any]
@@ -179,16 +180,16 @@ def test_a_change_without_an_amendment_is_named_until_an_organizer_gives_its_rea
     committed.sealed.tasks.update(reference_data=committed.phase.tasks.get().reference_data)
     assert changed_since(Commitment.objects.get()) == ["the programs or data of a task"]
     assert any("without an amendment" in fault for fault in manifest_faults(manifest(committed)))
-    with pytest.raises(AmendmentReasonMissing):
+    with refuses(AMENDMENT_REASON_MISSING):
         board_amend(board=board(committed), reason=" ", now=committed.now)
     board_amend(board=board(committed), reason="Labels mended", now=committed.now)
     assert manifest_faults(manifest(committed)) == []
-    with pytest.raises(NothingChanged):
+    with refuses(NOTHING_CHANGED):
         board_amend(board=board(committed), reason="Once more", now=committed.now)
 
 
 def test_a_board_has_one_commitment(committed: Scenario) -> None:
-    with pytest.raises(AlreadyCommitted):
+    with refuses(ALREADY_COMMITTED):
         board_commit(board=board(committed), now=committed.now)
 
 
@@ -240,9 +241,9 @@ def test_a_disqualified_team_leaves_every_board_and_submits_no_more(site: Scenar
     assert team_disqualify(team=team, reason="Two accounts", now=site.now)
     assert not team_disqualify(team=team, reason="Again", now=site.now)
     assert not site.phase.leaderboard.entries.filter(team=team).exists()
-    with pytest.raises(TeamDisqualified, match="Two accounts"):
+    with refuses(TEAM_DISQUALIFIED, match="Two accounts"):
         site.submit(team=team)
-    with pytest.raises(TeamDisqualified):
+    with refuses(TEAM_DISQUALIFIED):
         submission_reinstate(submission=own, now=site.now)
     assert team_reinstate(team=team, now=site.now)
     assert not team_reinstate(team=team, now=site.now)

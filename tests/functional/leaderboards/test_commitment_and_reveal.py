@@ -22,7 +22,7 @@ from competitions.catalog.services import StillOpen, phase_reveal
 from competitions.leaderboards.commitment.amendments import manifest_of
 from competitions.leaderboards.models import Commitment, RankChange
 from competitions.leaderboards.sealing.commitments import (
-    NotClosedYet,
+    NOT_CLOSED_YET,
     StillScoring,
     board_commit,
     commit_closed_boards,
@@ -48,6 +48,7 @@ from files.manifest import (
 )
 from podium.cli import main as podium
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 Document = dict[str, Any]
@@ -97,7 +98,7 @@ def test_the_reconciler_commits_once_when_the_phase_has_closed_and_is_scored(clo
 
 def test_a_commitment_before_the_end_or_before_all_is_scored_is_refused(closed: Scenario) -> None:
     early = closed.now - timedelta(seconds=1)
-    with pytest.raises(NotClosedYet):
+    with refuses(NOT_CLOSED_YET):
         board_commit(board=board(closed), now=early)
     closed.submit(phase=closed.sealed, at=early)
     with pytest.raises(StillScoring, match="1 submission"):

@@ -19,6 +19,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from tests.answers import read_result
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, lease, person
 
 
@@ -74,7 +75,7 @@ def test_a_choice_is_taken_back_where_the_rule_allows_it(site: Scenario, rule: R
     (submission,) = scored(site, 0.3)
     pick_add(board=board, submission=submission, by=site.member(), now=site.now)
     if rule == Rule.ADD:
-        with pytest.raises(picks.StaysOnBoard, match="replaced"):
+        with refuses(picks.STAYS_ON_BOARD, match="replaced"):
             pick_remove(board=board, submission=submission, by=site.member(), now=site.now)
         assert standing(board) == [0.3]
     else:
@@ -166,7 +167,7 @@ def test_no_more_are_selected_than_the_board_says(site: Scenario) -> None:
     sent = [both(site, 0.1, 0.1, hour) for hour in range(3)]
     for submission in sent[:2]:
         pick_add(board=final, submission=submission, by=site.member(), now=site.now)
-    with pytest.raises(picks.TooManySelected, match="2 of 2"):
+    with refuses(picks.TOO_MANY_SELECTED, match="2 of 2"):
         pick_add(board=final, submission=sent[2], by=site.member(), now=site.now)
     pick_add(board=final, submission=sent[0], by=site.member(), now=site.now)  # chosen already: the same again
     assert Pick.objects.count() == 2
@@ -177,7 +178,7 @@ def test_the_choice_ends_with_the_deadline_to_the_microsecond(site: Scenario) ->
     _, final = portions(site, selection_closes_at=ends_at)
     submission = both(site, 0.1, 0.1)
     pick_add(board=final, submission=submission, by=site.member(), now=ends_at - timedelta(microseconds=1))
-    with pytest.raises(picks.SelectionClosed, match="2030-05-02 12:00 UTC"):
+    with refuses(picks.SELECTION_CLOSED, match="2030-05-02 12:00 UTC"):
         pick_remove(board=final, submission=submission, by=site.member(), now=ends_at)
     assert Pick.objects.count() == 1
 
@@ -187,7 +188,7 @@ def test_a_foreign_submission_is_not_selected(site: Scenario) -> None:
     submission = both(site, 0.1, 0.1)
     other = site.join("Other")
     for who in (site.member(other), site.organizer, person()):
-        with pytest.raises(picks.NotOfYourTeam):
+        with refuses(picks.NOT_OF_YOUR_TEAM):
             pick_add(board=final, submission=submission, by=who, now=site.now)
     assert not Pick.objects.exists()
 
@@ -195,14 +196,14 @@ def test_a_foreign_submission_is_not_selected(site: Scenario) -> None:
 def test_what_has_no_score_or_is_disqualified_cannot_be_chosen(site: Scenario) -> None:
     board = ruled(site, Rule.ADD)
     waiting = site.submit()
-    with pytest.raises(picks.CannotCount, match="no score on this leaderboard"):
+    with refuses(picks.CANNOT_COUNT, match="no score on this leaderboard"):
         pick_add(board=board, submission=waiting, by=site.member(), now=site.now)
     failed = site.answer(waiting, {"outcome": "failed", "reason": "time_limit"})
-    with pytest.raises(picks.CannotCount, match="it has no score"):
+    with refuses(picks.CANNOT_COUNT, match="it has no score"):
         pick_add(board=board, submission=failed, by=site.member(), now=site.now)
     (submission,) = scored(site, 0.3)
     submission_disqualify(submission=submission, reason="leak", now=site.now)
-    with pytest.raises(picks.CannotCount, match="disqualified"):
+    with refuses(picks.CANNOT_COUNT, match="disqualified"):
         pick_add(board=board, submission=submission, by=site.member(), now=site.now)
     assert not Pick.objects.exists()
 

@@ -27,6 +27,7 @@ from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from tests.answers import read_result
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import CODE, FILE_NAME, Scenario, lease, prediction_bytes, zip_of
 
 OFFICIAL = FILE_NAME.replace("test-dev", "test-challenge")
@@ -100,17 +101,17 @@ def test_the_best_are_invited_in_order_with_a_mail_and_a_deadline(
         f"aa has rank 1 in {site.competition}",
         f"bb has rank 2 in {site.competition}",
     ]
-    with pytest.raises(refusals.NobodyLeft):
+    with refuses(refusals.NOBODY_LEFT):
         services.invite_next(lane=lane, actor="test", now=site.now)
 
 
 def test_nobody_is_invited_before_the_close_or_the_reveal(site: Scenario) -> None:
     lane = Lane.objects.create(leaderboard=site.phase.leaderboard)
-    with pytest.raises(refusals.NotRevealedYet):
+    with refuses(refusals.NOT_REVEALED_YET):
         services.invite_next(lane=lane, actor="test", now=site.now)
     sealed = Lane.objects.create(leaderboard=site.sealed.leaderboard)
     assert site.sealed.closes_at is not None
-    with pytest.raises(refusals.NotRevealedYet, match="tells a rank"):
+    with refuses(refusals.NOT_REVEALED_YET, match="tells a rank"):
         services.invite_next(lane=sealed, actor="test", now=site.sealed.closes_at)
     assert not Place.objects.exists()
 
@@ -123,7 +124,7 @@ def test_when_a_team_steps_back_or_fails_the_next_one_is_invited(site: Scenario,
     third = lane.places.get(state=State.INVITED)
     assert [place.team.name for place in (first, second, third)] == ["aa", "bb", "cc"]
     services.place_fail(key=third.key, reason="no code", actor="test", now=site.now)
-    with pytest.raises(refusals.NobodyLeft):
+    with refuses(refusals.NOBODY_LEFT):
         invited(site, lane)
 
 
@@ -152,7 +153,7 @@ def test_code_without_a_place_or_a_commit_is_refused(
 ) -> None:
     place = invited(site, lane)
     right: dict[str, Any] = {"repository_url": "https://example.org/team/code", "commit": COMMIT}
-    with pytest.raises(refusals.HandInInvalid, match=match):
+    with refuses(refusals.HAND_IN_INVALID, match=match):
         services.code_hand_in(key=place.key, by=site.member(place.team), now=site.now, **(right | fields))
     assert Place.objects.get().state == State.INVITED
 
@@ -164,9 +165,9 @@ def test_steps_have_an_order_a_deadline_and_an_owner(site: Scenario, lane: Lane)
     with pytest.raises(refusals.NotYourTurn, match="invited"):
         services.report_hand_in(**report, by=who, now=site.now)
     code: dict[str, Any] = {"key": place.key, "repository_url": "https://example.org/team/code", "commit": COMMIT}
-    with pytest.raises(refusals.NotInThisLane):
+    with refuses(refusals.NOT_IN_THIS_LANE):
         services.code_hand_in(**code, by=site.organizer, now=site.now)
-    with pytest.raises(refusals.Overdue, match="2030-06-14 12:15 UTC"):
+    with refuses(refusals.OVERDUE, match="2030-06-14 12:15 UTC"):
         services.code_hand_in(**code, by=who, now=place.due_at)
     services.place_extend(key=place.key, due_at=place.due_at + timedelta(days=1), actor="test", now=place.due_at)
     assert services.code_hand_in(**code, by=who, now=place.due_at).state == State.CODE
@@ -178,7 +179,7 @@ def test_without_a_bundle_there_is_nothing_to_run(site: Scenario, lane: Lane) ->
     services.code_hand_in(**who, repository_url="https://example.org/team/code", commit=COMMIT)
     services.report_hand_in(**who, report_url="https://arxiv.org/abs/1")
     services.hardware_hand_in(**who, hardware="1 V100")
-    with pytest.raises(refusals.NoCode):
+    with refuses(refusals.NO_CODE):
         verification_start(key=place.key, by=site.organizer, now=site.now)
     assert not Submission.objects.filter(is_verification=True).exists()
 
@@ -270,7 +271,7 @@ def test_what_is_not_ready_is_not_verified_confirmed_or_ended_without_a_reason(s
         verification_start(key=place.key, by=site.organizer, now=site.now)
     with pytest.raises(refusals.NotReady):
         services.place_confirm(key=place.key, actor="test", now=site.now)
-    with pytest.raises(refusals.ReasonMissing):
+    with refuses(refusals.REASON_MISSING):
         services.place_fail(key=place.key, reason="  ", actor="test", now=site.now)
     assert PlaceEvent.objects.count() == 1
 

@@ -14,13 +14,14 @@ from competitions.organize.building import jobs
 from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.refusals import AlreadyPublished, DraftIncomplete, NotBuilt
+from competitions.organize.refusals import ALREADY_PUBLISHED, DRAFT_INCOMPLETE, NOT_BUILT
 from competitions.organize.steps.paths import slot_of
 from competitions.resources.models import Resource
 from competitions.runs.models import RunLog
 from tests.background import run_background
 from tests.functional.organize.guided import SOLUTION, Guided, npz
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, person, zip_of
 
 Start = CompetitionDraft.Start
@@ -94,7 +95,7 @@ def test_a_change_builds_the_competition_anew_at_the_same_address_and_leaves_not
     files = Resource.objects.count()
     code.answer("schedule", max_team_size="2")
     assert "You changed something" in code.page("review/")
-    with pytest.raises(NotBuilt):
+    with refuses(NOT_BUILT):
         draft_publish(draft=code.draft)
     again = made(code.build())
     assert (again.slug, again.max_team_size, again.pk != first.pk) == (first.slug, 2, True)
@@ -160,7 +161,7 @@ def test_labels_that_are_not_what_the_dataset_has_are_named(site: Scenario, cont
 
 def test_a_draft_that_is_not_finished_is_not_built(site: Scenario) -> None:
     guided = begun(site, Start.CODE)
-    with pytest.raises(DraftIncomplete, match="Budget and image"):
+    with refuses(DRAFT_INCOMPLETE, match="Budget and image"):
         build_request(draft=guided.draft, now=site.now)
 
 
@@ -183,10 +184,10 @@ def test_what_is_published_is_neither_built_nor_thrown_away(code: Guided) -> Non
     competition = made(code.build())
     client_of(person(is_staff=True, is_superuser=True))
     Competition.objects.filter(pk=competition.pk).update(is_trial=False, is_published=True)
-    with pytest.raises(AlreadyPublished):
+    with refuses(ALREADY_PUBLISHED):
         build_request(draft=code.draft, now=code.site.now)
     competition.refresh_from_db()
-    with pytest.raises(AlreadyPublished):
+    with refuses(ALREADY_PUBLISHED):
         competition_remove(competition, now=code.site.now)
     drafts.draft_discard(draft=code.draft, now=code.site.now)
     assert Competition.objects.filter(pk=competition.pk).exists()
@@ -263,10 +264,10 @@ def attach_unread(guided: Guided, content: bytes) -> None:
 def test_nothing_is_built_while_a_file_is_being_read(site: Scenario) -> None:
     guided = table(site)
     attach_unread(guided, b"id,price\n1,3\n")
-    with pytest.raises(DraftIncomplete, match="“Data”"):
+    with refuses(DRAFT_INCOMPLETE, match="“Data”"):
         build_request(draft=guided.draft, now=site.now)
     run_background(at=site.now)
-    with pytest.raises(DraftIncomplete, match="“Columns”"):  # now it is known that the file tells the answers
+    with refuses(DRAFT_INCOMPLETE, match="“Columns”"):  # now it is known that the file tells the answers
         build_request(draft=guided.draft, now=site.now)
 
 
@@ -277,7 +278,7 @@ def test_nothing_is_published_that_a_file_contradicts_once_it_is_read(site: Scen
     attach_unread(guided, b"id,price\n1,3\n")
     CompetitionDraft.objects.update(built_version=guided.draft.version)  # as if it was built before the file was read
     for step in ("“Data”", "“Columns”"):
-        with pytest.raises(DraftIncomplete, match=step):
+        with refuses(DRAFT_INCOMPLETE, match=step):
             draft_publish(draft=guided.draft)
         run_background(at=site.now)
     assert not Competition.objects.get(pk=made(guided.draft).pk).is_published

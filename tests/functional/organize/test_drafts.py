@@ -13,11 +13,18 @@ from django.test import Client
 from accounts.models import User
 from competitions.organize import drafts, hosts
 from competitions.organize.models import CompetitionDraft, DraftFile, HostRequest
-from competitions.organize.refusals import DraftChangedElsewhere, HostsOnly, RequestOpen, RequestsClosed, TooManyDrafts
+from competitions.organize.refusals import (
+    REQUEST_OPEN,
+    REQUESTS_CLOSED,
+    TOO_MANY_DRAFTS,
+    DraftChangedElsewhere,
+    HostsOnly,
+)
 from competitions.organize.steps.paths import answered
 from tests.admin_forms import fields_of
 from tests.functional.organize.guided import SOLUTION, Guided
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
 Start = CompetitionDraft.Start
@@ -183,7 +190,7 @@ def test_one_person_has_no_more_drafts_than_the_limit(
 ) -> None:
     monkeypatch.setattr(drafts, "MAX_DRAFTS", 1)
     drafts.draft_begin(owner=host, start=Start.CODE, now=site.now)
-    with pytest.raises(TooManyDrafts):
+    with refuses(TOO_MANY_DRAFTS):
         drafts.draft_begin(owner=host, start=Start.CODE, now=site.now)
 
 
@@ -202,7 +209,7 @@ def test_who_hosts_is_the_sites_policy(
         with pytest.raises(HostsOnly):
             drafts.draft_begin(owner=guest, start=Start.TABLE, now=site.now)
     if not may_ask:
-        with pytest.raises(RequestsClosed):
+        with refuses(REQUESTS_CLOSED):
             hosts.host_request(user=guest, purpose="A course", now=site.now)
 
 
@@ -215,7 +222,7 @@ def test_who_asks_to_host_is_told_of_the_decision_and_then_may(
         client.post("/host/ask/", {"purpose": "A course on statistics"})
     asked = HostRequest.objects.get()
     assert [message.to for message in mail.outbox] == [[root.email]]
-    with pytest.raises(RequestOpen):
+    with refuses(REQUEST_OPEN):
         hosts.host_request(user=guest, purpose="The same again", now=site.now)
     with django_capture_on_commit_callbacks(execute=True):
         assert hosts.host_request_decide(request=asked, grant=True, by=root, now=site.now)

@@ -15,9 +15,9 @@ from django.conf import LazySettings
 
 from competitions.resources.models import RemovalGuard, Resource, StoredFile
 from competitions.resources.orphans import (
+    BACKUP_RUNNING,
     GRACE,
     LEFT_AFTER,
-    BackupRunning,
     adopt_rowless,
     removals_held,
     remove_leavings,
@@ -27,6 +27,7 @@ from competitions.resources.storage import open_stored, spooled, store_bytes, st
 from competitions.resources.stores import object_store
 from competitions.resources.stores.disk import UNFINISHED
 from competitions.resources.uploads import upload_begin
+from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
 
@@ -130,7 +131,7 @@ def test_bytes_that_come_again_after_their_object_was_adopted_are_kept(site: Sce
 
 
 def test_only_one_backup_is_made_at_a_time_on_whatever_hosts(site: Scenario) -> None:
-    with removals_held(), pytest.raises(BackupRunning, match="Wait for it"), removals_held():
+    with removals_held(), refuses(BACKUP_RUNNING, match="Wait for it"), removals_held():
         pytest.fail("two backups were made at once")
     with removals_held():
         """Free again."""

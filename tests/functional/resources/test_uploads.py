@@ -16,6 +16,7 @@ from competitions.resources import uploads
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import open_stored, store_path
 from tests import scenario as worlds
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 CONTENT = bytes(range(256)) * 40
@@ -54,7 +55,7 @@ def test_a_transfer_that_breaks_off_goes_on_where_it_stopped(site: Scenario) -> 
 def test_a_part_that_comes_twice_is_refused_with_the_right_offset(site: Scenario) -> None:
     upload = begin(site)
     append(site, upload, 0, CONTENT[:1000])
-    with pytest.raises(uploads.WrongOffset) as refusal:
+    with refuses(uploads.WRONG_OFFSET) as refusal:
         append(site, upload, 0, CONTENT[:1000])
     assert refusal.value.extra["expected_offset"] == 1000
     assert Upload.objects.get(pk=upload.pk).received_bytes == 1000
@@ -62,16 +63,16 @@ def test_a_part_that_comes_twice_is_refused_with_the_right_offset(site: Scenario
 
 def test_more_bytes_than_announced_are_refused_and_not_kept(site: Scenario) -> None:
     upload = begin(site, size=100)
-    with pytest.raises(uploads.UploadTooLarge):
+    with refuses(uploads.UPLOAD_TOO_LARGE):
         append(site, upload, 0, CONTENT[:101])
     assert Upload.objects.get(pk=upload.pk).received_bytes == 0
     assert append(site, upload, 0, CONTENT[:100]).is_complete
 
 
 def test_empty_and_enormous_files_are_refused_before_anything_is_sent(site: Scenario) -> None:
-    with pytest.raises(uploads.EmptyUpload, match="0 bytes"):
+    with refuses(uploads.EMPTY_UPLOAD, match="0 bytes"):
         begin(site, size=0)
-    with pytest.raises(uploads.UploadTooLarge, match="at most"):
+    with refuses(uploads.UPLOAD_TOO_LARGE, match="at most"):
         begin(site, size=settings.UPLOAD_MAX_BYTES + 1)
     assert not Upload.objects.exists()
 
@@ -163,7 +164,7 @@ def test_two_requests_at_one_offset_do_not_mix_their_bytes(site: Scenario) -> No
         append(site, upload, 0, CONTENT[:4000])
         yield b"x" * 1000
 
-    with pytest.raises(uploads.WrongOffset) as refusal:
+    with refuses(uploads.WRONG_OFFSET) as refusal:
         uploads.upload_append(key=upload.key, user=site.member(), offset=0, chunks=slow(), now=site.now)
     assert refusal.value.extra["expected_offset"] == 4000
     done = append(site, upload, 4000, CONTENT[4000:])
@@ -195,7 +196,7 @@ def test_a_full_disk_is_said_and_keeps_what_was_acknowledged(site: Scenario, mon
     append(site, upload, 0, CONTENT[:1000])
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", full)
-        with pytest.raises(uploads.StorageFull, match="disk is full"):
+        with refuses(uploads.STORAGE_FULL, match="disk is full"):
             append(site, upload, 1000, CONTENT[1000:])
     assert append(site, upload, 1000, CONTENT[1000:]).file_id == hashlib.sha256(CONTENT).hexdigest()
 
@@ -207,7 +208,7 @@ def test_one_person_begins_so_many_uploads_an_hour_and_others_are_not_concerned(
     user, other = worlds.person(), worlds.person()
     for _ in range(3):
         uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now)
-    with pytest.raises(uploads.TooManyUploads, match="begun 3 uploads within an hour"):
+    with refuses(uploads.TOO_MANY_UPLOADS, match="begun 3 uploads within an hour"):
         uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now)
     assert uploads.upload_begin(user=other, file_name="x", size_bytes=1, now=site.now).pk
     assert uploads.upload_begin(user=user, file_name="x", size_bytes=1, now=site.now + timedelta(hours=1)).pk

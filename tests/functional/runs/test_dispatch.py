@@ -15,7 +15,7 @@ from competitions.runs.leases.expiry import expire_leases
 from competitions.runs.leases.results import InvalidResult, Result
 from competitions.runs.leases.retries import WORKER_BREAKER
 from competitions.runs.models import Run, RunEvent
-from competitions.runs.refusals import AlreadyEnded, LeaseLost, StillRunning
+from competitions.runs.refusals import ALREADY_ENDED, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.transitions import NEXT, IllegalMove, run_move
 from competitions.submissions.models import Submission
@@ -23,6 +23,7 @@ from competitions.submissions.states import FINAL, HELD, REASONS, Blame, Kind, R
 from competitions.teams.models import Membership, Team
 from core.reconciler import reconcile
 from tests.answers import read_result
+from tests.refusals import refuses
 from tests.scenario import Scenario, lease
 from workers.protocol import results as workers_reasons
 
@@ -242,7 +243,7 @@ def test_what_waits_is_cancelled_at_once_and_costs_nothing(site: Scenario) -> No
     submission_cancel(submission=submission, actor="test", now=site.now)
     submission.refresh_from_db()
     assert (submission.status, submission.is_charged) == (State.CANCELLED, False)
-    with pytest.raises(AlreadyEnded):
+    with refuses(ALREADY_ENDED):
         submission_cancel(submission=submission, actor="test", now=site.now)
 
 

@@ -14,7 +14,7 @@ from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.pushing.guards import rules_broken
 from competitions.catalog.downloads import downloads_of
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, Task
-from competitions.catalog.organizers import OwnsTheQueue, organizer_remove
+from competitions.catalog.organizers import OWNS_THE_QUEUE, organizer_remove
 from competitions.catalog.readiness import competition_warnings
 from competitions.compute.models import Queue, queue_by_token, queue_issue_token
 from competitions.runs.models import Run
@@ -22,6 +22,7 @@ from competitions.submissions.states import State
 from tests.admin_forms import errors_of, save_form
 from tests.bundle_files import second, write
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import NOON, Scenario, person, scenario
 
 REFUSED = (State.FAILED, "setup_error", "queue_not_allowed")
@@ -182,7 +183,7 @@ def test_a_task_stays_readable_for_the_owners_of_its_queues(site: Scenario, use:
 def test_who_owns_the_queue_stays_an_organizer(site: Scenario) -> None:
     own_queue(site)
     CompetitionOrganizer.objects.create(competition=site.competition, user=person(is_staff=True))
-    with pytest.raises(OwnsTheQueue, match="Choose another queue first"):
+    with refuses(OWNS_THE_QUEUE, match="Choose another queue first"):
         organizer_remove(organizer=CompetitionOrganizer.objects.get(user=site.organizer))
 
 

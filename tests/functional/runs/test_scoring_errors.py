@@ -12,8 +12,9 @@ from competitions.catalog.models import Phase
 from competitions.runs.records.scoring_errors import PERIOD, organizers_notify
 from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Submission
-from competitions.submissions.refusals import TooManyScoringErrors
+from competitions.submissions.refusals import TOO_MANY_SCORING_ERRORS
 from competitions.submissions.states import Kind, Reason, State
+from tests.refusals import refuses
 from tests.scenario import Scenario, prediction_bytes, zip_of
 
 FAILED = {"outcome": "failed", "reason": "scoring_error", "code": "exit_code", "detail": "It ended with 1."}
@@ -30,9 +31,7 @@ def test_a_team_runs_for_nothing_only_so_often_a_day(site: Scenario, settings: A
     Phase.objects.update(max_submissions_per_day=1)
     last = [fail(site, number) for number in range(2)][-1]
     assert not last.is_charged
-    with pytest.raises(
-        TooManyScoringErrors, match=r"failed on 2 of your team's submissions today.*2030-05-02 00:00 UTC"
-    ):
+    with refuses(TOO_MANY_SCORING_ERRORS, match=r"failed on 2 of your team's submissions today.*2030-05-02 00:00 UTC"):
         site.submit()
     other = site.join()
     assert site.submit(team=other).status == State.QUEUED, "others are not held up"

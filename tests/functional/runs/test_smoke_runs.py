@@ -22,11 +22,12 @@ from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.refusals import NoSmokeRun, QuotaUsed, SmokeTaskHidden, TooManySmokeRuns
+from competitions.submissions.refusals import SMOKE_TASK_HIDDEN, TOO_MANY_SMOKE_RUNS, NoSmokeRun, QuotaUsed
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, Reason, State
 from tests.answers import read_result
 from tests.background import run_background
+from tests.refusals import refuses
 from tests.scenario import CODE, Scenario, lease, person, resource, zip_of
 from tests.smoke import with_smoke_run
 from workers.protocol.calls import LogPiece, LogStream
@@ -154,9 +155,9 @@ def test_a_team_has_so_many_free_smoke_runs_a_day(site: Scenario, phase: Phase, 
     answer(site, PASSED)
     code(site)
     answer(site, CRASHED)
-    with pytest.raises(TooManySmokeRuns, match="2030-05-02 00:00"):
+    with refuses(TOO_MANY_SMOKE_RUNS, match="2030-05-02 00:00"):
         smoke_alone(site, phase)
-    with pytest.raises(TooManySmokeRuns):
+    with refuses(TOO_MANY_SMOKE_RUNS):
         code(site)
     assert code(site, at=site.now + timedelta(days=1)).status == State.QUEUED
 
@@ -240,7 +241,7 @@ def test_nor_with_a_file_that_another_task_keeps_hidden(site: Scenario, phase: P
     smoke.save()
     with pytest.raises(ValidationError, match="keeps hidden"):
         Phase.objects.get(pk=phase.pk).full_clean()
-    with pytest.raises(SmokeTaskHidden):
+    with refuses(SMOKE_TASK_HIDDEN):
         code(site)
     assert "smoke_task_hidden" in {warning.code for warning in competition_warnings(site.competition)}
 

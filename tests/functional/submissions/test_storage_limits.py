@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from django.conf import settings as site_settings
 
 from competitions.resources.models import Upload
-from competitions.resources.uploads import UploadRoomUsed, remove_expired_uploads, upload_begin, upload_resize
+from competitions.resources.uploads import UPLOAD_ROOM_USED, remove_expired_uploads, upload_begin, upload_resize
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import TeamStorage, team_storage
-from competitions.submissions.refusals import TeamStorageUsed
+from competitions.submissions.refusals import TEAM_STORAGE_USED
 from tests.permissions import body_of, client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, person, prediction_bytes
 
 
@@ -25,7 +25,7 @@ def begin(site: Scenario, size_bytes: int, **changes: Any) -> Upload:
 def test_what_is_announced_counts_until_its_time_is_over(site: Scenario, settings: Any) -> None:
     settings.UPLOAD_ROOM_BYTES = 100
     begin(site, 60)
-    with pytest.raises(UploadRoomUsed, match="take 60 of 100 bytes, and this one has 41"):
+    with refuses(UPLOAD_ROOM_USED, match="take 60 of 100 bytes, and this one has 41"):
         begin(site, 41)
     assert Upload.objects.count() == 1
     begin(site, 41, user=person())
@@ -40,7 +40,7 @@ def test_an_upload_that_was_announced_small_grows_within_the_room_alone(site: Sc
     begin(site, 60)
     small = begin(site, 1)
     assert upload_resize(upload=small, size_bytes=40).size_bytes == 40
-    with pytest.raises(UploadRoomUsed):
+    with refuses(UPLOAD_ROOM_USED):
         upload_resize(upload=small, size_bytes=41)
 
 
@@ -50,7 +50,7 @@ def test_a_team_keeps_only_so_much_and_the_same_file_counts_once(site: Scenario,
     settings.TEAM_STORAGE_BYTES = size
     assert team_storage(site.team.pk) == TeamStorage(size, size)
     site.submit()
-    with pytest.raises(TeamStorageUsed, match=f"take {size:,} of {size:,} bytes") as refused:
+    with refuses(TEAM_STORAGE_USED, match=f"take {size:,} of {size:,} bytes") as refused:
         site.submit(content=prediction_bytes(value=2.0))
     assert (refused.value.http_status, refused.value.extra) == (413, {"used": size, "limit": size})
     assert Submission.objects.count() == 2
@@ -63,8 +63,8 @@ def test_a_file_that_just_fits_is_taken_and_anothers_file_is_not_ones_own(site: 
     settings.TEAM_STORAGE_BYTES = site.submit().file.size_bytes + len(content)
     file = site.submit(content=content).file
     settings.TEAM_STORAGE_BYTES = file.size_bytes - 1
-    with pytest.raises(
-        TeamStorageUsed, match=f"take 0 of {file.size_bytes - 1:,} bytes, and this one has {file.size_bytes:,}"
+    with refuses(
+        TEAM_STORAGE_USED, match=f"take 0 of {file.size_bytes - 1:,} bytes, and this one has {file.size_bytes:,}"
     ):
         site.submit(team=other, content=content)
 

@@ -93,7 +93,7 @@ def test_what_a_request_can_see_is_refused_at_once(
 ) -> None:
     with pytest.raises(InvalidFile) as refused:
         sent(tables, content, name)
-    assert refused.value.stable_code == code
+    assert refused.value.code == code
     assert not Submission.objects.exists()
 
 

@@ -11,17 +11,18 @@ from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards.picks import SelectionClosed, pick_add
-from competitions.leaderboards.sealing.commitments import NotClosedYet, board_commit
+from competitions.leaderboards.picks import SELECTION_CLOSED, pick_add
+from competitions.leaderboards.sealing.commitments import NOT_CLOSED_YET, board_commit
 from competitions.leaderboards.sealing.reveal import reveal_planned
 from competitions.resources.models import Upload
 from competitions.resources.uploads import upload_append, upload_begin
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
-from competitions.submissions.refusals import PhaseClosed, RevealedMeanwhile
+from competitions.submissions.refusals import REVEALED_MEANWHILE, PhaseClosed
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import FILE_NAME, Scenario, person, prediction_bytes
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -79,7 +80,7 @@ def test_nothing_counts_that_is_submitted_after_the_reveal(site: Scenario) -> No
     end = end_of(site.sealed)
     upload = completed(announced(site, site.sealed, at=end - SECOND), at=end + SECOND)
     phase_reveal(phase=site.sealed, now=end + MINUTE, before_the_end=True)
-    with pytest.raises(RevealedMeanwhile, match="were revealed"):
+    with refuses(REVEALED_MEANWHILE, match="were revealed"):
         submitted(site, site.sealed, upload, at=end + 2 * MINUTE)
     Phase.objects.filter(pk=site.sealed.pk).update(accepts_late=True)
     assert submitted(site, site.sealed, upload, at=end + 2 * MINUTE).is_late
@@ -93,7 +94,7 @@ def test_a_reveal_waits_for_uploads_that_may_still_count(site: Scenario) -> None
         assert reveal_planned(now=early) == 0
         with pytest.raises(StillOpen, match="uploads on their way"):
             phase_reveal(phase=site.sealed, now=early)
-        with pytest.raises(NotClosedYet):
+        with refuses(NOT_CLOSED_YET):
             board_commit(board=board, now=early)
     assert reveal_planned(now=end + 15 * MINUTE) == 1
 
@@ -143,7 +144,7 @@ def test_final_submissions_are_not_chosen_once_the_scores_are_known(site: Scenar
     submission = site.score(site.submit(phase=site.sealed), 0.5)
     phase_reveal(phase=site.sealed, now=end_of(site.sealed) + 20 * MINUTE)
     board = Leaderboard.objects.get(pk=board.pk)
-    with pytest.raises(SelectionClosed):
+    with refuses(SELECTION_CLOSED):
         pick_add(board=board, submission=submission, by=site.member(), now=end_of(site.sealed) + 30 * MINUTE)
 
 

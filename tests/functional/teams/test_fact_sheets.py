@@ -21,13 +21,14 @@ from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
 from competitions.runs.leases import reports
-from competitions.submissions.fact_sheets import FactSheetClosed, NotYourFactSheet, fact_sheet_edit
+from competitions.submissions.fact_sheets import FACT_SHEET_CLOSED, NOT_YOUR_FACT_SHEET, fact_sheet_edit
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from tests.admin_forms import save_form
 from tests.answers import read_result
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import FILE_NAME, Scenario, lease, prediction_bytes
 
 ANSWERS = {
@@ -201,7 +202,7 @@ def test_the_team_edits_until_the_deadline_and_history_stays(asked: Scenario) ->
     closes_at = asked.phase.closes_at
     assert closes_at is not None
     edit: dict[str, Any] = {"submission": submission, "answers": ANSWERS | {"method": "late"}, "by": asked.member()}
-    with pytest.raises(FactSheetClosed, match="2030-05-31 12:00 UTC"):
+    with refuses(FACT_SHEET_CLOSED, match="2030-05-31 12:00 UTC"):
         fact_sheet_edit(now=closes_at, **edit)
     assert not fact_sheet_edit(now=asked.now, **edit | {"answers": ANSWERS})
     assert submission.fact_sheet_revisions.count() == 3
@@ -210,7 +211,7 @@ def test_the_team_edits_until_the_deadline_and_history_stays(asked: Scenario) ->
 def test_only_the_team_itself_answers(asked: Scenario) -> None:
     submission = sent(asked)
     for who in (asked.organizer, asked.member(asked.join("Other"))):
-        with pytest.raises(NotYourFactSheet):
+        with refuses(NOT_YOUR_FACT_SHEET):
             fact_sheet_edit(submission=submission, answers=ANSWERS, by=who, now=asked.now)
 
 

@@ -18,6 +18,7 @@ from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import InvitationLink, Membership, Team
 from competitions.teams.services import register
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
 
@@ -103,20 +104,20 @@ def test_a_link_that_is_over_lets_nobody_in(site: Scenario, now: datetime, endin
         for answer in (client_of(guest).get(url_of(link)), client_of(guest).post(url_of(link))):
             assert answer.status_code == 410
             assert "Ask the captain for a new one" in answer.content.decode()
-    with pytest.raises(refusals.LinkOver):
+    with refuses(refusals.LINK_OVER):
         links.link_accept(link=link, by=guest, now=later)
     assert Membership.objects.count() == before
 
 
 def test_the_rules_of_invitations_hold_for_links(site: Scenario, now: datetime) -> None:
     link = made(site, now)
-    with pytest.raises(refusals.NotRegistered):
+    with refuses(refusals.NOT_REGISTERED):
         links.link_accept(link=link, by=person("stranger"), now=now)
-    with pytest.raises(refusals.AlreadyInTeam):
+    with refuses(refusals.ALREADY_IN_TEAM):
         links.link_accept(link=link, by=site.join("Other").captain, now=now)
     site.competition.max_team_size = 1
     site.competition.save(update_fields=["max_team_size"])
-    with pytest.raises(refusals.TeamFull):
+    with refuses(refusals.TEAM_FULL):
         links.link_accept(link=link, by=registered(site, "guest"), now=now)
     link.refresh_from_db()
     assert (link.uses, members(site.team)) == (0, 1)
@@ -133,14 +134,14 @@ def test_a_link_that_somebody_made_up_does_not_exist(site: Scenario, now: dateti
 
 def test_only_captains_make_and_revoke_links_and_not_without_end(site: Scenario, now: datetime) -> None:
     link, other = made(site, now), site.join("Other")
-    with pytest.raises(refusals.NotCaptain):
+    with refuses(refusals.NOT_CAPTAIN):
         links.link_make(team=site.team, by=other.captain, max_uses=1, days=1, now=now)
-    with pytest.raises(refusals.NotCaptain):
+    with refuses(refusals.NOT_CAPTAIN):
         links.link_revoke(link=link, by=other.captain, now=now)
     for people, days in ((0, 1), (site.competition.max_team_size + 1, 1), (1, 0), (1, links.MOST_DAYS + 1)):
-        with pytest.raises(refusals.LinkOutOfBounds):
+        with refuses(refusals.LINK_OUT_OF_BOUNDS):
             made(site, now, max_uses=people, days=days)
     for _ in range(links.MOST_LIVE - 1):
         made(site, now)
-    with pytest.raises(refusals.TooManyLinks):
+    with refuses(refusals.TOO_MANY_LINKS):
         made(site, now)

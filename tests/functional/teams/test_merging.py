@@ -22,8 +22,9 @@ from competitions.teams.merging import merge_accept, merge_decline, merge_propos
 from competitions.teams.models import MergeProposal, Team
 from competitions.teams.services import invitation_accept, invite, team_create, team_leave, team_of
 from competitions.winners.models import Lane, Place
-from core.refusals import Refusal
+from core.refusals import RefusalKind
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 pytestmark = pytest.mark.django_db
@@ -42,10 +43,10 @@ def merged(site: Scenario, other: Team) -> Team:
     return merge_accept(proposal=propose(site, other), by=other.captain, now=site.now)
 
 
-def refused(act: Any, kind: type[Refusal]) -> str:
+def refused(act: Any, kind: RefusalKind) -> str:
     """The refusal's text; and nobody's team has changed by it."""
     before = sorted(Team.objects.values_list("pk", "merged_into", "memberships__user"))
-    with pytest.raises(kind) as caught:
+    with refuses(kind) as caught:
         act()
     assert sorted(Team.objects.values_list("pk", "merged_into", "memberships__user")) == before
     return str(caught.value)
@@ -111,7 +112,7 @@ def test_teams_that_used_more_together_than_one_may_do_not_merge(site: Scenario,
     site.phase.save()
     site.submit()
     site.submit(team=other)
-    text = refused(lambda: merged(site, other), submission_refusals.MergeOverQuota)
+    text = refused(lambda: merged(site, other), submission_refusals.MERGE_OVER_QUOTA)
     assert "used 2 submissions" in text
     assert "one team may use 1" in text
     assert set(Submission.objects.values_list("team", flat=True)) == {site.team.pk, other.pk}
@@ -119,21 +120,21 @@ def test_teams_that_used_more_together_than_one_may_do_not_merge(site: Scenario,
 
 def test_only_the_captains_decide(site: Scenario, other: Team) -> None:
     member = site.join("Third").captain
-    refused(lambda: merge_propose(team=site.team, by=member, other_name=other.name, now=site.now), refusals.NotCaptain)
+    refused(lambda: merge_propose(team=site.team, by=member, other_name=other.name, now=site.now), refusals.NOT_CAPTAIN)
     proposal = propose(site, other)
-    refused(lambda: merge_accept(proposal=proposal, by=site.team.captain, now=site.now), refusals.NotCaptain)
-    refused(lambda: merge_decline(proposal=proposal, by=member, now=site.now), refusals.NotCaptain)
-    refused(lambda: merge_withdraw(proposal=proposal, by=other.captain, now=site.now), refusals.NotCaptain)
+    refused(lambda: merge_accept(proposal=proposal, by=site.team.captain, now=site.now), refusals.NOT_CAPTAIN)
+    refused(lambda: merge_decline(proposal=proposal, by=member, now=site.now), refusals.NOT_CAPTAIN)
+    refused(lambda: merge_withdraw(proposal=proposal, by=other.captain, now=site.now), refusals.NOT_CAPTAIN)
 
 
 def test_a_proposal_is_answered_once(site: Scenario, other: Team) -> None:
     proposal = propose(site, other)
-    refused(lambda: propose(site, other), refusals.AlreadyProposed)
+    refused(lambda: propose(site, other), refusals.ALREADY_PROPOSED)
     merge_decline(proposal=proposal, by=other.captain, now=site.now)
-    refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.ProposalOver)
+    refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.PROPOSAL_OVER)
     again = propose(site, other)
     merge_withdraw(proposal=again, by=site.team.captain, now=site.now)
-    refused(lambda: merge_accept(proposal=again, by=other.captain, now=site.now), refusals.ProposalOver)
+    refused(lambda: merge_accept(proposal=again, by=other.captain, now=site.now), refusals.PROPOSAL_OVER)
 
 
 def test_nobody_merges_after_the_deadline(site: Scenario, other: Team) -> None:
@@ -141,7 +142,7 @@ def test_nobody_merges_after_the_deadline(site: Scenario, other: Team) -> None:
     site.competition.merges_close_at = site.now + timedelta(hours=1)
     site.competition.save()
     late = site.now + timedelta(hours=1)
-    text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=late), refusals.MergesClosed)
+    text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=late), refusals.MERGES_CLOSED)
     assert f"{late:%Y-%m-%d %H:%M} UTC" in text
     proposal.refresh_from_db()
     assert proposal.state == MergeProposal.State.OPEN, "the refusal used the proposal up"
@@ -168,7 +169,7 @@ def test_merges_end_when_a_sealed_phase_or_the_last_one_closes(
     if may_merge:
         assert merge_accept(proposal=proposal, by=other.captain, now=later) == site.team
     else:
-        text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=later), refusals.ResultsStand)
+        text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=later), refusals.RESULTS_STAND)
         assert "results stand" in text
 
 
@@ -179,7 +180,7 @@ def test_a_merged_team_is_within_the_size_limit_counting_open_invitations(site: 
     proposal = propose(site, other)
     Team.objects.get(pk=third.pk).memberships.all().delete()
     invite(team=site.team, by=site.team.captain, person=third.captain.username, now=site.now)
-    text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.TeamFull)
+    text = refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.TEAM_FULL)
     assert "more than 2 members" in text
 
 
@@ -188,22 +189,22 @@ def test_a_name_that_is_no_other_team_is_said(site: Scenario, name: str) -> None
     name = site.team.name if name == "The team itself" else name
     refused(
         lambda: merge_propose(team=site.team, by=site.team.captain, other_name=name, now=site.now),
-        refusals.UnknownTeam,
+        refusals.UNKNOWN_TEAM,
     )
 
 
 def test_a_baseline_merges_with_nobody(site: Scenario) -> None:
     baseline = site.join("Baseline", is_baseline=True)
-    refused(lambda: propose(site, baseline), refusals.BaselinesDoNotMerge)
+    refused(lambda: propose(site, baseline), refusals.BASELINES_DO_NOT_MERGE)
 
 
 @pytest.mark.parametrize("which", ["proposes", "is taken in"])
 def test_a_disqualified_team_merges_with_nobody(site: Scenario, other: Team, which: str) -> None:
     proposal = propose(site, other)
     team_disqualify(team=site.team if which == "proposes" else other, reason="Shared code", now=site.now)
-    refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.TeamDisqualified)
+    refused(lambda: merge_accept(proposal=proposal, by=other.captain, now=site.now), refusals.TEAM_DISQUALIFIED)
     merge_withdraw(proposal=proposal, by=site.team.captain, now=site.now)
-    refused(lambda: propose(site, other), refusals.TeamDisqualified)
+    refused(lambda: propose(site, other), refusals.TEAM_DISQUALIFIED)
 
 
 def test_two_people_who_took_part_alone_are_a_team_like_others(site: Scenario) -> None:
@@ -212,13 +213,13 @@ def test_two_people_who_took_part_alone_are_a_team_like_others(site: Scenario) -
     Team.objects.filter(pk=other.pk).update(is_personal=True)
     team = merged(site, other)
     assert not Team.objects.get(pk=team.pk).is_personal
-    with pytest.raises(refusals.AlreadyInTeam):
+    with refuses(refusals.ALREADY_IN_TEAM):
         team_create(user=other.captain, competition=site.competition, name="Mine alone", now=site.now)
 
 
 def test_a_leave_that_waited_for_the_merge_leaves_the_absorbed_team_on_record(site: Scenario, other: Team) -> None:
     merged(site, other)
-    with pytest.raises(refusals.NoTeam):
+    with refuses(refusals.NO_TEAM):
         team_leave(team=other, by=other.captain)
     assert Team.objects.filter(pk=other.pk).exists()
 
@@ -230,10 +231,10 @@ def test_what_waited_for_the_absorbed_team_is_over(site: Scenario, other: Team) 
     guest.memberships.all().delete()
     invitation = invite(team=other, by=other.captain, person=guest.username, now=site.now)
     merged(site, other)
-    refused(lambda: merge_accept(proposal=late, by=other.captain, now=site.now), refusals.ProposalOver)
-    with pytest.raises(refusals.InvitationOver):
+    refused(lambda: merge_accept(proposal=late, by=other.captain, now=site.now), refusals.PROPOSAL_OVER)
+    with refuses(refusals.INVITATION_OVER):
         invitation_accept(invitation=invitation, by=guest, now=site.now)
-    refused(lambda: propose(site, other), refusals.UnknownTeam)
+    refused(lambda: propose(site, other), refusals.UNKNOWN_TEAM)
 
 
 def test_the_way_in_the_browser(site: Scenario, other: Team) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.urls import reverse
 
 from accounts.models import Scope, User, token_create
 from competitions.teams import services
 from competitions.teams.models import Invitation, Team
-from competitions.teams.refusals import AlreadyInTeam, InAnotherTeam, OwnTeamStays
+from competitions.teams.refusals import ALREADY_IN_TEAM, IN_ANOTHER_TEAM, OWN_TEAM_STAYS
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +59,7 @@ def test_creating_or_renaming_it_gives_it_a_name_and_makes_it_a_team_like_others
     user = joined(site)
     team = services.team_create(user=user, competition=site.competition, name="Orbitals", now=site.now)
     assert (team.pk, team.name, team.is_personal) == (team_of(site, user).pk, "Orbitals", False)
-    with pytest.raises(AlreadyInTeam):
+    with refuses(ALREADY_IN_TEAM):
         services.team_create(user=user, competition=site.competition, name="Others", now=site.now)
 
 
@@ -92,13 +91,13 @@ def test_it_goes_when_its_person_accepts_an_invitation(site: Scenario) -> None:
 def test_what_would_be_lost_stays(site: Scenario, kind: str) -> None:
     user = joined(site)
     invitation = invitation_to(site, user)
-    refusal: Any = AlreadyInTeam
+    refusal = ALREADY_IN_TEAM
     if kind == "with submissions":
         site.submit(team=team_of(site, user))
-        refusal = OwnTeamStays
+        refusal = OWN_TEAM_STAYS
     else:
         services.team_rename(team=team_of(site, user), by=user, name="Ours")
-    with pytest.raises(refusal):
+    with refuses(refusal):
         accept(site, user, invitation)
     assert team_of(site, user) != site.team
 
@@ -108,5 +107,5 @@ def test_it_is_a_team_like_others_once_somebody_else_is_in_it(site: Scenario) ->
     invitation = services.invite(team=team_of(site, captain), by=captain, person=other.username, now=site.now)
     accept(site, other, invitation)
     assert not team_of(site, captain).is_personal
-    with pytest.raises(InAnotherTeam):
+    with refuses(IN_ANOTHER_TEAM):
         invitation_to(site, captain)

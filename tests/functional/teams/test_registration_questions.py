@@ -18,6 +18,7 @@ from competitions.teams.export import registrations_csv
 from competitions.teams.models import Registration, RegistrationQuestion
 from competitions.teams.services import register
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, person, scenario
 
 pytestmark = pytest.mark.django_db
@@ -155,7 +156,7 @@ def test_organizers_download_answers_that_no_spreadsheet_takes_for_a_formula(ask
 def test_registration_closes_for_new_people_alone(site: Scenario) -> None:
     site.competition.registration_closes_at = site.now
     site.competition.save()
-    with pytest.raises(refusals.RegistrationClosed, match="closed at"):
+    with refuses(refusals.REGISTRATION_CLOSED, match="closed at"):
         register(user=person(), competition=site.competition, rules_version=1, now=site.now)
     rules_publish(competition=site.competition, text="Other rules", now=site.now)
     again = register(

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from competitions.catalog.models import Competition
-from competitions.catalog.organizers import UnknownAccount, organizer_add
+from competitions.catalog.organizers import UNKNOWN_ACCOUNT, organizer_add
 from competitions.catalog.services import rules_publish
 from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import notifications_mail
@@ -18,6 +18,7 @@ from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams import refusals, services
 from competitions.teams.models import Invitation, Membership, Registration, Team
 from tests.permissions import client_of
+from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
 
@@ -34,7 +35,7 @@ def invited(site: Scenario) -> tuple[Invitation, User]:
 
 def test_registration_accepts_a_version_of_the_rules(site: Scenario) -> None:
     user = person()
-    with pytest.raises(refusals.RulesVersionUnknown, match="version 1 is in force"):
+    with refuses(refusals.RULES_VERSION_UNKNOWN, match="version 1 is in force"):
         services.register(user=user, competition=site.competition, rules_version=0, now=site.now)
     registration = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
     assert (registration.state, registration.rules_version.number) == (Registration.State.APPROVED, 1)
@@ -44,7 +45,7 @@ def test_changed_rules_must_be_accepted_again_and_equal_text_is_no_change(site: 
     assert rules_publish(competition=site.competition, text="Be fair.", now=site.now).number == 1
     assert rules_publish(competition=site.competition, text="Be fairer.", now=site.now).number == 2
     user = site.member()
-    with pytest.raises(refusals.RulesChanged):
+    with refuses(refusals.RULES_CHANGED):
         services.require_registration(user=user, competition=site.competition)
     services.register(user=user, competition=site.competition, rules_version=2, now=site.now)
     assert services.require_registration(user=user, competition=site.competition).rules_version.number == 2
@@ -55,7 +56,7 @@ def test_an_organizer_approves_or_denies_where_the_policy_says_so(site: Scenario
     site.competition.refresh_from_db()
     user = person()
     registration = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
-    with pytest.raises(refusals.RegistrationPending):
+    with refuses(refusals.REGISTRATION_PENDING):
         services.team_create(user=user, competition=site.competition, name="Too early", now=site.now)
     assert services.registration_decide(registration=registration, approve=True, by=site.organizer, now=site.now)
     assert not services.registration_decide(registration=registration, approve=True, by=site.organizer, now=site.now)
@@ -66,7 +67,7 @@ def test_an_organizer_approves_or_denies_where_the_policy_says_so(site: Scenario
 
 
 def test_one_person_has_one_team_in_a_competition(site: Scenario) -> None:
-    with pytest.raises(refusals.AlreadyInTeam):
+    with refuses(refusals.ALREADY_IN_TEAM):
         services.team_create(user=site.member(), competition=site.competition, name="Second", now=site.now)
     other = site.join()
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -103,7 +104,7 @@ def test_a_declined_withdrawn_or_expired_invitation_is_over(site: Scenario) -> N
             services.invitation_withdraw(invitation=invitation, by=site.team.captain)
         else:
             now = invitation.expires_at
-        with pytest.raises(refusals.InvitationOver):
+        with refuses(refusals.INVITATION_OVER):
             services.invitation_accept(invitation=invitation, by=user, now=now)
         assert services.team_of(user, site.competition) is None
 
@@ -117,20 +118,20 @@ def test_an_invitation_is_for_one_person(site: Scenario) -> None:
 def test_open_invitations_take_up_room_until_they_expire(site: Scenario) -> None:
     invited(site)
     invited(site)
-    with pytest.raises(refusals.TeamFull, match="3"):
+    with refuses(refusals.TEAM_FULL, match="3"):
         invited(site)
     later = site.now + timedelta(days=services.INVITATION_DAYS)
     services.invite(team=site.team, by=site.team.captain, person=registered(site).email, now=later)
 
 
 def test_who_is_invited_must_be_registered_and_free(site: Scenario) -> None:
-    with pytest.raises(refusals.UnknownPerson, match="register first"):
+    with refuses(refusals.UNKNOWN_PERSON, match="register first"):
         services.invite(team=site.team, by=site.team.captain, person=person().username, now=site.now)
     taken = site.member(site.join())
-    with pytest.raises(refusals.InAnotherTeam):
+    with refuses(refusals.IN_ANOTHER_TEAM):
         services.invite(team=site.team, by=site.team.captain, person=taken.username, now=site.now)
     _, user = invited(site)
-    with pytest.raises(refusals.AlreadyInvited):
+    with refuses(refusals.ALREADY_INVITED):
         services.invite(team=site.team, by=site.team.captain, person=user.username, now=site.now)
 
 
@@ -152,9 +153,9 @@ def test_an_address_tells_neither_whose_it_is_nor_their_team(site: Scenario) -> 
 def test_only_the_captain_invites_renames_and_hands_over(site: Scenario) -> None:
     invitation, user = invited(site)
     services.invitation_accept(invitation=invitation, by=user, now=site.now)
-    with pytest.raises(refusals.NotCaptain):
+    with refuses(refusals.NOT_CAPTAIN):
         services.team_rename(team=site.team, by=user, name="Mine now")
-    with pytest.raises(refusals.NotCaptain):
+    with refuses(refusals.NOT_CAPTAIN):
         services.captain_hand_over(team=site.team, by=user, to=user)
     services.captain_hand_over(team=site.team, by=site.team.captain, to=user)
     services.team_rename(team=Team.objects.get(pk=site.team.pk), by=user, name="Mine now")
@@ -165,14 +166,14 @@ def test_a_captain_hands_over_before_leaving_and_the_last_member_takes_the_empty
     captain = site.team.captain
     invitation, user = invited(site)
     services.invitation_accept(invitation=invitation, by=user, now=site.now)
-    with pytest.raises(refusals.CaptainMustHandOver):
+    with refuses(refusals.CAPTAIN_MUST_HAND_OVER):
         services.team_leave(team=site.team, by=captain)
     services.captain_hand_over(team=site.team, by=captain, to=user)
     services.team_leave(team=site.team, by=captain)
     team = site.team
     services.team_leave(team=team, by=user)
     assert not Team.objects.filter(pk=team.pk).exists()
-    with pytest.raises(refusals.NoTeam):
+    with refuses(refusals.NO_TEAM):
         services.team_leave(team=team, by=user)
 
 
@@ -196,7 +197,7 @@ def test_the_last_member_stays_in_a_team_of_which_something_is_on_record(site: S
         )
     else:
         Team.objects.filter(pk=site.join("Absorbed").pk).update(merged_into=site.team)
-    with pytest.raises(refusals.TeamStays):
+    with refuses(refusals.TEAM_STAYS):
         services.team_leave(team=site.team, by=captain)
     assert site.team.members.get() == captain
     response = client_of(captain).post(reverse("web:team-leave", args=[site.competition.slug]), follow=True)
@@ -209,12 +210,12 @@ def test_nobody_leaves_or_joins_a_team_that_is_disqualified(site: Scenario) -> N
     second = services.invite(team=site.team, by=site.team.captain, person=alone.captain.username, now=site.now)
     for team in (site.team, alone):
         team_disqualify(team=team, reason="Shared code", now=site.now)
-    with pytest.raises(refusals.TeamDisqualified):
+    with refuses(refusals.TEAM_DISQUALIFIED):
         services.invitation_accept(invitation=invitation, by=user, now=site.now)
-    with pytest.raises(refusals.TeamDisqualified):
+    with refuses(refusals.TEAM_DISQUALIFIED):
         services.team_leave(team=site.team, by=site.team.captain)
     team_reinstate(team=site.team, now=site.now)
-    with pytest.raises(refusals.TeamDisqualified, match=alone.name):
+    with refuses(refusals.TEAM_DISQUALIFIED, match=alone.name):
         services.invitation_accept(invitation=second, by=alone.captain, now=site.now)
     assert Team.objects.filter(pk=alone.pk).exists()
     assert services.invitation_accept(invitation=invitation, by=user, now=site.now) == site.team
@@ -224,13 +225,13 @@ def test_an_address_means_the_account_whose_address_it_is(site: Scenario) -> Non
     impostor = person("alice@example.org")
     User.objects.filter(pk=impostor.pk).update(email="impostor@example.org")
     services.register(user=impostor, competition=site.competition, rules_version=1, now=site.now)
-    with pytest.raises(refusals.UnknownPerson):
+    with refuses(refusals.UNKNOWN_PERSON):
         services.invite(team=site.team, by=site.team.captain, person="alice@example.org", now=site.now)
-    with pytest.raises(UnknownAccount):
+    with refuses(UNKNOWN_ACCOUNT):
         organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer)
     alice = person("alice")
     unconfirmed = EmailAddress.objects.create(user=alice, email="Alice@example.org", verified=False)
-    with pytest.raises(UnknownAccount):
+    with refuses(UNKNOWN_ACCOUNT):
         organizer_add(competition=site.competition, person="alice@example.org", by=site.organizer)
     EmailAddress.objects.filter(pk=unconfirmed.pk).update(verified=True)
     EmailAddress.objects.create(user=alice, email="alice@example.net", verified=False)
@@ -254,7 +255,7 @@ def test_who_waited_for_approval_is_in_when_the_competition_opens_to_all(site: S
     Competition.objects.update(registration_policy=Competition.RegistrationPolicy.APPROVAL)
     site.competition.refresh_from_db()
     user = registered(site)
-    with pytest.raises(refusals.RegistrationPending):
+    with refuses(refusals.REGISTRATION_PENDING):
         services.require_registration(user=user, competition=site.competition)
     Competition.objects.update(registration_policy=Competition.RegistrationPolicy.OPEN)
     site.competition.refresh_from_db()

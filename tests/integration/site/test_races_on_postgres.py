@@ -71,7 +71,7 @@ def at_once(count: int, act: Callable[[int], Any]) -> Counter[str]:
             outcome = act(number)
             return outcome if isinstance(outcome, str) else "accepted"
         except Refusal as refusal:
-            return refusal.stable_code
+            return refusal.code
         finally:
             connection.close()
 

@@ -53,9 +53,6 @@ SETTINGS = {
 }
 MAY_READ_SETTINGS = {
     "competitions/catalog/models/": "defines them",
-    "competitions/organize/workspace/settings.py": "configures them",
-    "competitions/api/serializers/settings.py": "configures them",
-    "competitions/bundles/": "carries them in bundles",
     "competitions/codabench_api/shapes.py": "publishes one as Codabench does",
     "competitions/codabench_api/organizers/editing.py": "configures them",
 }

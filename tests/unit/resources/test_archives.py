@@ -26,7 +26,7 @@ def code_of(path: Path, content: bytes) -> str:
     with pytest.raises(InvalidFile) as refusal:
         check_zip(path, limits=LIMITS, what="The submission 'x.zip'")
     assert refusal.value.detail.startswith("The submission 'x.zip'")
-    return refusal.value.stable_code
+    return refusal.value.code
 
 
 def link(name: str) -> bytes:

@@ -85,7 +85,7 @@ def test_what_a_page_cannot_show_is_refused_in_words(tmp_path: Path, content: by
     path.write_bytes(content)
     with pytest.raises(InvalidFile, match=words) as refused:
         check_image(path, what="The file 'x.png'")
-    assert refused.value.stable_code == code
+    assert refused.value.code == code
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from competitions.organize import drafts
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.previews import preview_of
-from competitions.organize.refusals import DraftChangedElsewhere, FilesMissing
+from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
 from competitions.organize.steps.paths import first_open, is_done, path_of, slot_of, step_of
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
 from competitions.organize.views.access import draft_of, upload_of
@@ -66,7 +66,7 @@ def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
         messages.error(request, refusal.detail)
         return _page(request, draft, chosen, form, status=refusal.http_status)
     if not goes_back and not is_done(draft_of(request, key), chosen):
-        raise FilesMissing
+        raise FILES_MISSING()
     return redirect(_neighbour(draft, chosen, -1 if goes_back else 1))
 
 
@@ -141,7 +141,7 @@ def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     except Refusal as refusal:
         if not wants_json:
             raise
-        return JsonResponse({"code": refusal.stable_code, "detail": refusal.detail}, status=refusal.http_status)
+        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
     url = _step_url_of(draft, slot)
     return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
 

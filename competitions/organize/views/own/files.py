@@ -106,7 +106,7 @@ def _answer(request: HttpRequest, keep: Callable[[], Resource]) -> HttpResponse:
     except Refusal as refusal:
         if not wants_json:
             raise
-        return JsonResponse({"code": refusal.stable_code, "detail": refusal.detail}, status=refusal.http_status)
+        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
     messages.success(request, f"{resource.file_name} was uploaded.")
     url = reverse("organize:own-file", args=[resource.key])
     return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)

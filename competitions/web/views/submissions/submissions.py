@@ -36,7 +36,7 @@ from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from core.design.charts import Chart
-from core.refusals import Refusal
+from core.refusals import Refusal, RefusalKind
 from files.text import is_number
 
 # Filters of the list: name -> statuses.
@@ -178,7 +178,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
         )
     except Refusal as refusal:
         if wants_json:
-            answer = {"code": refusal.stable_code, "detail": refusal.detail} | refusal.extra
+            answer = {"code": refusal.code, "detail": refusal.detail} | refusal.extra
             return JsonResponse(answer, status=refusal.http_status)
         return back_to_form(request, refusal, f"{visited.url('submissions')}?phase={phase.slug}")
     url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{submission.pk}"
@@ -193,7 +193,7 @@ def _upload(values: dict[str, Any], user: User, visited: Visit) -> Upload:
         return get_object_or_404(Upload, key=values["upload"], user=user)
     file = values["file"]
     if file is None:
-        raise NoFile
+        raise NO_FILE()
     return upload_whole(
         user=user,
         file_name=file.name or "upload",
@@ -203,8 +203,4 @@ def _upload(values: dict[str, Any], user: User, visited: Visit) -> Upload:
     )
 
 
-class NoFile(Refusal):
-    code, http_status = "no_file", 422
-
-    def __init__(self) -> None:
-        super().__init__("No file was chosen. Choose the file that holds your submission.")
+NO_FILE: Final = RefusalKind(422, "no_file", "No file was chosen. Choose the file that holds your submission.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 
@@ -21,6 +20,7 @@ from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import State
 from core import reconciler
 from tests.growing import cells, joined, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 
@@ -83,7 +83,7 @@ def test_nobody_cancels_the_cells_of_an_algorithm(three: Scenario) -> None:
     joined(three)
     reconcile(three)
     submission = Entry.objects.get(team=three.team).score.submission
-    with pytest.raises(refusals.AlreadyEnded):
+    with refuses(refusals.ALREADY_ENDED):
         submission_cancel(submission=submission, actor="m", now=three.now)
     assert cells(submission=submission).get().state == State.QUEUED
 

@@ -22,6 +22,7 @@ from competitions.submissions.services import submission_disqualify, submission_
 from competitions.teams.merging import merge_accept, merge_propose
 from core.refusals import InvalidFile, NotAllowed
 from tests.growing import DATASET, board_of, joined, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.refusals import refuses
 from tests.scenario import Scenario
 
 
@@ -74,7 +75,7 @@ def test_a_data_set_without_one_of_its_folders_is_refused_and_costs_nothing(site
     files = {f"inner/{name}" if name.startswith(missing) else name: text for name, text in DATASET.items()}
     with pytest.raises(InvalidFile, match=f"no files in {missing}/ at its top level") as refused:
         submit_dataset(site, files=files)
-    assert refused.value.stable_code == f"no_{missing}"
+    assert refused.value.code == f"no_{missing}"
     assert not Submission.objects.exists()
 
 
@@ -98,12 +99,12 @@ def test_only_the_team_withdraws_and_only_until_the_end(three: Scenario) -> None
     with pytest.raises(NotAllowed):
         dataset_withdraw(submission=submission, by=three.member(three.teams[1]), now=three.now)
     assert three.phase.closes_at is not None
-    with pytest.raises(refusals.StaysAfterTheEnd):
+    with refuses(refusals.STAYS_AFTER_THE_END):
         dataset_withdraw(submission=submission, by=three.member(), now=three.phase.closes_at)
     dataset_withdraw(submission=submission, by=three.member(), now=three.now)
-    with pytest.raises(refusals.DatasetWithdrawn):
+    with refuses(refusals.DATASET_WITHDRAWN):
         dataset_withdraw(submission=submission, by=three.member(), now=three.now)
-    with pytest.raises(refusals.NotADataset):
+    with refuses(refusals.NOT_A_DATASET):
         dataset_withdraw(submission=submit_code(three), by=three.member(), now=three.now)
 
 

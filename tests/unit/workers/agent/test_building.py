@@ -98,7 +98,7 @@ def test_a_slow_mirror_takes_no_more_than_half_of_the_time_from_the_installation
         return [(read_lock(LOCK)[0], "0" * 64)]
 
     monkeypatch.setattr(building, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(building, "_asked", lambda *_: Interpreter([], Python(11)))
+    monkeypatch.setattr(building, "_ask_python", lambda *_: Interpreter([], Python(11)))
     monkeypatch.setattr(building, "fetch_wheels", fetch)
     monkeypatch.setattr(building, "_install", lambda *_, wall_s: grant.append(wall_s))
     assert build_environment(order(), site_in(tmp_path, lambda spec: ""), tmp_path / "made" / "tree") == 1
