@@ -46,11 +46,11 @@ def values(kind: RefusalKind) -> set[str]:
 
 
 def test_each_call_of_a_row_gives_the_values_that_it_names() -> None:
-    found = [(path, call, kind) for path in MODULES for call, kind in calls(path)]
-    assert len(found) > 150
+    judged = [(path, call, kind) for path in MODULES for call, kind in calls(path)]
+    assert len(judged) > 150
     wrong = [
         f"{path.relative_to(ROOT)}:{call.lineno}: {kind.code} takes {sorted(values(kind))}"
-        for path, call, kind in found
+        for path, call, kind in judged
         if call.args or {keyword.arg for keyword in call.keywords} != values(kind)
     ]
     assert wrong == []
