@@ -114,9 +114,9 @@ class Stack:
         give_up = time.monotonic() + 90
         while time.monotonic() < give_up:
             try:
-                if requests.get(f"{self.url}/readyz", timeout=5).ok:
+                if requests.get(f"{self.url}/readyz", timeout=30).ok:
                     return
-            except requests.ConnectionError:
+            except (requests.ConnectionError, requests.Timeout):
                 time.sleep(0.3)
         pytest.fail(f"the site does not answer:\n{self.compose('logs', '--tail', '50')}")
 

@@ -114,8 +114,8 @@ class Site:
         return document
 
     def is_up(self) -> bool:
-        with suppress(requests.ConnectionError):
-            return requests.get(f"{self.url}/readyz", timeout=5).ok
+        with suppress(requests.ConnectionError, requests.Timeout):
+            return requests.get(f"{self.url}/readyz", timeout=20).ok
         return False
 
     def wait_until_checked(self, submissions: list[int]) -> None:

@@ -41,7 +41,7 @@ def running_on(queue: Queue) -> int:
 
 
 class QueueForm(ChangeForm):
-    """A queue's settings; its name stays, because workers are started with it."""
+    """A queue's settings; its name stays, because workers are started with it. One that an administrator adds is the site's."""
 
     groups: ClassVar[Any] = tuple(Queue.form.items())
 
@@ -59,7 +59,7 @@ class QueueForm(ChangeForm):
         )
 
     def __init__(self, data: QueryDict | None = None, *, by: User, instance: Queue | None = None) -> None:
-        super().__init__(data, instance=instance or Queue(owner=by))
+        super().__init__(data, instance=instance or Queue(owner=None if by.is_superuser else by))
         if instance is not None:
             del self.fields["name"]
 

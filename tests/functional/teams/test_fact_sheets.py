@@ -25,7 +25,7 @@ from competitions.submissions.fact_sheets import FACT_SHEET_CLOSED, NOT_YOUR_FAC
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
-from tests.admin_forms import save_form
+from tests.admin_forms import save_confirmed
 from tests.answers import read_result
 from tests.permissions import client_of
 from tests.refusals import refuses
@@ -262,8 +262,8 @@ def test_an_edited_answer_and_a_changed_question_show_on_the_board(asked: Scenar
     board: Leaderboard = asked.phase.leaderboard
     assert board.entries.get().values["fact:method"] == "Transformer"
     question = Question.objects.get(key="method")
-    url = reverse("admin:factsheets_question_change", args=[question.pk])
-    assert save_form(client_of(asked.organizer), url, is_on_board=None).status_code == 302
+    url = reverse("organize:question", args=[asked.competition.slug, "fact-sheet", question.pk])
+    assert save_confirmed(client_of(asked.organizer), url, is_on_board=None).status_code == 302
     assert "fact:method" not in board.entries.get().values
 
 
