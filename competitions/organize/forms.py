@@ -68,7 +68,7 @@ class PreviewForm(forms.Form):
     text = forms.CharField(required=False, strip=False)
     format = forms.ChoiceField(choices=Format.choices, required=False)
 
-    def shown(self, field: str) -> dict[str, Any]:
+    def shown(self, field: str) -> dict[str, object]:
         """The text of this field with its format, as fields of the row that shows it."""
         self.is_valid()
         values = self.cleaned_data

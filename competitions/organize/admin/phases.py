@@ -32,13 +32,13 @@ class AdminPhaseForm(PhaseForm):
     def confirmed(self) -> str:
         return str(self.data.get("confirmation_sent", ""))
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean()
         if self.instance.pk and not self.errors:
             self._ask_for_confirmation(cleaned)
         return cleaned
 
-    def _ask_for_confirmation(self, cleaned: dict[str, Any]) -> None:
+    def _ask_for_confirmation(self, cleaned: dict[str, object]) -> None:
         stored = Phase.objects.get(pk=self.instance.pk)
         try:
             require_agreement(stored, cleaned, confirmed=self.confirmed, now=timezone.now())

@@ -48,13 +48,13 @@ class QueueForm(ChangeForm):
     class Meta:
         model = Queue
         fields = setting_names(Queue)
-        field_classes: ClassVar[dict[str, Any]] = dict.fromkeys(SIZES, SizeField)
+        field_classes: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, SizeField)
         labels: ClassVar[dict[str, str]] = {
             "is_paused": "Paused",
             "max_image_bytes": "Largest image of a team",
             "environment_bytes": "Room for an environment",
         }
-        widgets: ClassVar[dict[str, Any]] = dict.fromkeys(SIZES, forms.TextInput) | dict.fromkeys(
+        widgets: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, forms.TextInput) | dict.fromkeys(
             ("allowed_images", "image_registries"), forms.Textarea(attrs={"rows": 3})
         )
 

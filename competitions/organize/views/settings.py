@@ -1,6 +1,6 @@
 """Settings in the organizer's workspace."""
 
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -46,7 +46,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 def _page(
     request: HttpRequest, competition: Competition, sent: dict[str, sections.SettingsForm], status: int = 200
 ) -> HttpResponse:
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "competition": competition,
         "tab": "settings",
         "sections": [
