@@ -31,7 +31,7 @@ def test_a_tick_sends_code_to_the_mini_split_alone(new_visitor: NewVisitor, code
     page.get_by_label("File").set_input_files(code)
     page.get_by_role("button", name="Submit", exact=True).click()
     row = page.locator("table.submissions tbody tr").first
-    expect(row).to_contain_text("mine.zip", timeout=30_000)
+    expect(row).to_contain_text("mine.zip")
     expect(row).to_contain_text("smoke run")
     assert visitor.accessibility_faults() == []
     assert visitor.overflow() <= 0
