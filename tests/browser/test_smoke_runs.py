@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisitor
-from tests.scenario import CODE, zip_of
+from tests.scenario import CODE, zip_bytes
 
 MINI = "/competitions/mini/submissions/"
 NARROW = {"width": 360, "height": 740}
@@ -17,7 +17,7 @@ NARROW = {"width": 360, "height": 740}
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
     path = tmp_path / "mine.zip"
-    path.write_bytes(zip_of(CODE))
+    path.write_bytes(zip_bytes(CODE))
     return path
 
 

@@ -45,15 +45,15 @@ class Visitor:
         self.context.set_default_timeout(PATIENCE_MS)
         self.context.add_init_script(REPORT_CSP)
         self.page = self.context.new_page()
-        self.page.on("console", self._said)
+        self.page.on("console", self._note_message)
         self.page.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
-        self.page.on("response", self._answered)
+        self.page.on("response", self._note_response)
 
-    def _said(self, message: ConsoleMessage) -> None:
+    def _note_message(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.faults.append(f"{self.page.url}: {message.text}")
 
-    def _answered(self, response: Response) -> None:
+    def _note_response(self, response: Response) -> None:
         if response.status >= 500:
             self.faults.append(f"{response.url} answered {response.status}")
 
@@ -106,7 +106,7 @@ class Visitor:
         self.page.get_by_role("button", name="Rename").click()
 
     def accessibility_faults(self, rules: Sequence[str] = ()) -> list[str]:
-        """What axe calls serious or worse on the page as it is, by all rules or by these alone."""
+        """Serious and worse violations that axe finds on the page as it is, by all rules or by these alone."""
         options: dict[str, Any] = {
             "resultTypes": ["violations"],
             "preload": False,

@@ -298,15 +298,15 @@ def test_background_processes_that_are_killed_while_they_wait_come_back(
     stack: Stack, competition: tuple[dict[str, Any], Path]
 ) -> None:
     contest, baselines = competition
-    waiting = [container for container in stack.containers() if service_of(container).startswith("background")]
-    assert {service_of(container) for container in waiting} == {"background", "background-long"}
+    waiting = [container for container in stack.containers() if service_name(container).startswith("background")]
+    assert {service_name(container) for container in waiting} == {"background", "background-long"}
     for container in waiting:
         os.kill(container["State"]["Pid"], signal.SIGKILL)
     shown = outcome(stack, contest, submit(stack, contest, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz"))
     assert shown["status"] == "finished", f"{shown}\n{stack.compose('logs', '--tail', '40', 'background', 'web')}"
 
 
-def service_of(container: dict[str, Any]) -> str:
+def service_name(container: dict[str, Any]) -> str:
     return str(container["Config"]["Labels"]["com.docker.compose.service"])
 
 
@@ -461,12 +461,12 @@ def test_the_recipes_of_the_docs_work_line_by_line_and_what_was_submitted_outliv
     assert {stack.get("/accounts/login/").status_code for _ in range(8)} == {200}
     stack.compose("down", "--timeout", "10")
     stack.up("front")
-    kept = outcome(stack, contest, submission)
+    still_there = outcome(stack, contest, submission)
     stack.compose("down", "--volumes", "--timeout", "5")
     stack.up()
     assert "compared and equal" in recipe(stack, restore, tmp_path)
     restored = outcome(stack, contest, submission)
-    assert [(shown["status"], shown["scores"]) for shown in (kept, restored)] == 2 * [
+    assert [(shown["status"], shown["scores"]) for shown in (still_there, restored)] == 2 * [
         (before["status"], before["scores"])
     ]
     assert (

@@ -23,8 +23,8 @@ from competitions.bundles import cloning, exports, imports
 from files import archives
 from tests.background import run_background
 from tests.bundle_files import packed, second, write
-from tests.permissions import PAGES, body_of, client_of, make_permission_site, named_patterns, url_of
-from tests.scenario import CODE, Scenario, zip_of
+from tests.permissions import PAGES, body_text, make_permission_site, named_patterns, page_url, user_client
+from tests.scenario import CODE, Scenario, zip_bytes
 
 HEAVY: list[tuple[Any, str]] = [
     (zlib, "compressobj"),
@@ -81,9 +81,9 @@ def bundle(tmp_path: Path) -> SimpleUploadedFile:
 def test_imports_exports_and_clones_are_only_asked_for(
     site: Scenario, robot: Client, tmp_path: Path, done: list[str]
 ) -> None:
-    slug, pk, visitor = site.competition.slug, site.competition.pk, client_of(site.organizer)
+    slug, pk, visitor = site.competition.slug, site.competition.pk, user_client(site.organizer)
     sent, again = bundle(tmp_path / "a"), bundle(tmp_path / "b")
-    task = SimpleUploadedFile("task.zip", zip_of({"task.yaml": "name: x"}))
+    task = SimpleUploadedFile("task.zip", zip_bytes({"task.yaml": "name: x"}))
     done.clear()  # of what made these files
     answers = [
         visitor.post("/organize/bundles/send/", {"file": sent}),
@@ -103,7 +103,7 @@ def test_imports_exports_and_clones_are_only_asked_for(
 
 
 def test_a_submitted_file_is_read_in_the_background(site: Scenario, done: list[str]) -> None:
-    content = zip_of(CODE)
+    content = zip_bytes(CODE)
     done.clear()
     sent = SimpleUploadedFile("code.zip", content)
     form = {"phase": site.phase.pk, "kind": "code", "file": sent}
@@ -127,5 +127,5 @@ def test_no_url_of_the_site_does_heavy_work_for_anybody(site: Scenario, done: li
     for name, pattern in named_patterns():
         if name in PAGES:
             for letter in "AMOR":
-                body_of(getattr(permissions.people[letter], PAGES[name][0])(url_of(permissions, name, pattern)))
+                body_text(getattr(permissions.people[letter], PAGES[name][0])(page_url(permissions, name, pattern)))
             assert done == [], name

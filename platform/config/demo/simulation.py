@@ -67,7 +67,7 @@ def _submit(user: User, phase: Phase, path: Path, number: int, sent_at: datetime
     )
 
 
-def scored(competition: Competition, *, check: Callable[[], None]) -> None:
+def wait_until_scored(competition: Competition, *, check: Callable[[], None]) -> None:
     """Wait until the simulated teams' submissions have ended."""
     waiting = Submission.objects.filter(phase__competition=competition, idempotency_key__startswith="demo-simulated-")
     while waiting.exclude(status__in=FINAL).exists():

@@ -65,7 +65,7 @@ class Exchange(HTTPMessageDelegate):
         answer = await self._asked()
         if answer.admission is None and "HTTP_EXPECT" in self.environment:  # its sender waits with the body
             self.is_begun = True
-            await self._guarded(self._send(answer))
+            await self._close_on_fault(self._send(answer))
         elif answer.admission is None:
             self._refuse(answer)
         else:
@@ -142,9 +142,9 @@ class Exchange(HTTPMessageDelegate):
         """From here on nothing more of the body is taken."""
         self.is_begun = True
         self.server.exchanges.add(self)
-        self.server.begin(self._guarded(work))
+        self.server.begin(self._close_on_fault(work))
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _close_on_fault(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except (StreamClosedError, TimeoutError):  # the client is gone, or takes nothing

@@ -170,21 +170,21 @@ def _admission_of_api(request: HttpRequest, view: Any, kwargs: dict[str, Any]) -
     """As the view itself finds out who asks and what they may; a session's CSRF token, which may be in the body, it asks for later."""
     api_view = view.cls(**view.initkwargs)
     api_view.setup(request, **kwargs)
-    asked = api_view.initialize_request(request, **kwargs)
-    api_view.request, api_view.headers = asked, api_view.default_response_headers
+    api_request = api_view.initialize_request(request, **kwargs)
+    api_view.request, api_view.headers = api_request, api_view.default_response_headers
     try:
-        if request.user.is_authenticated and not get_authorization_header(asked):
-            asked.user, asked.auth = request.user, None
+        if request.user.is_authenticated and not get_authorization_header(api_request):
+            api_request.user, api_request.auth = request.user, None
         else:
-            asked.authenticators = [
+            api_request.authenticators = [
                 each for each in api_view.get_authenticators() if not isinstance(each, SessionAuthentication)
             ]
-        api_view.check_permissions(asked)
-        room = api_view.body_room(asked, **kwargs)
+        api_view.check_permissions(api_request)
+        room = api_view.body_room(api_request, **kwargs)
     except (Refusal, APIException, Http404, PermissionDenied) as error:  # answered as by every view of the API
-        return cast("HttpResponseBase", api_view.finalize_response(asked, api_view.handle_exception(error)))
+        return cast("HttpResponseBase", api_view.finalize_response(api_request, api_view.handle_exception(error)))
     takes_files, keeps_part = (getattr(api_view, name, False) for name in ("takes_files", "keeps_part"))
-    return _admission_for(room, asked.user.is_authenticated, takes_files=takes_files, keeps_part=keeps_part)
+    return _admission_for(room, api_request.user.is_authenticated, takes_files=takes_files, keeps_part=keeps_part)
 
 
 class DeclaredFilesHandler(TemporaryFileUploadHandler):

@@ -18,8 +18,8 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.submissions.models import Submission
 from competitions.winners.models import Lane, Place
-from tests.admin_forms import errors_of, save_confirmed, save_form
-from tests.scenario import Scenario, person, resource, scenario, zip_of
+from tests.admin_forms import form_errors, save_confirmed, save_form
+from tests.scenario import Scenario, person, resource, scenario, zip_bytes
 
 
 def login(user: User) -> Client:
@@ -46,7 +46,7 @@ def scored(site: Scenario) -> Submission:
 
 def test_the_form_does_not_unseal_scores(site: Scenario, scored: Submission) -> None:
     answer = save_form(login(site.organizer), phase_url(site.sealed), visibility=["public"])
-    assert "use the action Reveal" in errors_of(answer)["visibility"][0]
+    assert "use the action Reveal" in form_errors(answer)["visibility"][0]
     assert Phase.objects.get(pk=site.sealed.pk).is_sealed
     board = reverse("api:leaderboard", args=[site.competition.slug, site.sealed.slug])
     assert Client().get(board).status_code == 403
@@ -54,7 +54,7 @@ def test_the_form_does_not_unseal_scores(site: Scenario, scored: Submission) -> 
 
 def test_a_preset_does_not_unseal_scores(site: Scenario, scored: Submission) -> None:
     answer = save_form(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-dev"])
-    assert "use the action Reveal" in errors_of(answer)["visibility"][0]
+    assert "use the action Reveal" in form_errors(answer)["visibility"][0]
     assert Phase.objects.get(pk=site.sealed.pk).is_sealed
 
 
@@ -178,17 +178,17 @@ def add_resource(site: Scenario, kind: Resource.Kind, content: bytes) -> Any:
 )
 def test_what_a_worker_unpacks_must_be_a_zip(site: Scenario, kind: Resource.Kind) -> None:
     answer = add_resource(site, kind, b"not a zip")
-    assert "is not a zip archive" in errors_of(answer)["upload"][0]
+    assert "is not a zip archive" in form_errors(answer)["upload"][0]
     assert not Resource.objects.filter(name="New").exists()
 
 
 def test_a_program_that_would_be_unpacked_outside_its_folder_is_refused(site: Scenario) -> None:
-    answer = add_resource(site, Resource.Kind.SCORING_PROGRAM, zip_of({"../score.py": "print(1)"}))
-    assert "whose path is not allowed" in errors_of(answer)["upload"][0]
+    answer = add_resource(site, Resource.Kind.SCORING_PROGRAM, zip_bytes({"../score.py": "print(1)"}))
+    assert "whose path is not allowed" in form_errors(answer)["upload"][0]
 
 
 def test_a_program_that_is_a_zip_is_kept_whole(site: Scenario) -> None:
-    content = zip_of({"metadata.yaml": "command: python $program/score.py", "score.py": "print(1)"})
+    content = zip_bytes({"metadata.yaml": "command: python $program/score.py", "score.py": "print(1)"})
     assert add_resource(site, Resource.Kind.SCORING_PROGRAM, content).status_code == 302
     with open_stored(Resource.objects.get(name="New").file) as stored:
         assert stored.read() == content
@@ -243,5 +243,5 @@ def test_a_task_of_another_competition_is_not_chosen_by_mistake(site: Scenario) 
     Task.objects.filter(pk=site.sealed.tasks.get().pk).update(competition=other)
     chosen = [str(site.phase.tasks.get().pk), str(site.sealed.tasks.get().pk)]
     answer = save_form(login(site.organizer), phase_url(site.phase), tasks=chosen)
-    assert "belongs to another competition" in errors_of(answer)["tasks"][0]
+    assert "belongs to another competition" in form_errors(answer)["tasks"][0]
     assert site.phase.tasks.count() == 1

@@ -17,9 +17,9 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import expected_start, queue_positions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
-from tests.admin_forms import fields_of
+from tests.admin_forms import form_fields
 from tests.answers import read_result
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, lease, person, scenario, statuses
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def site() -> Scenario:
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def act(client: Client, model: str, action: str, pks: list[int], **more: str) -> str:
@@ -74,14 +74,14 @@ def test_an_organizer_makes_a_queue_and_its_token_is_shown_once(site: Scenario, 
 
 
 def test_an_organizer_sees_and_changes_no_queue_but_their_own(site: Scenario, organizer: Client) -> None:
-    mine = add_queue(organizer, "my-gpus")
-    stranger = client_of(person(is_staff=True))
-    assert stranger.get(reverse("admin:compute_queue_change", args=[mine.pk])).status_code == 302
-    assert mine.name not in stranger.get(reverse("admin:compute_queue_changelist")).content.decode()
-    act(stranger, "compute_queue", "pause", [mine.pk])
+    own_queue = add_queue(organizer, "my-gpus")
+    stranger = user_client(person(is_staff=True))
+    assert stranger.get(reverse("admin:compute_queue_change", args=[own_queue.pk])).status_code == 302
+    assert own_queue.name not in stranger.get(reverse("admin:compute_queue_changelist")).content.decode()
+    act(stranger, "compute_queue", "pause", [own_queue.pk])
     act(organizer, "compute_queue", "issue_token", [site.queue.pk])
-    mine.refresh_from_db()
-    assert not mine.is_paused
+    own_queue.refresh_from_db()
+    assert not own_queue.is_paused
     assert queue_by_token(site.token) == site.queue, "the shared queue's token still holds"
 
 
@@ -98,7 +98,7 @@ def test_an_organizer_sees_the_workers_of_their_queue_and_drains_one(site: Scena
 
 
 def test_pausing_and_resuming(site: Scenario) -> None:
-    root = client_of(person(is_staff=True, is_superuser=True))
+    root = user_client(person(is_staff=True, is_superuser=True))
     act(root, "compute_queue", "pause", [site.queue.pk])
     site.submit()
     site.queue.refresh_from_db()
@@ -138,7 +138,7 @@ def test_more_submissions_than_a_form_has_fields_are_confirmed_and_no_other_is_t
         url, {"action": "cancel", ACTION_CHECKBOX_NAME: [str(submission.pk) for submission in submissions[:10]]}
     )
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 9
-    assert organizer.post(url, fields_of(page) | {"action": ["cancel"]}).status_code == 302
+    assert organizer.post(url, form_fields(page) | {"action": ["cancel"]}).status_code == 302
     assert statuses(submissions) == [State.CANCELLED] * 10 + [State.QUEUED] * 2
 
 
@@ -148,9 +148,9 @@ def test_what_waits_moves_to_another_queue_and_what_runs_stays(site: Scenario, o
     first, second = site.submit(), site.submit()
     running = site.claim()
     pks = [first.pk, second.pk]
-    asked = act(organizer, "submissions_submission", "move", pks)
-    assert "my-gpus" in asked
-    assert foreign.name not in asked
+    form_page = act(organizer, "submissions_submission", "move", pks)
+    assert "my-gpus" in form_page
+    assert foreign.name not in form_page
     act(organizer, "submissions_submission", "move", pks, confirmed="yes", queue=foreign.name)
     assert set(Run.objects.values_list("queue", flat=True)) == {site.queue.pk}
     act(organizer, "submissions_submission", "move", pks, confirmed="yes", queue=other.name)
@@ -179,7 +179,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
     start = expected_start(run, place, now=site.now)
     assert start is not None
     assert 0 <= start[0] < 35 < start[1] < 90
-    page = client_of(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
+    page = user_client(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
     assert "Waiting at place 1 of the queue" in page
     assert "the time of your upload is what counts" in page
 
@@ -192,9 +192,9 @@ def test_the_running_page_shows_processor_memory_and_the_projected_end(site: Sce
         state=State.INGESTING, started_at=timezone.now() - timedelta(seconds=10), meters=meters
     )
     Submission.objects.filter(pk=submission.pk).update(status=State.INGESTING)
-    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert 'value="0.500"' in page
     assert "at its current pace" not in page, "a thousandth is too little to go by"
     Run.objects.filter(pk=run.pk).update(meters=meters | {"progress": {"fraction": 0.5}})
-    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert "at its current pace it finishes after" in page

@@ -17,7 +17,7 @@ from competitions.submissions.models import Dataset, Submission
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
 from competitions.winners.models import Lane, Place
-from tests.permissions import EVERYBODY, PAGES, PermissionSite, body_of, named_patterns, url_of
+from tests.permissions import EVERYBODY, PAGES, PermissionSite, body_text, named_patterns, page_url
 from tests.scenario import scenario
 
 OTHERS = (
@@ -74,17 +74,17 @@ def test_every_url_answers_each_kind_of_person_as_the_table_says(permissions: Pe
     wrong = []
     before = counts()  # the same before each request: the one before it was rolled back
     for name, (method, _, _) in PAGES.items():
-        url = url_of(permissions, name, patterns[name])
+        url = page_url(permissions, name, patterns[name])
         for letter, expected_status in expected(name).items():
             form = dict(FORMS.get(name, {}))
             if name == "web:team-captain":
                 form = {"to": permissions.site.member().username}
             save = transaction.savepoint()
             response = getattr(permissions.people[letter], method)(url, form)
-            body_of(response)
+            body_text(response)
             if letter == "M" and method == "get" and name.startswith("web:"):
                 head = permissions.people[letter].head(url)
-                if (head.status_code, body_of(head)) != (response.status_code, ""):
+                if (head.status_code, body_text(head)) != (response.status_code, ""):
                     wrong.append(f"{name}: HEAD answers {head.status_code}, GET {response.status_code}")
             ok = response.status_code < 400 if expected_status is None else response.status_code == expected_status
             if expected_status == 302:
@@ -106,7 +106,7 @@ def test_a_draft_exists_for_its_organizers_alone(permissions: PermissionSite) ->
     permissions.site.competition.is_published = False
     permissions.site.competition.save()
     for name in ("web:overview", "web:leaderboard", "api:competition", "api:leaderboard"):
-        url = url_of(permissions, name, dict(named_patterns())[name])
+        url = page_url(permissions, name, dict(named_patterns())[name])
         for letter, client in permissions.people.items():
             expected_status = 200 if letter in "OR" else 404
             assert client.get(url).status_code == expected_status, f"{name} as {letter}"

@@ -21,14 +21,14 @@ from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import Kind, State
-from tests.permissions import client_of
-from tests.scenario import Scenario, scenario, zip_of
+from tests.permissions import user_client
+from tests.scenario import Scenario, scenario, zip_bytes
 
 
 def replace(resource: Resource | None, command: str = "python3 new.py") -> Resource:
     assert resource is not None
     return resource_replace(
-        resource=resource, file=store_bytes(zip_of({"metadata": f"command: {command}"})), file_name="new.zip"
+        resource=resource, file=store_bytes(zip_bytes({"metadata": f"command: {command}"})), file_name="new.zip"
     )
 
 
@@ -51,7 +51,7 @@ def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(sit
     elsewhere = site.score(site.submit(phase=site.sealed), 0.5)
     replace(task.scoring_program)
     new = site.score(site.submit(), 0.4)
-    organizer = client_of(site.organizer)
+    organizer = user_client(site.organizer)
     url = choose(organizer, task if start == "task" else site.phase)
     page = organizer.get(url).content.decode()
     assert "<strong>1 submission</strong> with 1 run: 0 waiting, 0 running, 1 ended" in page
@@ -117,14 +117,14 @@ def test_what_stands_on_no_board_is_left_alone(site: Scenario) -> None:
 def test_organizers_of_other_competitions_reach_none_of_it(site: Scenario) -> None:
     submission = site.score(site.submit(), 0.5)
     replace(site.phase.tasks.get().scoring_program)
-    url = choose(client_of(site.organizer), site.phase.tasks.get())
-    for visitor in (client_of(scenario().organizer), client_of(site.member()), Client()):
+    url = choose(user_client(site.organizer), site.phase.tasks.get())
+    for visitor in (user_client(scenario().organizer), user_client(site.member()), Client()):
         visitor.post(url, {"confirmed": "yes"})
         assert Submission.objects.get(pk=submission.pk).status == State.FINISHED
-    assert "Nothing of yours" in client_of(scenario().organizer).get(url, follow=True).content.decode()
+    assert "Nothing of yours" in user_client(scenario().organizer).get(url, follow=True).content.decode()
 
 
 @pytest.mark.parametrize("query", ["", "?task=", "?task=x,1e9,-1", "?phase=99999999999999999999", "?task=7,,"])
 def test_an_address_that_names_nothing_leads_back(site: Scenario, query: str) -> None:
-    answer = client_of(site.organizer).get(reverse("admin:submissions_submission_outdated") + query, follow=True)
+    answer = user_client(site.organizer).get(reverse("admin:submissions_submission_outdated") + query, follow=True)
     assert (answer.status_code, "Nothing of yours" in answer.content.decode()) == (200, True)

@@ -1,4 +1,4 @@
-"""Which other sites people may sign in with follows from the settings, and half a setting stops the start."""
+"""The other sites that people may sign in with follow from the settings, and half a setting stops the start."""
 
 from __future__ import annotations
 
