@@ -55,6 +55,7 @@ CLEAN: Final = (
     "competitions/resources",
     "examples",
     "files",
+    "platform",
     "scoring",
     "scripts",
     "tests",

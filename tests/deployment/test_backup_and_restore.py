@@ -12,7 +12,6 @@ import tarfile
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -29,7 +28,7 @@ from competitions.runs.models import Run, RunEvent
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from config.backup import services
-from config.backup.archive import Broken, Place, opened, read_manifest
+from config.backup.archive import Broken, Manifest, Place, opened, read_manifest
 from config.backup.services import backup, compare, restore
 from tests.scenario import Scenario, lease, scenario
 from tests.services import REPOSITORY
@@ -52,7 +51,7 @@ def site() -> Scenario:
     return site
 
 
-def backup_manifest(path: Path) -> dict[str, Any]:
+def backup_manifest(path: Path) -> Manifest:
     with opened(path, "r") as place:
         return read_manifest(place)
 

@@ -1,4 +1,4 @@
-"""Whose turn it is in the background: whoever was served longest ago, with one piece of work at a time.
+"""Turns in the background: the asker that was served longest ago is next, with one piece of work at a time.
 
 A team's, a person's or a competition's hundred files so hold up nobody else's one. A claim reads the index of those who wait, and
 costs the same however many rows each of them has.

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
+from wsgiref.types import WSGIEnvironment
 
 import structlog
 from tornado.http1connection import HTTP1Connection
@@ -36,7 +37,7 @@ class Exchange(HTTPMessageDelegate):
 
     def __init__(self, server: "SiteServer", connection: HTTP1Connection, *, client: str) -> None:
         self.server, self.connection, self.client = server, connection, client
-        self.environment: dict[str, Any] = {}
+        self.environment: WSGIEnvironment = {}
         self.body: Body | None = None
         self.refused: Answer | None = None  # what is answered in place of taking the body
         self.discarded, self.refused_at = 0, 0.0

@@ -13,7 +13,7 @@ from competitions.catalog.models import Competition, Phase
 from competitions.teams.models import Team
 from competitions.web.presentation.listing import cards_of, listed_for
 from competitions.web.presentation.timeline import next_deadline, timeline
-from core.design.covers import HUES, cover_of, hue_of, initials_of
+from core.design.covers import HUES, colour_number, make_cover, name_initials
 from tests.permissions import user_client
 from tests.scenario import Scenario
 
@@ -106,13 +106,13 @@ def test_a_card_counts_teams_without_baselines_and_merged_ones(site: Scenario) -
 
 def test_a_cover_is_always_the_same_for_a_name_and_has_one_best_bar() -> None:
     for name in ("gap", "cluster", "finals", "x" * 60):
-        cover = cover_of(name)
-        assert cover == cover_of(name)
+        cover = make_cover(name)
+        assert cover == make_cover(name)
         assert [bar.kind for bar in cover.bars].count("best") == 1
         assert all(0 <= bar.y < bar.y + bar.height == cover.height for bar in cover.bars)
-        assert hue_of(name) in range(HUES)
+        assert colour_number(name) in range(HUES)
 
 
 @pytest.mark.parametrize(("name", "initials"), [("Ada Berg", "AB"), ("éva", "É"), ("one two three", "OT"), ("!!", "?")])
 def test_initials_are_the_first_letters_of_two_words(name: str, initials: str) -> None:
-    assert initials_of(name) == initials
+    assert name_initials(name) == initials

@@ -76,7 +76,7 @@ class Command(BaseCommand):
         wrong = baselines.faults(sent)
         if wrong:
             raise baselines.Unexpected("Not as expected:\n" + "\n".join(wrong))
-        token = content.token_of("robot")
+        token = content.account_token("robot")
         for slug in content.slugs:
             phase = client.get(f"/competitions/{slug}/", token)["phases"][0]["slug"]
             self.board(slug, client.get(f"/competitions/{slug}/phases/{phase}/leaderboard/", token))

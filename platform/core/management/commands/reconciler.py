@@ -30,14 +30,14 @@ class Patience:
         self._spare_until = 0.0
 
     def spares(self, at: float) -> bool:
-        """Whether leases are spared in a round at this monotonic time."""
+        """True if leases are spared in a round at this monotonic time."""
         away = self._last_round is None or at - self._last_round > 3 * settings.RECONCILE_S + AWAY_SLACK_S
         if away:
             self._spare_until = at + 2 * settings.HEARTBEAT_S
         return at < self._spare_until
 
     def note_success(self, at: float) -> None:
-        """A round went through."""
+        """Remember that a round succeeded."""
         self._last_round = at
 
 
