@@ -186,7 +186,7 @@ PAGES: dict[str, tuple[str, str]] = {
 }
 
 
-def submissions_of(visitor: Visitor) -> Iterator[tuple[str, str]]:
+def submission_pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
     """Pages of the submissions in every state."""
     visitor.visit(f"{CLUSTER}/submissions/")
     links = visitor.page.locator("table.submissions tbody th a").evaluate_all("all => all.map(one => one.pathname)")
@@ -217,7 +217,7 @@ def wrong_file(visitor: Visitor) -> None:
     page.locator("[data-upload-error]").wait_for()
 
 
-def refused(visitor: Visitor) -> None:
+def refuse_invitation(visitor: Visitor) -> None:
     page = visitor.visit(f"{GAP}/team/")
     page.get_by_label("Invite somebody").fill("nobody-at-all")
     page.get_by_role("button", name="Invite").click()
@@ -363,7 +363,7 @@ def invitation_link(visitor: Visitor) -> None:
 
 
 def join_by_link(visitor: Visitor) -> None:
-    """What somebody sees who is not signed in."""
+    """Pages as somebody sees them who is not signed in."""
     invitation_link(visitor)
     text = visitor.page.content()
     link = re.search(r"/join/[\w:./-]+", text)
@@ -387,7 +387,7 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "login-wrong": ("", wrong_sign_in),
     "signup-wrong": ("", wrong_sign_up),
     "submit-wrong-file": ("ada", wrong_file),
-    "refused": ("ada", refused),
+    "refused": ("ada", refuse_invitation),
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),
     "entry-crowd": ("", first_of_the_crowd),
@@ -437,7 +437,7 @@ def pictures(browser: Browser, url: str, folder: Path, parts: list[str]) -> None
         look = Look(browser, url, size, scheme)
         todo = {name: page for name, page in PAGES.items() if is_wanted(name)}
         if is_wanted("submission-"):
-            todo |= {name: ("fred", path) for name, path in submissions_of(look.visitor("fred"))}
+            todo |= {name: ("fred", path) for name, path in submission_pages(look.visitor("fred"))}
         for name, (who, path) in todo.items():
             page = look.visitor(who).visit(path)
             page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)

@@ -1,4 +1,4 @@
-"""What holds on every page: no serious violation by axe, light and dark; nothing wider than a phone; no script needed to read."""
+"""Every page: no serious violation by axe, light and dark; nothing wider than a phone; no script needed to read."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from tests.browser.conftest import NewVisitor
 from tests.browser.seeding.place import METADATA, SCORER, labels, npz, prediction
 from tests.browser.visitor import Visitor
 from tests.bundle_files import LEGACY, changed, packed, write
-from tests.images import png_of
-from tests.scenario import zip_of
+from tests.images import png_bytes
+from tests.scenario import zip_bytes
 
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 SCORED_WITHIN_MS = 45_000
@@ -50,8 +50,8 @@ def solubility(folder: Path) -> Path:
     files: dict[str, str | bytes] = {
         "terms.md": "# Rules\n\nShare your code after the end.",
         "overview.md": "How well does it dissolve?",
-        "program.zip": zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()}),
-        "labels.zip": zip_of({"y.npz": npz(y_true=labels("test-dev"))}),
+        "program.zip": zip_bytes({"metadata.yaml": METADATA, "main.py": SCORER.read_text()}),
+        "labels.zip": zip_bytes({"y.npz": npz(y_true=labels("test-dev"))}),
     }
     return packed(write(folder / "solubility", competition, files), folder / "solubility.zip")
 
@@ -236,7 +236,7 @@ def test_a_page_is_previewed_while_it_is_typed_and_shows_an_image_that_was_uploa
     olga = new_visitor("olga")
     page = olga.visit("/host/competitions/quiet/images/")
     page.get_by_label("Image", exact=True).set_input_files(
-        {"name": "a plot.png", "mimeType": "image/png", "buffer": png_of(640, 200)}
+        {"name": "a plot.png", "mimeType": "image/png", "buffer": png_bytes(640, 200)}
     )
     page.get_by_role("button", name="Upload").click()
     expect(olga.main).to_contain_text("It can be shown in a few seconds.")
@@ -256,7 +256,7 @@ def test_a_page_is_previewed_while_it_is_typed_and_shows_an_image_that_was_uploa
 
 
 def expect_after_reloads(page: Page, locator: Locator, text: str) -> None:
-    """What a background process does, seen by loading the page again."""
+    """Load the page again until a background process has done its work."""
     for _ in range(40):
         if locator.filter(has_text=text).count():
             return
@@ -271,7 +271,7 @@ def test_new_labels_are_used_once_it_was_read_what_was_scored_with_the_former(ne
     place = page.locator(".data-slot", has_text="Reference data").first
     before = place.locator(".digest").inner_text()
     place.locator("summary", has_text="Replace").click()
-    content = zip_of({"y.npz": npz(y_true=labels("test-dev"))})
+    content = zip_bytes({"y.npz": npz(y_true=labels("test-dev"))})
     place.locator("input[type=file]").set_input_files(
         {"name": "labels.zip", "mimeType": "application/zip", "buffer": content}
     )

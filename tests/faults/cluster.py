@@ -137,9 +137,9 @@ class Cluster:
     def _resource(self, kind: str, source: str) -> Any:  # Django is not set up when this is imported
         from competitions.resources.models import Resource
         from competitions.resources.storage import store_bytes
-        from tests.scenario import zip_of
+        from tests.scenario import zip_bytes
 
-        stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
+        stored = store_bytes(zip_bytes({"main.sh": source, "metadata.yaml": METADATA}))
         return Resource.objects.create(owner=self.user, kind=kind, name=kind, file=stored, file_name=f"{kind}.zip")
 
     def start_web(self) -> None:
@@ -168,13 +168,13 @@ class Cluster:
         from competitions.resources.storage import store_bytes
         from competitions.runs.planning import runs_add
         from competitions.submissions.models import Submission
-        from tests.scenario import zip_of
+        from tests.scenario import zip_bytes
 
         expected: dict[uuid.UUID, float] = {}
         for _ in range(count):
             answer = next(self._numbers) / 1000
             source = PROGRAM.format(seconds=seconds, answer=answer)
-            stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
+            stored = store_bytes(zip_bytes({"main.sh": source, "metadata.yaml": METADATA}))
             now = datetime.now(UTC)
             submission = Submission.objects.create(
                 phase=self.phase,

@@ -17,7 +17,7 @@ from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import mark_unneeded
-from competitions.resources.storage import digest_of, store_path
+from competitions.resources.storage import digest_and_size, store_path
 from competitions.resources.versions import require_room
 from files.bundles.archive import BundleFiles, open_bundle
 from files.bundles.faults import InvalidBundle, Report
@@ -112,7 +112,7 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
     for number, name in enumerate(names):
         progress(f"Storing {number + 1} of {len(names)}: {name}")
         path, file_name = files.zip_part(name, scratch)
-        sha256, _ = digest_of(path)
+        sha256, _ = digest_and_size(path)
         is_new = not StoredFile.objects.filter(sha256=sha256).exists()
         stored[name] = Part(store_path(path, sha256=sha256), file_name, is_new)
     return stored

@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.forms import ColumnForm, ColumnFormSet
-from core.confirmations import digest_of
+from core.confirmations import state_digest
 
 COLUMNS: Final = "columns"
 FORM_SET: Final = forms.inlineformset_factory(Leaderboard, Column, form=ColumnForm, formset=ColumnFormSet, extra=1)
@@ -77,7 +77,7 @@ def _was_left(form: Any, column: int, field: str, seen: Mapping[str, str]) -> bo
         value = form.fields[field].clean(form[field].data)
     except forms.ValidationError:
         return False
-    return digest_of(value) == seen.get(_name(column, field))
+    return state_digest(value) == seen.get(_name(column, field))
 
 
 def _was_changed(form: Any, seen: Mapping[str, str]) -> bool:

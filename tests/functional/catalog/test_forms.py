@@ -15,7 +15,7 @@ from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.submissions.models import Submission
 from competitions.winners.models import Lane, Place
-from tests.admin_forms import errors_of, save_confirmed, save_form
+from tests.admin_forms import form_errors, save_confirmed, save_form
 from tests.scenario import Scenario, person, resource, scenario
 
 
@@ -43,7 +43,7 @@ def scored(site: Scenario) -> Submission:
 
 def test_the_form_does_not_unseal_scores(site: Scenario, scored: Submission) -> None:
     answer = save_form(login(site.organizer), phase_url(site.sealed), visibility=["public"])
-    assert "use the action Reveal" in errors_of(answer)["visibility"][0]
+    assert "use the action Reveal" in form_errors(answer)["visibility"][0]
     assert Phase.objects.get(pk=site.sealed.pk).is_sealed
     board = reverse("api:leaderboard", args=[site.competition.slug, site.sealed.slug])
     assert Client().get(board).status_code == 403
@@ -51,7 +51,7 @@ def test_the_form_does_not_unseal_scores(site: Scenario, scored: Submission) -> 
 
 def test_a_preset_does_not_unseal_scores(site: Scenario, scored: Submission) -> None:
     answer = save_form(login(site.organizer), phase_url(site.sealed), preset=["pcqm4mv2-test-dev"])
-    assert "use the action Reveal" in errors_of(answer)["visibility"][0]
+    assert "use the action Reveal" in form_errors(answer)["visibility"][0]
     assert Phase.objects.get(pk=site.sealed.pk).is_sealed
 
 
@@ -170,5 +170,5 @@ def test_a_task_of_another_competition_is_not_chosen_by_mistake(site: Scenario) 
     Task.objects.filter(pk=site.sealed.tasks.get().pk).update(competition=other)
     chosen = [str(site.phase.tasks.get().pk), str(site.sealed.tasks.get().pk)]
     answer = save_form(login(site.organizer), phase_url(site.phase), tasks=chosen)
-    assert "belongs to another competition" in errors_of(answer)["tasks"][0]
+    assert "belongs to another competition" in form_errors(answer)["tasks"][0]
     assert site.phase.tasks.count() == 1

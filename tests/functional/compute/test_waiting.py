@@ -14,7 +14,7 @@ from competitions.runs.queue.positions import expected_start, queue_positions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from tests.answers import read_result
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, lease, scenario
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
     start = expected_start(run, place, now=site.now)
     assert start is not None
     assert 0 <= start[0] < 35 < start[1] < 90
-    page = client_of(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
+    page = user_client(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()
     assert "Waiting at place 1 of the queue" in page
     assert "the time of your upload is what counts" in page
 
@@ -57,9 +57,9 @@ def test_the_running_page_shows_processor_memory_and_the_projected_end(site: Sce
         state=State.INGESTING, started_at=timezone.now() - timedelta(seconds=10), meters=meters
     )
     Submission.objects.filter(pk=submission.pk).update(status=State.INGESTING)
-    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert 'value="0.500"' in page
     assert "at its current pace" not in page, "a thousandth is too little to go by"
     Run.objects.filter(pk=run.pk).update(meters=meters | {"progress": {"fraction": 0.5}})
-    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert "at its current pace it finishes after" in page

@@ -20,7 +20,7 @@ from competitions.organize.workspace.days import count_days, days_recount
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person, scenario
 
 
@@ -60,7 +60,7 @@ def test_what_comes_as_of_earlier_days_is_seen_when_they_are_counted_anew(site: 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def shown(site: Scenario, client: Client) -> str:
@@ -98,7 +98,7 @@ def test_the_queue_is_named_with_its_workers_and_how_long_a_run_waits(site: Scen
 def test_an_organizer_without_the_admin_is_not_led_there(site: Scenario) -> None:
     host = person()
     CompetitionOrganizer.objects.create(competition=site.competition, user=host)
-    assert "/admin/" not in shown(site, client_of(host))
+    assert "/admin/" not in shown(site, user_client(host))
 
 
 def test_sealed_scores_are_in_no_chart(site: Scenario, organizer: Client) -> None:
@@ -134,8 +134,8 @@ def posted(site: Scenario, client: Client, *chosen: Submission, **values: str) -
     return answered.content.decode()
 
 
-def listed(site: Scenario, client: Client, **asked: str | int) -> list[int]:
-    text = client.get(f"/host/competitions/{site.competition.slug}/submissions/", asked).content.decode()
+def listed(site: Scenario, client: Client, **query: str | int) -> list[int]:
+    text = client.get(f"/host/competitions/{site.competition.slug}/submissions/", query).content.decode()
     return [int(pk) for pk in re.findall(r'name="chosen" value="(\d+)"', text)]
 
 
@@ -195,7 +195,7 @@ def test_an_organizer_sees_where_a_run_went_and_its_team_does_not(site: Scenario
     assert worker is not None
     url = reverse("web:submission", args=[submission.pk])
     words = f"queue {site.queue.name}, worker {worker.name}"
-    pages = [client.get(url).content.decode() for client in (organizer, client_of(site.member()))]
+    pages = [client.get(url).content.decode() for client in (organizer, user_client(site.member()))]
     assert [words in page for page in pages] == [True, False]
 
 
@@ -227,7 +227,7 @@ def test_a_filter_that_is_not_right_is_said(site: Scenario, organizer: Client) -
 def test_nothing_of_another_competition_is_touched(site: Scenario) -> None:
     scored, elsewhere = site.score(site.submit(), 0.5), scenario()
     assert "No submission was chosen" in posted(
-        elsewhere, client_of(elsewhere.organizer), scored, action="disqualify", reason="Mine"
+        elsewhere, user_client(elsewhere.organizer), scored, action="disqualify", reason="Mine"
     )
     scored.refresh_from_db()
     assert scored.disqualified_at is None
@@ -236,6 +236,6 @@ def test_nothing_of_another_competition_is_touched(site: Scenario) -> None:
 def test_what_an_organizer_without_the_admin_does_is_in_the_audit_log(site: Scenario) -> None:
     host = person()
     CompetitionOrganizer.objects.create(competition=site.competition, user=host)
-    posted(site, client_of(host), site.score(site.submit(), 0.5), action="disqualify", reason="Two accounts")
+    posted(site, user_client(host), site.score(site.submit(), 0.5), action="disqualify", reason="Two accounts")
     entry = AuditEntry.objects.get(actor=host)
     assert (entry.view, entry.action) == ("organize:submissions", "disqualify")

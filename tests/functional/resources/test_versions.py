@@ -12,14 +12,16 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.resources.versions import StorageQuotaUsed, resource_replace, storage_used
 from tests.bundle_files import second, write
-from tests.scenario import NOON, Scenario, person, resource, zip_of
+from tests.scenario import NOON, Scenario, person, resource, zip_bytes
 
 
 def test_a_new_version_is_used_from_now_on_and_old_runs_keep_theirs(site: Scenario) -> None:
     task = site.phase.tasks.get()
     old = task.scoring_program
     submission = site.score(site.submit(), 0.5)
-    fresh = resource_replace(resource=old, file=store_bytes(zip_of({"metadata": "command: new"})), file_name="new.zip")
+    fresh = resource_replace(
+        resource=old, file=store_bytes(zip_bytes({"metadata": "command: new"})), file_name="new.zip"
+    )
     task.refresh_from_db()
     assert task.scoring_program == fresh
     assert (fresh.replaces, fresh.kind, fresh.owner) == (old, old.kind, old.owner)
@@ -32,14 +34,14 @@ def test_a_new_version_is_used_from_now_on_and_old_runs_keep_theirs(site: Scenar
 
 def test_files_are_usable_by_their_owner_by_those_they_are_shared_with_and_public_ones_by_all(site: Scenario) -> None:
     other = person(is_staff=True)
-    mine = resource(site.organizer, Resource.Kind.INPUT_DATA, b"x")
-    assert mine in Resource.objects.usable_by(site.organizer)
-    assert mine not in Resource.objects.usable_by(other)
-    mine.shared_with.add(other)
-    assert mine in Resource.objects.usable_by(other)
-    mine.shared_with.clear()
-    Resource.objects.filter(pk=mine.pk).update(is_public=True)
-    assert mine in Resource.objects.usable_by(other)
+    own_file = resource(site.organizer, Resource.Kind.INPUT_DATA, b"x")
+    assert own_file in Resource.objects.usable_by(site.organizer)
+    assert own_file not in Resource.objects.usable_by(other)
+    own_file.shared_with.add(other)
+    assert own_file in Resource.objects.usable_by(other)
+    own_file.shared_with.clear()
+    Resource.objects.filter(pk=own_file.pk).update(is_public=True)
+    assert own_file in Resource.objects.usable_by(other)
 
 
 def test_room_is_counted_once_for_each_content_and_bounded(

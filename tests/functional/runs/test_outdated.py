@@ -18,14 +18,14 @@ from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import Kind, State
-from tests.permissions import client_of
-from tests.scenario import Scenario, scenario, zip_of
+from tests.permissions import user_client
+from tests.scenario import Scenario, scenario, zip_bytes
 
 
 def replace(resource: Resource | None, command: str = "python3 new.py") -> Resource:
     assert resource is not None
     return resource_replace(
-        resource=resource, file=store_bytes(zip_of({"metadata": f"command: {command}"})), file_name="new.zip"
+        resource=resource, file=store_bytes(zip_bytes({"metadata": f"command: {command}"})), file_name="new.zip"
     )
 
 
@@ -51,7 +51,7 @@ def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(sit
     elsewhere = site.score(site.submit(phase=site.sealed), 0.5)
     replace(task.scoring_program)
     new = site.score(site.submit(), 0.4)
-    organizer = client_of(site.organizer)
+    organizer = user_client(site.organizer)
     page = data_page(organizer, site)
     assert "1 submission ran with former versions" in page
     assert re.findall(r'name="chosen" value="(\d+)"', page) == [str(old.pk)]
@@ -116,8 +116,8 @@ def test_what_stands_on_no_board_is_left_alone(site: Scenario) -> None:
 def test_organizers_of_other_competitions_reach_none_of_it(site: Scenario) -> None:
     submission, elsewhere = site.score(site.submit(), 0.5), scenario()
     replace(site.phase.tasks.get().scoring_program)
-    for visitor in (client_of(elsewhere.organizer), client_of(site.member()), Client()):
+    for visitor in (user_client(elsewhere.organizer), user_client(site.member()), Client()):
         run_again(visitor, site, submission, confirmed="yes")
         run_again(visitor, elsewhere, submission, confirmed="yes")
         assert Submission.objects.get(pk=submission.pk).status == State.FINISHED
-    assert "Every submission ran with the present" in data_page(client_of(elsewhere.organizer), elsewhere)
+    assert "Every submission ran with the present" in data_page(user_client(elsewhere.organizer), elsewhere)
