@@ -71,13 +71,13 @@ class RobotView(ApiView):
             raise BadForm(f"`{name}` must be true or false, not {text[:40]!r}.")
         return text in TRUE if text else None
 
-    def rows(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, Any]], *, limit: int = 5000) -> Response:
+    def rows(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, object]], *, limit: int = 5000) -> Response:
         """A bare list, as scripts of Codabench want it, or a page where one is asked for."""
         if any(name in self.request.query_params for name in PAGE_PARAMETERS):
             return self.page(rows, shape)
         return Response([shape(row) for row in rows[:limit]])
 
-    def page(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, Any]]) -> Response:
+    def page(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, object]]) -> Response:
         """The page of these rows that was asked for. An unknown page is 404."""
         return self.get_paginated_response([shape(row) for row in self.paginate_queryset(rows) or []])
 

@@ -104,7 +104,7 @@ class ResourceAdmin(GuardedAdmin):
     def get_list_filter(self, request: HttpRequest) -> Any:
         return ["kind", ("owner", admin.RelatedOnlyFieldListFilter)] if request.user.is_superuser else ["kind"]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> Any:
         return super().changelist_view(request, {"subtitle": self._room(request)} | (extra_context or {}))
 
     def _room(self, request: HttpRequest) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
@@ -31,7 +31,7 @@ def register(
     competition: Competition,
     rules_version: int,
     now: datetime,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, object] | None = None,
 ) -> Registration:
     """Register by accepting the current rules, or accept them again after a change.
 
@@ -72,7 +72,7 @@ def register(
     return registration
 
 
-def _checked_answers(competition: Competition, before: Mapping[str, Any], answers: Mapping[str, Any]) -> Answers:
+def _checked_answers(competition: Competition, before: Mapping[str, object], answers: Mapping[str, object]) -> Answers:
     """The answers as the questions want them: what is said now, and what was said before to questions that still stand."""
     questions = list(competition.registration_questions.all())
     earlier_answers = {key: answer for key, answer in before.items() if key in {question.key for question in questions}}

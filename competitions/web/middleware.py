@@ -24,7 +24,7 @@ class BodyMiddleware:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, object]
     ) -> HttpResponseBase | None:
         try:
             return admit(request, view, kwargs)

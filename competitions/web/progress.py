@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from competitions.runs.models import Run
@@ -134,8 +133,7 @@ def _shares(run: Run, submission: Submission) -> tuple[float | None, float | Non
 
 
 def _ended(run: Run, submission: Submission) -> Progress:
-    meters: dict[str, Any] = run.meters
-    elapsed = meters.get("wall_s")
+    elapsed: float | None = run.meters.get("wall_s")
     if run.state == State.FAILED:
         info = REASONS[Reason(run.reason)]
         sentence = (

@@ -3,7 +3,7 @@
 import base64
 import secrets
 import uuid
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -110,5 +110,5 @@ class WebhookMessage(AskedRow):
     @property
     def kind(self) -> str:
         """What it is about, as receivers read it."""
-        body: dict[str, Any] = self.body
+        body: dict[str, object] = self.body
         return str(body["type"])

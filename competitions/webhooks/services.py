@@ -109,7 +109,9 @@ def webhooks_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwar
     Webhook.objects.filter(team=absorbed).update(team=team)
 
 
-def _body(kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str) -> dict[str, Any]:
+def _body(
+    kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str
+) -> dict[str, object]:
     """What receivers read: the notification as the inbox has it. It holds no score, so that nothing sealed is told by it."""
     return {
         "type": kind,
@@ -123,7 +125,7 @@ def _body(kind: str, competition: Competition, now: datetime, *, subject: str, t
     }
 
 
-def _message(webhook: Webhook, event: str, body: dict[str, Any], now: datetime) -> WebhookMessage:
+def _message(webhook: Webhook, event: str, body: dict[str, object], now: datetime) -> WebhookMessage:
     message, is_new = WebhookMessage.objects.get_or_create(
         webhook=webhook, event=event, defaults={"body": body, "due_at": now, "created_at": now}
     )

@@ -1,6 +1,6 @@
 """Bundles by API: import one, export a competition as one."""
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -79,7 +79,7 @@ class BundleImported(ApiView):
         return Response(import_shape(job))
 
 
-def import_shape(job: BundleImport) -> dict[str, Any]:
+def import_shape(job: BundleImport) -> dict[str, object]:
     """An import, and the competition that it made, as long as that is there."""
     slug = job.competition.slug if job.competition else None
     return {
@@ -146,7 +146,7 @@ class ExportedFile(ExportView):
         return stored_response(cast("HttpRequest", request), export.file, file_name=export.file_name)
 
 
-def export_shape(export: BundleExport) -> dict[str, Any]:
+def export_shape(export: BundleExport) -> dict[str, object]:
     """An export, and where its file is once it is written."""
     url = f"/api/v1/exports/{export.pk}/file/" if export.file_id else None
     gaps = codabench_gaps(export.competition)

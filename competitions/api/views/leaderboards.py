@@ -84,7 +84,7 @@ def _sort(board: Leaderboard, asked: str) -> str:
     return "" if primary is not None and asked == primary.key else asked
 
 
-def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, Any]:
+def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, object]:
     """One page of a board as JSON."""
     page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
     columns = page_columns(board, visible)

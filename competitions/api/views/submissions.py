@@ -52,7 +52,7 @@ IDEMPOTENCY = OpenApiParameter(
 )
 
 
-def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
+def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
     runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
     return (
@@ -72,7 +72,7 @@ class SubmissionView(ApiView):
         submission: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
         return submission
 
-    def shown(self, submissions: Sequence[Submission]) -> list[dict[str, Any]]:
+    def shown(self, submissions: Sequence[Submission]) -> list[dict[str, object]]:
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
         context = {"reader": self.reader, "queue_positions": queue_positions(runs)}

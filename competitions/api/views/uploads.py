@@ -45,8 +45,8 @@ class RawParser(BaseParser):
     media_type = "application/offset+octet-stream"
 
     def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, object] | None = None
+    ) -> dict[str, object]:
         return {}
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from django.db.models import Exists, OuterRef
 from django.utils.text import slugify
@@ -318,13 +317,13 @@ class Maker:
         boards_write(phase, spec, self.spec.leaderboards[0], now)
 
 
-def _defaults() -> dict[str, Any]:
+def _defaults() -> dict[str, object]:
     """Defaults of a phase whose bundle names neither budget, nor preset, nor how its board grows."""
     names = {*bundle_places(Phase), "dataset_check", "smoke_task"}
     return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
 
 
-def _preset_and_budget(spec: PhaseSpec) -> dict[str, Any]:
+def _preset_and_budget(spec: PhaseSpec) -> dict[str, object]:
     preset = spec.podium.preset
     return (PRESETS[preset].fields() if preset else {}) | said_settings(Phase, spec, "podium.budget")
 

@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -196,7 +195,7 @@ def _impact(
         if pk not in after:
             continue
         changed, new_tasks = after[pk]
-        changes: dict[str, Any] = changed_values(phase, values_of(changed))
+        changes: dict[str, object] = changed_values(phase, values_of(changed))
         if tasks != new_tasks:
             changes["tasks"] = new_tasks
         yield from (f"{phase.name}: {sentence}" for sentence in impact_of(phase, changes, now))

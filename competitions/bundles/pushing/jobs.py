@@ -176,7 +176,7 @@ def _applied(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> 
         raise _ClaimLost
 
 
-def _result_of(pushed: PushResult) -> dict[str, Any]:
+def _result_of(pushed: PushResult) -> dict[str, object]:
     return {
         "slug": pushed.slug,
         "result": pushed.result,

@@ -1,6 +1,6 @@
 """Codabench's calls on fact sheets, tasks, queues, participants, quota and dumps."""
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -128,7 +128,7 @@ class QueueView(RobotView):
     patch = delete = put
 
 
-def queue_shape(queue: Queue) -> dict[str, Any]:
+def queue_shape(queue: Queue) -> dict[str, object]:
     return {"id": queue.pk, "name": queue.name, "vhost": queue.name, "is_public": queue.owner_id is None}
 
 
@@ -173,7 +173,7 @@ class ParticipantView(RobotView):
     put = patch
 
 
-def participant_shape(registration: Registration) -> dict[str, Any]:
+def participant_shape(registration: Registration) -> dict[str, object]:
     user = registration.user
     return {
         "id": registration.pk,

@@ -1,5 +1,6 @@
 """The list of competitions, and a competition's Overview, Data and Rules pages with their downloads."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -36,11 +37,10 @@ PREVIEWED = 6  # files of the Data page whose first rows are looked at
 
 
 def render_tab(
-    request: HttpRequest, visited: Visit, template: str, context: dict[str, Any], *, tab: str = ""
+    request: HttpRequest, visited: Visit, template: str, context: Mapping[str, object], *, tab: str = ""
 ) -> HttpResponse:
     """A page of a competition, inside its banner and tabs; `tab` is the one that it belongs to."""
-    inside = {"visit": visited, "competition": visited.competition, "tab": tab}
-    return render(request, template, inside | context)
+    return render(request, template, {"visit": visited, "competition": visited.competition, "tab": tab, **context})
 
 
 def follows_link(request: HttpRequest, competition: Competition) -> bool:
@@ -190,7 +190,7 @@ def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInval
     """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
     user = request.user
     registration = registration_of(user, visited.competition) if isinstance(user, User) else None
-    before: dict[str, Any] = registration.answers if registration else {}
+    before: dict[str, object] = registration.answers if registration else {}
     answers = answers_of_form(request.POST) if refusal else before
     context = {
         "rules": current_rules(visited.competition),

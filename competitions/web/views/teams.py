@@ -1,6 +1,5 @@
 """The Team page: found a team, invite, answer invitations, merge with another team, hand over, leave."""
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -57,7 +56,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "web/teams/team.html", context, tab="team")
 
 
-def _merges(team: Team, visited: Visit) -> dict[str, Any]:
+def _merges(team: Team, visited: Visit) -> dict[str, object]:
     """What the page says of merging: open proposals both ways, and until when."""
     waiting = MergeProposal.objects.filter(state=MergeProposal.State.OPEN).select_related(
         "team", "other", "proposed_by"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 from uuid import UUID
 
 from django.contrib import messages
@@ -88,7 +88,13 @@ def place(request: HttpRequest, key: UUID) -> HttpResponse:
     return render_tab(request, visited, "web/winners/place.html", context, tab="leaderboard")
 
 
-def _charts(comparison: dict[str, Any]) -> list[Chart]:
+class Compared(TypedDict, total=False):
+    title: str
+    pairs: list[tuple[float, float]]
+    checks: list["Compared"]
+
+
+def _charts(comparison: Compared) -> list[Chart]:
     """The predictions of the run, then those of each check, against what is expected of them."""
     parts = [
         ("Submitted against made here", comparison),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from csp.decorators import csp_exempt
@@ -121,7 +120,7 @@ def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
         raise Http404
     for entry, board in rows:
         entry.team, entry.leaderboard = team, board
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "team": team,
         "members": team.memberships.select_related("user"),
         "rows": [_row_of_team(entry, board) for entry, board in rows],
@@ -141,7 +140,7 @@ def _best_rows(team: Team) -> Iterable[Entry]:
     return best.values()
 
 
-def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, Any]:
+def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
     primary = _shown_primary(board)
     return {
         "entry": entry,

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -62,7 +62,12 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
-        shown: dict[str, Any] = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
+        shown: dict[str, object] = {
+            "phase": phase,
+            "board": board,
+            "boards": boards_shown(visited, phase),
+            "rows": None,
+        }
         shown["commitment"] = commitment_of(board) if board is not None else None
         return render_tab(request, visited, "web/leaderboard/leaderboard.html", shown, tab="leaderboard")
     etag = board_etag(request, visited, board)
@@ -209,7 +214,7 @@ def _place(request: HttpRequest) -> PlaceOnBoard:
     return PlaceOnBoard(cursor=asked.get("cursor") or None, before=asked.get("before") or None)
 
 
-def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
+def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, object]:
     columns = board.visible_columns
     primary = primary_column(list(board.columns.all()))
     sort = request.GET.get("sort", "")
@@ -251,13 +256,13 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     }
 
 
-def _search(request: HttpRequest, board: Leaderboard) -> dict[str, Any]:
+def _search(request: HttpRequest, board: Leaderboard) -> dict[str, object]:
     """The rows of the teams that were looked for."""
     text = request.GET.get("q", "").strip()[:60]
     return {"searched": text, "found": search(board, text) if len(text) >= SHORTEST_SEARCH else []}
 
 
-def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, Any]:
+def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, object]:
     """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
     own = mine.pk if mine and not sort and mine.pk in page.ranks else None
     before, after = page.around(own)

@@ -66,7 +66,7 @@ def finals(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
     )
 
 
-def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, team: Team) -> dict[str, Any]:
+def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, team: Team) -> dict[str, object]:
     before = request.GET.get("before", "")
     submissions = page_of(
         team=team.pk,

@@ -1,6 +1,5 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
-from typing import Any
 from uuid import UUID
 
 from csp.decorators import csp_exempt
@@ -96,7 +95,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "web/submissions/_live.html", context)
 
 
-def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, Any]:
+def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, object]:
     now = reader.now
     results = results_of(_scored(submission), reader)
     position = position_of(submission, reader)
@@ -105,7 +104,8 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
     usages = usages_of(reader, submission.phase, growing["shown_runs"])
-    return growing | {
+    return {
+        **growing,
         "submission": submission,
         "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
         "runs": [
@@ -130,7 +130,7 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
     }
 
 
-def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, Any]:
+def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, object]:
     phase = submission.phase
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
     receipt = disclosed_receipt(reader, phase, run.receipt, is_smoke=run.is_smoke)
@@ -181,7 +181,7 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     return render_tab(request, visited, "web/submissions/fact_sheet.html", context, tab="submissions")
 
 
-def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
+def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object]:
     """What the newest attempt left, as far as this reader may have it; the page with details apart from the files."""
     outputs = run.outputs.filter(attempt__in=run.attempts_shown)
     phase, is_smoke = submission.phase, run.is_smoke

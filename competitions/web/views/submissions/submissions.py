@@ -95,7 +95,7 @@ def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) 
     return own_chart(sorted(known), primary)
 
 
-def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
+def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, object]:
     """What stands beside the upload: quota, reset, closing time, budget; and what was entered before, where it was refused."""
     entered = entered_values(request)
     answers = answers_of_form(entered)
