@@ -15,7 +15,7 @@ Nested = dict[str, Any]  # values by key, those below a key as a mapping of thei
 
 
 def bundle_places(model: type[Model]) -> Mapping[str, str]:
-    """Where each setting of the model stands, by field."""
+    """The place of each of the model's settings, by field."""
     places: Mapping[str, str] = getattr(model, "bundle")  # noqa: B009  # on five models that have no base in common
     return places
 

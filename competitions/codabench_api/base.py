@@ -1,4 +1,4 @@
-"""What the views of Codabench's calls share: forms as bodies, pages, and the submissions of the asker."""
+"""Base of Codabench's calls: forms as bodies, pages, and the asker's submissions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

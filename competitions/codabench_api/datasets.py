@@ -54,7 +54,7 @@ class DatasetDownload(RobotView):
 
 
 def _opened_to(user: User, key: UUID) -> Resource:
-    """What a phase offers for download, to those who take part and to its organizers. Raises 404."""
+    """A download of a phase, for those who take part and for its organizers. Raises 404."""
     tasks = ("scoring_program", "ingestion_program", "input_data")
     uses = Q(public_data__key=key) | Q(starting_kit__key=key)
     for name in tasks:

@@ -22,7 +22,7 @@ def enrol(*, user: User, competition: Competition, now: datetime) -> Registratio
 
 
 def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
-    """Why this person cannot submit to the phase now; None when it can. Enrols a service account where it may take part."""
+    """Say why this person cannot submit to the phase now; None if they can. Enrols a service account first."""
     competition = phase.competition
     try:
         if user.is_robot and competition.admits_at_once(user) and registration_of(user, competition) is None:

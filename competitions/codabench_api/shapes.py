@@ -267,7 +267,7 @@ def repeat_shape(submission: Submission, reader: Reader) -> dict[str, object]:
 
 
 def owner_of(submission: Submission) -> str:
-    """Who sent it in; of one that was run again, who sent in the first."""
+    """The username of its sender; of a submission that was run again, the sender of the first."""
     while submission.rerun_of is not None:
         submission = submission.rerun_of
     return submission.submitted_by.username

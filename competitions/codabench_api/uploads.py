@@ -1,4 +1,4 @@
-"""What robots send: submissions and bundles, announced, put to an address that carries its own right, and made use of."""
+"""Uploads of robots: submissions and bundles are announced, put to a signed address, and then used."""
 
 from collections.abc import Iterator
 from typing import Final, cast
@@ -127,7 +127,7 @@ class UploadCompleted(RobotView):
 
 
 class CreationStatus(RobotView):
-    """What became of a bundle, or of a task that was sent as a zip."""
+    """The result of an import of a bundle, or of a task that was sent as a zip."""
 
     def get(self, request: Request, pk: int) -> Response:
         job = get_object_or_404(BundleImport.objects.select_related("task"), pk=pk, owner=self.person())
@@ -144,7 +144,7 @@ class CreationStatus(RobotView):
 
 
 def report_of(job: BundleImport) -> Report:
-    """Why an import came to nothing; without faults where it did not."""
+    """The reasons for a failed import; without faults for any other."""
     faults = [Note(**fault) for fault in job.report.get("faults", [])]
     is_ours = job.state == BundleImport.State.FAILED and not faults
     return Report(faults=[Note(BROKEN_OFF, file=job.file_name)] if is_ours else faults)

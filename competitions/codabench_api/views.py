@@ -144,7 +144,7 @@ class Register(RobotView):
 
 
 class CanMakeSubmission(RobotView):
-    """Whether the asker may submit to a phase now, and why not. A program's account is enrolled where everybody may be."""
+    """Say if the asker may submit to a phase now, or why not. A program's account is enrolled where everybody may be."""
 
     def get(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(request.user).select_related("competition"), pk=pk)
@@ -246,7 +246,7 @@ def states_called(word: str) -> list[State]:
 
 
 def _kind(phase: Phase) -> Kind:
-    """What a robot's submission is, where the upload itself does not say it: the first kind that the phase takes."""
+    """The kind of a robot's submission, which an upload does not say: the first that the phase takes."""
     kinds = phase.accepted_kinds
     return Kind(kinds[0]) if kinds else Kind.PREDICTION
 
@@ -279,7 +279,7 @@ class SubmissionDetails(RobotView):
 
 
 class DetailResult(RobotView):
-    """Where a submission's page of detailed results is, for those who may see it."""
+    """The address of a submission's detailed results, for those who may see them."""
 
     def get(self, request: Request, pk: int) -> Response:
         seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))

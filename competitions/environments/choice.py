@@ -1,4 +1,4 @@
-"""What a submission says that its code runs with: weights and an image of its team, or an image by digest from a registry."""
+"""A submission's environment: weights and an image of its team, or an image by digest from a registry."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ NO_WISH: Final = Wish()
 
 @dataclass(frozen=True)
 class Environment:
-    """What was found for a wish."""
+    """The weights and the image that a submission runs with."""
 
     weights: EnvironmentFile | None = None
     image: EnvironmentFile | None = None
@@ -92,19 +92,19 @@ def image_by_digest(phase: Phase, reference: str) -> str:
 
 
 def environment_of(submission: Any) -> Environment:
-    """What a submission was made with."""
+    """The environment of a submission."""
     return Environment(submission.weights, submission.image, submission.image_reference)
 
 
 def fault_of_mirror(queue: Queue) -> str:
-    """Why no locked requirements can be installed on a queue, as a sentence; empty where they can."""
+    """A sentence on why a queue cannot install locked requirements; empty if it can."""
     if queue.package_mirror:
         return ""
     return f"The queue {queue.name} has no package mirror, so no locked requirements can be installed."
 
 
 def faults_of_choice(submission: Any) -> str:
-    """Why a submission's environment cannot be handed out now, as a sentence; empty where it can.
+    """A sentence on why a submission's environment cannot be handed out now; empty if it can.
 
     Files may have been removed since, and a queue's registries changed, before an old submission is run again.
     """

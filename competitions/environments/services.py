@@ -50,7 +50,7 @@ def kinds_accepted(phases: Sequence[Phase]) -> list[EnvironmentFile.Kind]:
 
 
 def environment_room(team_id: int) -> EnvironmentRoom:
-    """What a team's files take; a file that is being checked counts as announced."""
+    """The space that a team's files take; a file that is being checked counts with its announced size."""
     files = EnvironmentFile.objects.filter(team=team_id, state__in=TAKES_ROOM)
     return EnvironmentRoom(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_ENVIRONMENT_BYTES)
 

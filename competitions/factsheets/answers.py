@@ -1,4 +1,4 @@
-"""What is asked of a submission, and reading the answers of its fact sheet."""
+"""Questions of a submission's fact sheet, and reading the answers."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ class FactSheetInvalid(AnswersInvalid):
 
 
 def questions_of(phase: Phase) -> list[Question]:
-    """What is asked of a submission to this phase; a phase's own question stands for the competition's of the same key."""
+    """The questions of a phase's fact sheet; its own question replaces the competition's with the same key."""
     asked = Question.objects.filter(Q(phase=phase) | Q(phase=None), competition=phase.competition_id)
     by_key: dict[str, Question] = {}
     for question in asked:

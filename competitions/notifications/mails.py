@@ -24,7 +24,7 @@ SALT: Final = "notifications.opt_out"
 
 @dataclass(frozen=True)
 class OptOut:
-    """Which mails a signed link stops: those of a kind in one competition, or the digest (no kind)."""
+    """The mails that a signed link stops: those of a kind in one competition, or the digest (no kind)."""
 
     user_id: int
     kind: Kind | None = None

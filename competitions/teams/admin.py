@@ -16,7 +16,7 @@ from competitions.teams.services import registration_decide, team_save
 
 @admin.register(RegistrationQuestion)
 class RegistrationQuestionAdmin(OrganizerAdmin):
-    """What everybody who registers is asked."""
+    """Questions to everybody who registers."""
 
     list_display = ["title", "key", "kind", "is_required", "competition"]
     list_filter = ["kind"]
@@ -38,7 +38,7 @@ class MergeProposalAdmin(ReadOnly, OrganizerAdmin):
 
 @admin.register(Registration)
 class RegistrationAdmin(ReadOnly, OrganizerAdmin):
-    """Who registered; approve or deny with the actions."""
+    """Registrations; approve or deny them with the actions."""
 
     list_display = ["user", "competition", "state", "said", "rules_version", "accepted_at", "decided_by"]
     list_filter = ["state"]

@@ -1,4 +1,4 @@
-"""What the people of teams and competitions are told."""
+"""Notifications to the members of teams and competitions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a submission's page says of a board that grows: where its algorithm stands on the submitted datasets, or how its dataset does."""
+"""Parts of a submission's page for boards that grow: its runs on submitted datasets, or the state of its own dataset."""
 
 from dataclasses import dataclass
 from typing import TypedDict

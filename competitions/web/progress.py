@@ -1,4 +1,4 @@
-"""How far a submission is, in the words and numbers of a page."""
+"""The progress of a submission, in the words and numbers of a page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ class Progress:
 
     @property
     def projected_percent(self) -> int | None:
-        """Where the ring will end if the run goes on as it does."""
+        """The end of the ring if the run goes on at this pace."""
         return round(min(100 * self.projected_s / self.limit_s, 100)) if self.projected_s and self.limit_s else None
 
     @property

@@ -35,7 +35,7 @@ def back_to_form(request: HttpRequest, refusal: Refusal, page: str) -> HttpRespo
 
 
 def sentence_of(refusal: Refusal) -> SafeString:
-    """What was wrong, with the link to what has to be done first."""
+    """The refusal as HTML, with a link to the step that comes first."""
     detail = linebreaksbr(refusal.detail, autoescape=True)
     if next_step := refusal.extra.get("next_step"):
         return format_html('{} <a href="{}">Go there</a>', detail, next_step)
@@ -43,7 +43,7 @@ def sentence_of(refusal: Refusal) -> SafeString:
 
 
 def entered_values(request: HttpRequest) -> dict[str, str]:
-    """What was entered on this page and refused just before, by the fields' names; it is given once."""
+    """Values that were entered on this page and refused just before, by field; they are given once."""
     refused_form: RefusedForm | None = request.session.get(KEY)
     if refused_form is None or refused_form["path"] != request.path:
         return {}

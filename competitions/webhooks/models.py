@@ -56,7 +56,7 @@ class Webhook(models.Model):
 
     @property
     def kind_labels(self) -> list[str]:
-        """What it is told of, in words; empty for everything."""
+        """The kinds of its messages, in words; empty for all."""
         return [Kind(kind).label for kind in self.kinds]
 
     @property
@@ -109,6 +109,6 @@ class WebhookMessage(AskedRow):
 
     @property
     def kind(self) -> str:
-        """What it is about, as receivers read it."""
+        """The message's kind as receivers read it."""
         body: dict[str, object] = self.body
         return str(body["type"])

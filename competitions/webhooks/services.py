@@ -112,7 +112,7 @@ def webhooks_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwar
 def _body(
     kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str
 ) -> dict[str, object]:
-    """What receivers read: the notification as the inbox has it. It holds no score, so that nothing sealed is told by it."""
+    """The message to receivers: the notification as in the inbox. It has no score, so it gives away nothing sealed."""
     return {
         "type": kind,
         "timestamp": now.isoformat(),

@@ -164,7 +164,7 @@ def _hang_up(connection: HTTPConnection, too_late: threading.Event) -> None:
 
 
 def _in_words(error: Exception, target: Target) -> str:
-    """What the owners read: nothing of the site's own network."""
+    """The error for the webhook's owners: it tells nothing about the site's own network."""
     if isinstance(error, TimeoutError) or "timed out" in str(error):
         return f"{target.host} did not answer in time."
     if "CERTIFICATE" in str(error).upper():

@@ -61,7 +61,7 @@ def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, object]:
 
 
 def _cell_out(column: DatasetColumn, entry: Entry) -> dict[str, object]:
-    """How far a row is on a submitted dataset."""
+    """The state of a row on a submitted dataset."""
     return {
         "key": column.key,
         "state": column.state_in(entry.values),

@@ -64,7 +64,7 @@ class SubmissionIn(serializers.Serializer[Any]):
 
 
 class SmokeFilter(serializers.Serializer[Any]):
-    """What the code of a smoke run at home runs with."""
+    """Weights and image of a smoke run on the participant's own computer."""
 
     weights_bytes = serializers.IntegerField(required=False, min_value=0, max_value=2**63 - 1)
     image = serializers.CharField(max_length=500, required=False)
@@ -72,7 +72,7 @@ class SmokeFilter(serializers.Serializer[Any]):
 
 
 class SubmissionFilter(serializers.Serializer[Any]):
-    """What a list of submissions can be narrowed by."""
+    """Filters of a list of submissions."""
 
     LOOKUPS: ClassVar = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}
 
@@ -126,7 +126,7 @@ class RunOut(serializers.ModelSerializer[Run]):
 
 
 class VerdictOut(serializers.Serializer[Any]):
-    """Why a submission failed: whose fault it is, and what to do."""
+    """The reason of a failure: whose fault it is, and what to do."""
 
     reason = serializers.CharField()
     blame = serializers.CharField()

@@ -69,7 +69,7 @@ class Bundles(ApiView):
 
 
 class BundleImported(ApiView):
-    """How far one import has come, and its report when it is over."""
+    """The progress of an import, and its report at the end."""
 
     read_scope = write_scope = Scope.ORGANIZE
 
@@ -94,7 +94,7 @@ def import_shape(job: BundleImport) -> dict[str, object]:
 
 
 class ExportIn(serializers.Serializer[None]):
-    """Whether programs and data are in the bundle, or keys in their place."""
+    """A choice for an exported bundle: programs and data, or keys in their place."""
 
     files = serializers.ChoiceField(choices=["all", "keys"], default="all")
 
@@ -128,7 +128,7 @@ class ExportView(ApiView):
 
 
 class Exported(ExportView):
-    """Whether an export is ready, and where its file is, which is kept for a day."""
+    """The state of an export, and the address of its file, which is kept for a day."""
 
     @extend_schema(operation_id="bundles_export_retrieve", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, pk: int) -> Response:

@@ -55,7 +55,7 @@ class CompetitionDetail(ApiView):
 
 
 class CompetitionFiles(ApiView):
-    """What participants may download, with sizes and digests."""
+    """Files that participants may download, with sizes and digests."""
 
     serializer_class = s.FileOut
 

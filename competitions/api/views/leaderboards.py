@@ -73,7 +73,7 @@ class LeaderboardDetail(BoardView):
 
 
 def _sort(board: Leaderboard, asked: str) -> str:
-    """What to sort by: a known key, which may stand in a header, or nothing for the board's own order. Raises `UnknownSort`."""
+    """The column to sort by, safe in a header; empty for the board's own order. Raises `UnknownSort`."""
     if not asked:
         return ""
     columns = board.visible_columns
@@ -103,7 +103,7 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
 
 
 class CommitmentDetail(ApiView):
-    """What was committed to at the close of a sealed board, and after the reveal the manifest that proves it."""
+    """The commitment to a sealed board at its close and, after the reveal, the manifest that proves it."""
 
     serializer_class = s.CommitmentOut
 

@@ -13,7 +13,7 @@ from competitions.notifications.services import mark_read
 
 
 class Notifications(ApiView):
-    """What you were told, newest first; with `unread` only what you have not read."""
+    """Your notifications, newest first; with `unread` only those that you have not read."""
 
     serializer_class = s.NotificationOut
     pagination_class = IdCursorPagination

@@ -73,7 +73,7 @@ class CompetitionDocumentFile(CodeView):
 
 
 class PublishIn(serializers.Serializer[None]):
-    """Whether it is published although something cannot work yet."""
+    """Publish it although something cannot work yet."""
 
     anyway = serializers.BooleanField(default=False)
 
@@ -145,7 +145,7 @@ class PushView(CodeView):
 
 
 class PushDetail(PushView):
-    """How far a push has come, and what it changes."""
+    """The progress of a push, and its changes."""
 
     @extend_schema(operation_id="pushes_retrieve", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, pk: int) -> Response:

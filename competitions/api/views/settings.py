@@ -46,7 +46,7 @@ class SettingsView(ApiView):
         raise NotImplementedError
 
     def lookup(self) -> dict[str, object]:
-        """How the address names the row."""
+        """The row's lookup from the address."""
         return dict(self.kwargs)
 
     def store(self, row: Any, values: Values, confirmed: str) -> Model:

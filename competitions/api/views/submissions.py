@@ -205,7 +205,7 @@ class SubmissionFactSheet(SubmissionView):
 
 
 class FactSheet(ApiView):
-    """What is asked of every submission to a phase."""
+    """The questions of a phase's fact sheet."""
 
     serializer_class = s.FactQuestionOut
 
@@ -230,7 +230,7 @@ class SubmissionLogs(SubmissionView):
 
 
 class SubmissionReceipt(SubmissionView):
-    """What is needed to run the submission again: digests, image, limits, hardware, times."""
+    """Everything to run the submission again: digests, image, limits, hardware, times."""
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
@@ -283,7 +283,7 @@ class PhaseSmoke(ApiView):
 
 
 class Limits(ApiView):
-    """What your team may still submit in a phase, and when it gets more."""
+    """The submissions that your team has left in a phase, and the time when it gets more."""
 
     serializer_class = s.AllowanceOut
 

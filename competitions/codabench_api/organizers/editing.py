@@ -109,7 +109,7 @@ def bundle_of(form: Mapping[str, object]) -> bytes:
 
 
 def _ignored(form: Mapping[str, object]) -> list[str]:
-    """What was sent and leads to nothing here, by name; an empty value says nothing."""
+    """Names of values that were sent and have no meaning here; empty values are no matter."""
     whole = [name for name, value in form.items() if value and name not in CompetitionSpec.model_fields]
     phases = [
         f"phases.{number}.{name}"

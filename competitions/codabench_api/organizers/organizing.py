@@ -133,7 +133,7 @@ def queue_shape(queue: Queue) -> dict[str, object]:
 
 
 class Participants(RobotView):
-    """Who takes part in the competitions that the asker organizes, or in one of them."""
+    """Participants of the competitions that the asker organizes, or of one of them."""
 
     parameters = ("competition", "status", "search", "user__username", *PAGE_PARAMETERS)
 
@@ -199,7 +199,7 @@ class TogglePublish(RobotView):
 
 
 class MyProfile(RobotView):
-    """Who the token or the session is of."""
+    """The person behind the token or the session."""
 
     def get(self, request: Request) -> Response:
         user = self.person()
@@ -260,7 +260,7 @@ def _phases(view: RobotView) -> QuerySet[Phase]:
 
 
 class UserQuota(RobotView):
-    """How much room the asker's files take."""
+    """The space that the asker's files take."""
 
     def get(self, request: Request) -> Response:
         return Response({"quota": settings.ORGANIZER_STORAGE_BYTES, "storage_used": storage_used(self.person())})
@@ -275,7 +275,7 @@ class Organizations(RobotView):
 
 
 class Dump(RobotView):
-    """Where a competition's bundle is fetched; `keys_instead_of_files` for one with keys."""
+    """Export a competition's bundle and say its address; `keys_instead_of_files` for one with keys."""
 
     write_scope = Scope.ORGANIZE
 

@@ -28,7 +28,7 @@ READ_AGAIN_AFTER: Final = timedelta(hours=6)
 
 @require_safe
 def competition_calendar(request: HttpRequest, slug: str) -> HttpResponse:
-    """When the phases of one competition open and close."""
+    """A calendar of one competition: its phases open and close."""
     visited = visit(request, slug)
     return _response(_calendar(visited.competition.title, visited.phases))
 

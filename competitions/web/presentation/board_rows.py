@@ -1,4 +1,4 @@
-"""What a row of a board shows beside its values: how it moved since yesterday, its people, a bar of its score, and its way there."""
+"""The details of a board's row beside its values: moves since yesterday, members, a bar and a line of its score."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ class ScoreScale:
     baselines: tuple[tuple[float, str], ...] = ()  # percent, and what a reader is told
 
     def percent(self, entry: Entry) -> float | None:
-        """How far a row's bar goes; None for a row without the score."""
+        """The length of a row's bar; None for a row without the score."""
         value = entry.values.get(self.column.key)
         return None if value is None else self.percent_of(round(value, self.column.precision))
 
@@ -114,7 +114,7 @@ def _members(team_ids: Sequence[int]) -> dict[int, list[str]]:
 
 
 def improvements(entry: Entry, column: Column) -> list[tuple[datetime, float]]:
-    """When a team's score got better, and to what, rounded as shown; without those that look the same."""
+    """Improvements of a team's score with their dates, rounded as shown; without those that look the same."""
     steps: list[tuple[datetime, float]] = []
     for at, value in entry.trend:
         shown = round(value, column.precision)

@@ -52,7 +52,7 @@ def _unit_title(column: Column) -> str:
 
 
 def _score_summary(best: Sequence[Dated], own: Sequence[Dated], column: Column) -> str:
-    """What the chart says, in a sentence."""
+    """The content of the chart in a sentence."""
     parts = []
     if best:
         (_, first, _), (_, last, team) = best[0], best[-1]
@@ -80,7 +80,7 @@ def own_chart(own: Sequence[Dated], column: Column) -> Chart | None:
 
 
 def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, team: str, *, until: datetime) -> Chart:
-    """How a team's score got better; there is at least one."""
+    """A chart of a team's improvements; there is at least one."""
     points = _dated([(at, value, "") for at, value in steps], column)
     return Chart(
         key="improvements",

@@ -1,4 +1,4 @@
-"""What waits for a person, shown before the list of competitions: places to answer, invitations, runs in progress."""
+"""Everything that waits for a person, above the list of competitions: winners' places, invitations, runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

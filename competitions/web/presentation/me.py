@@ -38,7 +38,7 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Me:
-    """What a person's own page shows. `unread` is None where they were never told anything."""
+    """The content of a person's own page."""
 
     competitions: Sequence[OwnCompetition]
     deadlines: Sequence[Deadline]

@@ -1,4 +1,4 @@
-"""Where the time of a run went: its states one after the other, as parts of one bar."""
+"""The time of a run by state, as parts of one bar."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a run's stages used CPU, memory and GPU, as charts: one for each measure, with a line for each stage."""
+"""Charts of the CPU, memory and GPU that a run used: one for each measure, with a line for each stage."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -44,14 +44,14 @@ def render_tab(
 
 
 def follows_link(request: HttpRequest, competition: Competition) -> bool:
-    """Whether the person came by an invitation link of this competition, where they go on."""
+    """True if the person came by an invitation link of this competition, and so goes on there."""
     match = resolve_path(request.session.get(AFTER_SIGN_IN, ""))
     link = link_by_token(match.kwargs["token"]) if match is not None and match.view_name == "web:link" else None
     return link is not None and link.team.competition_id == competition.pk
 
 
 def resolve_path(path: str) -> ResolverMatch | None:
-    """What a path of this site leads to; None for nothing."""
+    """The view behind a path of this site; None if there is none."""
     try:
         return resolve(path)
     except Resolver404:

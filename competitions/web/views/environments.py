@@ -34,7 +34,7 @@ from core.refusals import Refusal
 @require_safe
 @login_required
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the team has brought, newest versions first, and what it may bring."""
+    """The team's weights and images, newest versions first, and the kinds that it may upload."""
     visited = visit(request, slug)
     team_id = visited.facts.team_id
     files = EnvironmentFile.objects.filter(team=team_id).select_related("uploaded_by") if team_id else []

@@ -44,7 +44,7 @@ def revoke(request: HttpRequest, key: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """What the link leads to, and the way there; a POST joins. Who signs in or up comes back here.
+    """Show the team behind a link, and the way into it; a POST joins. People who sign in or up come back here.
 
     Raises `LINK_OVER`; a link that was made up, or of a competition that is not published, does not exist.
     """

@@ -34,7 +34,7 @@ AS_EVERYWHERE: Final = "as_everywhere"
 
 
 class OlderForm(forms.Form):
-    """Which page of the inbox: what came before this one."""
+    """A page of the inbox: the notifications before this one."""
 
     before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
@@ -68,7 +68,7 @@ class PreferencesForm(forms.Form):
 @login_required
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
-    """What the person was told, newest first."""
+    """The person's notifications, newest first."""
     older = OlderForm(request.GET)
     before = older.cleaned_data["before"] if older.is_valid() else None
     rows = Notification.objects.filter(user=person(request)).select_related("competition")
@@ -106,7 +106,7 @@ def read(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: HttpRequest) -> HttpResponse:
-    """What is mailed, for all competitions or for the one that `?competition=` names."""
+    """Choices of mails, for all competitions or for the one that `?competition=` names."""
     user = person(request)
     mine = Competition.objects.filter(pk__in=Registration.objects.filter(user=user).values("competition"))
     slug = request.GET.get("competition", "")

@@ -57,7 +57,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _merges(team: Team, visited: Visit) -> dict[str, object]:
-    """What the page says of merging: open proposals both ways, and until when."""
+    """Open merge proposals in both directions, and the deadline for them."""
     waiting = MergeProposal.objects.filter(state=MergeProposal.State.OPEN).select_related(
         "team", "other", "proposed_by"
     )

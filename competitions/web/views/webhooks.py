@@ -37,7 +37,7 @@ SHOWN_MESSAGES: Final = 50
 
 
 class WebhookForm(forms.Form):
-    """Where to send, and what about."""
+    """The address of a webhook, and the kinds of messages that it gets."""
 
     url = forms.URLField(
         label="Address",
@@ -70,7 +70,7 @@ class WebhookForm(forms.Form):
 
 
 class MessageForm(forms.Form):
-    """Which message is sent again."""
+    """A message to send again."""
 
     message = forms.IntegerField(min_value=1, max_value=2**63 - 1)
 

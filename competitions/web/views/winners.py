@@ -72,7 +72,7 @@ def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
 @require_safe
 @login_required
 def place(request: HttpRequest, key: UUID) -> HttpResponse:
-    """Where the place stands, its history, and the form for what comes next."""
+    """A winner's place: its state, its history, and the form for the next step."""
     place, is_mine, is_organizer = _find(request, key)
     visited = visit(request, place.lane.leaderboard.phase.competition.slug)
     context = {

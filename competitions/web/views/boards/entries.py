@@ -1,4 +1,4 @@
-"""What is behind a row of a board: the entry with its story, the team with its rows, and detailed results for everybody."""
+"""Pages behind a row of a board: the entry with its history, the team with its rows, and public detailed results."""
 
 from collections.abc import Iterable
 from datetime import datetime

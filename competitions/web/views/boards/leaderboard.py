@@ -107,7 +107,7 @@ def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
 
 @dataclass(frozen=True)
 class PlaceOnBoard:
-    """Which rows of a board a page shows: those behind a cursor, those before one, or those around a row."""
+    """The part of a board that a page shows: the rows after a cursor, before one, or around a row."""
 
     cursor: str | None = None
     before: str | None = None
@@ -193,7 +193,7 @@ def _drawn_column(board: Leaderboard) -> Column | None:
 
 
 def _lead_chart(board: Leaderboard, page: DrawnPage, now: datetime) -> Chart | None:
-    """How the best score improved; None below two scores, which are no way."""
+    """A chart of the best score over time; None below two scores."""
     if page.scale is None or len(page.best) < 2:
         return None
     return score_chart(page.best, [], page.scale.column, until=_known_until(board, now), levels=page.levels)
@@ -276,14 +276,14 @@ def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, object
 
 
 def _own_details(page: DrawnPage, mine: Entry, sort: str) -> RowDetails | None:
-    """What is shown beside one's own values; on a page without the row, what takes no query."""
+    """Details of one's own row; on a page without that row only those that need no query."""
     if mine.pk in page.details or sort or page.scale is None:
         return page.details.get(mine.pk)
     return RowDetails(percent=page.scale.percent(mine), spark=spark_of(mine, page.scale.column))
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
-    """What the links of the page keep of its address, each as the beginning of a query."""
+    """The parts of the page's address that its links repeat, each as the start of a query string."""
     here = {"phase": phase.slug, "board": board.key}
     sets = {"sets": str(datasets.number)} if datasets else {}
     sorted_by = {"sort": sort} if sort else {}
@@ -351,6 +351,6 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _known_until(board: Leaderboard, now: datetime) -> datetime:
-    """How far the best score that the board shows is known to hold: to its freeze or its phase's end, at most to now."""
+    """The end of the best score's line: the board's freeze or its phase's end, at the latest now."""
     freeze_at = board.freeze_at if board.phase.revealed_at is None else None
     return min(at for at in (now, board.phase.closes_at, freeze_at) if at is not None)

@@ -1,4 +1,4 @@
-"""What a reveal is made with and what it leaves: the preview for organizers, the manifest, the shake-up."""
+"""Pages of a reveal: the organizers' preview, the manifest, and the shake-up."""
 
 import json
 

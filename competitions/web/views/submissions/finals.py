@@ -27,7 +27,7 @@ SELECTABLE: Final = (State.FINISHED, *LIVE)
 
 
 class FinalsForm(forms.Form):
-    """What is chosen, beside what the page showed and what was selected then."""
+    """The chosen submissions, with those that the page showed and those selected at that time."""
 
     def __init__(self, *args: Any, team: Team, phase: Phase, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

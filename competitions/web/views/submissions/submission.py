@@ -153,7 +153,7 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
 
 
 def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
-    """What was answered, as people read it."""
+    """The answers to the questions as people read them."""
     answered = [question for question in questions if question.key in submission.fact_sheet]
     return [(question, shown_answer(submission.fact_sheet[question.key])) for question in answered]
 
@@ -182,7 +182,7 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object]:
-    """What the newest attempt left, as far as this reader may have it; the page with details apart from the files."""
+    """Files of the newest attempt that this reader may have; the page with details is kept apart."""
     outputs = run.outputs.filter(attempt__in=run.attempts_shown)
     phase, is_smoke = submission.phase, run.is_smoke
     shown = [output for output in outputs if may_download(reader, phase, output.name, is_smoke=is_smoke)]

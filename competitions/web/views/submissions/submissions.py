@@ -96,7 +96,7 @@ def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) 
 
 
 def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, object]:
-    """What stands beside the upload: quota, reset, closing time, budget; and what was entered before, where it was refused."""
+    """Everything around the upload: quota, closing time, budget, and the values of a form that was refused."""
     entered = entered_values(request)
     answers = answers_of_form(entered)
     limits = allowances(team_id=team_id, phase=phase, now=visited.now)
@@ -116,7 +116,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
 
 
 def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
-    """What the team's code may be run with in this phase, by kind, newest versions first: references to offer."""
+    """References to the team's weights and images that this phase takes, by kind, newest versions first."""
     if not phase.own_weights and not phase.own_images:
         return {}
     ready = EnvironmentFile.objects.filter(team=team_id, state=EnvironmentFile.State.READY)
