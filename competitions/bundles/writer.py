@@ -282,10 +282,10 @@ def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, obje
 def _file_name(resource: Resource) -> str:
     """The name that it is downloaded by; programs and data of tasks are zips, which Codabench tells by the suffix."""
     name = plain_file_name(resource.file_name)
-    return name if Path(name).suffix else f"{name}{suffix_of(resource)}"
+    return name if Path(name).suffix else f"{name}{resource_suffix(resource)}"
 
 
-def suffix_of(resource: Resource) -> str:
+def resource_suffix(resource: Resource) -> str:
     """Of a file's name, with both parts where it is compressed. Without one it is a zip, unless participants download it as it is."""
     suffixes = Path(resource.file_name.lower()).suffixes[-2:]
     suffix = "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:])

@@ -241,7 +241,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "filename": submission.file_name,
         "description": submission.description,
         "created_when": submission.created_at.isoformat(),
-        "owner": owner_of(submission),
+        "owner": sender_name(submission),
         "status": STATUS[State(submission.status)],
         "status_details": status_details(submission, list(submission.runs.all())),
         "is_public": False,
@@ -250,7 +250,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "parent": None,
         "children": [],
         "task": task_shape(task, with_files=reader.organizes(submission.phase)) if task else None,
-        "scores": scores_of(submission, board, visible_columns(reader, board), is_exact=is_exact),
+        "scores": score_lines(submission, board, visible_columns(reader, board), is_exact=is_exact),
         "fact_sheet_answers": submission.fact_sheet or None,
         "leaderboard": board.pk if sees and counting and board else None,
         "on_leaderboard": bool(sees and counting),
@@ -266,7 +266,7 @@ def repeat_shape(submission: Submission, reader: Reader) -> dict[str, object]:
     return submission_shape(submission, reader, is_exact=False) | withheld
 
 
-def owner_of(submission: Submission) -> str:
+def sender_name(submission: Submission) -> str:
     """The username of its sender; of a submission that was run again, the sender of the first."""
     while submission.rerun_of is not None:
         submission = submission.rerun_of
@@ -296,7 +296,7 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
     return f"{reason.label}: {detail} {REASONS[reason].advice}".strip()
 
 
-def scores_of(
+def score_lines(
     submission: Submission, board: Leaderboard | None, columns: list[Column], *, is_exact: bool
 ) -> list[ScoreLine]:
     """One line for each score and task, and one for each column that is over all tasks, as its reader may have them."""

@@ -91,7 +91,7 @@ def image_by_digest(phase: Phase, reference: str) -> str:
     return str(name)
 
 
-def environment_of(submission: Any) -> Environment:
+def submission_environment(submission: Any) -> Environment:
     """The environment of a submission."""
     return Environment(submission.weights, submission.image, submission.image_reference)
 

@@ -13,7 +13,7 @@ class FactSheetInvalid(AnswersInvalid):
     code, what = "fact_sheet_invalid", "The fact sheet"
 
 
-def questions_of(phase: Phase) -> list[Question]:
+def fact_sheet_questions(phase: Phase) -> list[Question]:
     """The questions of a phase's fact sheet; its own question replaces the competition's with the same key."""
     asked = Question.objects.filter(Q(phase=phase) | Q(phase=None), competition=phase.competition_id)
     by_key: dict[str, Question] = {}

@@ -130,7 +130,7 @@ def notifications_expire(*, now: datetime) -> int:
     return Notification.objects.filter(created_at__lte=now - KEPT).delete()[0]
 
 
-def preferences_of(user: User, competition: Competition | None) -> dict[Kind, Delivery]:
+def stored_preferences(user: User, competition: Competition | None) -> dict[Kind, Delivery]:
     """The person's choices for this competition, or for all (None); kinds without a choice are left out."""
     rows = NotificationPreference.objects.filter(user=user, competition=competition)
     return {Kind(kind): Delivery(delivery) for kind, delivery in rows.values_list("kind", "delivery")}
@@ -145,7 +145,7 @@ def preferences_set(*, user: User, competition: Competition | None, chosen: Mapp
             rows.filter(user=user, competition=competition, kind=kind).delete()
         else:
             rows.update_or_create(user=user, competition=competition, kind=kind, defaults={"delivery": delivery})
-    holding = DEFAULTS | preferences_of(user, None) | (preferences_of(user, competition) if competition else {})
+    holding = DEFAULTS | stored_preferences(user, None) | (stored_preferences(user, competition) if competition else {})
     for kind in chosen:
         if holding[kind] == Delivery.NONE:
             _mail_no_more(user, competition, kind)

@@ -15,7 +15,7 @@ from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
 from competitions.compute.images import is_image
 from competitions.environments.choice import NO_ENVIRONMENT, NO_WISH, Environment, Wish, environment_choose
-from competitions.factsheets.answers import questions_of, read_fact_sheet
+from competitions.factsheets.answers import fact_sheet_questions, read_fact_sheet
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
@@ -93,7 +93,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
         _require_kind(phase, new.kind)
-    questions = [] if new.is_smoke else questions_of(phase)
+    questions = [] if new.is_smoke else fact_sheet_questions(phase)
     answers = read_fact_sheet(questions, new.fact_sheet if questions and new.fact_sheet is not None else {})
     checked = _Checked(new, team, received_at, now, key, answers)
     try:

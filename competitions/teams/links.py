@@ -17,7 +17,7 @@ MOST_DAYS: Final = 30
 _signer: Final = signing.Signer(salt="podium.teams.links")
 
 
-def token_of(link: InvitationLink) -> str:
+def signed_token(link: InvitationLink) -> str:
     """The signed token in the link's address: nobody can guess one, or derive it from another."""
     return _signer.sign(link.key.hex)
 

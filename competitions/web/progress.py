@@ -54,7 +54,7 @@ class Progress:
         return max(self.limit_s - self.elapsed_s, 0.0) if self.limit_s and self.elapsed_s is not None else None
 
 
-def progress_of(
+def submission_progress(
     submission: Submission, positions: Mapping[UUID, QueuePosition], *, now: datetime, run: Run | None = None
 ) -> Progress:
     """The state of one run, or of the run that decides the submission's status; `positions` are those of runs that wait."""

@@ -30,11 +30,11 @@ def back_to_form(request: HttpRequest, refusal: Refusal, page: str) -> HttpRespo
     }
     if sum(len(str(value)) for value in values.values()) <= MAX_CHARS:
         request.session[KEY] = RefusedForm(path=urlsplit(page).path, values=values)
-    messages.error(request, sentence_of(refusal))
+    messages.error(request, refusal_sentence(refusal))
     return redirect(page)
 
 
-def sentence_of(refusal: Refusal) -> SafeString:
+def refusal_sentence(refusal: Refusal) -> SafeString:
     """The refusal as HTML, with a link to the step that comes first."""
     detail = linebreaksbr(refusal.detail, autoescape=True)
     if next_step := refusal.extra.get("next_step"):

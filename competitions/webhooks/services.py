@@ -30,7 +30,7 @@ TOO_MANY_WEBHOOKS: Final = RefusalKind(
 NOTHING_TO_SEND: Final = RefusalKind(409, "webhook_stopped", "The webhook is turned off. Turn it on first.")
 
 
-def webhooks_of(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
+def webhooks_for(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
     """Those of a team, or of the organizers (None)."""
     return Webhook.objects.filter(competition=competition, team=team)
 
@@ -41,7 +41,7 @@ def webhook_create(
 ) -> Webhook:
     """A new webhook. Raises `TOO_MANY_WEBHOOKS`."""
     Competition.objects.select_for_update().get(pk=competition.pk)  # two at once count each other
-    if webhooks_of(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
+    if webhooks_for(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
         raise TOO_MANY_WEBHOOKS()
     return Webhook.objects.create(
         competition=competition, team=team, url=url, kinds=list(kinds), created_by=by, created_at=now

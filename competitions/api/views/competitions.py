@@ -89,7 +89,7 @@ class RegistrationView(ApiView):
     @extend_schema(responses=s.RegistrationOut)
     def get(self, request: Request, slug: str) -> Response:
         competition = self.competition(slug)
-        registration = services.registration_of(self.person(), competition)
+        registration = services.find_registration(self.person(), competition)
         if registration is None:
             raise NOT_REGISTERED(competition=competition)
         return Response(s.RegistrationOut(registration).data)

@@ -25,7 +25,7 @@ from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.environments.choice import Wish
-from competitions.factsheets.answers import questions_of
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.downloads import stored_response
@@ -212,7 +212,7 @@ class FactSheet(ApiView):
     @extend_schema(responses=s.FactQuestionOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        return Response(s.FactQuestionOut(questions_of(phase), many=True).data)
+        return Response(s.FactQuestionOut(fact_sheet_questions(phase), many=True).data)
 
 
 class SubmissionLogs(SubmissionView):

@@ -14,7 +14,7 @@ from django.db.models import ProtectedError, RestrictedError
 
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
-from competitions.bundles.importing.importer import forget_parts, new_bytes, refusal_of, stored_parts
+from competitions.bundles.importing.importer import forget_parts, new_bytes, schema_refusal, stored_parts
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
 from competitions.bundles.pushing.difference import Change, differences
@@ -126,7 +126,7 @@ class Push:
         try:
             competition = Maker(self.reader, self.references, self.owner, self.parts).competition(now)
         except ValidationError as error:
-            raise refusal_of(self.reader, error) from error
+            raise schema_refusal(self.reader, error) from error
         except (ProtectedError, RestrictedError) as error:
             rows = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
             names = sorted({str(row) for row in rows})[:5]

@@ -14,7 +14,7 @@ from django.utils.text import slugify
 
 from accounts.models import User
 from competitions.bundles.settings import Nested
-from competitions.bundles.writer import BundleWriter, suffix_of, yaml_text
+from competitions.bundles.writer import BundleWriter, resource_suffix, yaml_text
 from competitions.catalog.models import Competition, Page, Phase, Task
 from competitions.resources.models import Resource, StoredFile
 from files.bundles.schema import PHASE_FILES, TASK_FILES
@@ -54,7 +54,7 @@ class LiveDocument(BundleWriter):
 
     def file(self, resource: Resource, owner: Task | Phase) -> str:
         """By task or phase and kind; what participants download keeps its name."""
-        kind = f"{resource.kind}{suffix_of(resource)}"
+        kind = f"{resource.kind}{resource_suffix(resource)}"
         is_offered = isinstance(owner, Phase) and PLAIN_NAME.match(resource.file_name)
         folder = f"phases/{owner.slug}/" if isinstance(owner, Phase) else self._folder(owner)
         names = [resource.file_name, f"{resource.kind}-{resource.file_name}"] if is_offered else [kind]

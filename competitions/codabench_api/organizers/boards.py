@@ -161,7 +161,7 @@ class Results(RobotView):
             raise RESULTS_TOO_LARGE(rows=rows, limit=MOST_ROWS)
         if form == "csv" and len(boards) > 1:
             raise BadForm("There are several leaderboards. Name a phase (`?phase=`), or take results.zip.")
-        tables = {f"{board.title} - {board.phase.name}({board.phase_id})": table_of(board) for board in boards}
+        tables = {f"{board.title} - {board.phase.name}({board.phase_id})": results_table(board) for board in boards}
         if form == "json":
             return Response({title: table.by_owner() for title, table in tables.items()})
         if form == "zip":
@@ -201,7 +201,7 @@ class Table:
         return text.getvalue()
 
 
-def table_of(board: Leaderboard) -> Table:
+def results_table(board: Leaderboard) -> Table:
     """Every row, best first, with the answers for everybody, then each column for each task."""
     tasks, facts = {task.pk: task.name for task in board.phase.tasks.order_by("pk")}, fact_columns(board.phase)
     board_rows = _rows(board, list(tasks), facts)

@@ -22,7 +22,7 @@ from competitions.catalog.models import Competition, Format, Page
 from competitions.catalog.services import rules_publish
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.shapes import competition_shape
-from competitions.codabench_api.uploads import report_of
+from competitions.codabench_api.uploads import import_report
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.resources.uploads import upload_whole
@@ -61,7 +61,7 @@ def competition_make(view: RobotView) -> Response:
     user = view.person()
     require_host(user)
     form, now = view.form, timezone.now()
-    content = bundle_of(form)
+    content = bundle_from_form(form)
     sent = upload_whole(
         user=user, file_name="competition.zip", size_bytes=len(content), chunks=iter([content]), now=now
     )
@@ -71,7 +71,7 @@ def competition_make(view: RobotView) -> Response:
     if job.competition is not None:
         return Response(competition_shape(job.competition, user) | {"ignored": _ignored(form)}, status=201)
     if job.state == BundleImport.State.FAILED:
-        raise InvalidBundle(report_of(job))
+        raise InvalidBundle(import_report(job))
     return Response({"status": "Starting", "status_id": job.pk}, status=202)
 
 
@@ -85,7 +85,7 @@ def _queue(view: RobotView, asked: Any) -> Queue | None:
     return queue
 
 
-def bundle_of(form: Mapping[str, object]) -> bytes:
+def bundle_from_form(form: Mapping[str, object]) -> bytes:
     """The bundle that says what the editor sent. Raises `BadForm` for parts that are no lists of objects."""
     files: dict[str, bytes] = {"terms.md": str(form.get("terms") or "").encode()}
     named = {name: form[name] for name in CompetitionSpec.model_fields if form.get(name) not in (None, "")}

@@ -24,7 +24,7 @@ from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import phase_shape, task_shape
-from competitions.codabench_api.uploads import report_of
+from competitions.codabench_api.uploads import import_report
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
@@ -94,7 +94,7 @@ class UploadTask(RobotView):
         if over.task is not None:
             return Response(task_shape(over.task), status=201)
         if over.state == BundleImport.State.FAILED:
-            raise InvalidBundle(report_of(over))
+            raise InvalidBundle(import_report(over))
         return Response({"status": "Starting", "status_id": job.pk}, status=202)
 
 

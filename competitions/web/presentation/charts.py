@@ -41,7 +41,7 @@ def _dated(values: Sequence[Dated], column: Column) -> list[Point]:
     return [time_point(at, float(column.shown(value)), column.shown(value), note) for at, value, note in values]
 
 
-def levels_of(baselines: Sequence[Entry], column: Column) -> list[Level]:
+def baseline_levels(baselines: Sequence[Entry], column: Column) -> list[Level]:
     """The scores of baselines, to compare with."""
     known = [(entry.team.name, entry.values[column.key]) for entry in baselines if column.key in entry.values]
     return [Level(name, float(column.shown(value)), column.shown(value)) for name, value in known]

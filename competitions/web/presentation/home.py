@@ -25,7 +25,7 @@ class Home:
     running: Sequence[Submission] = ()
 
 
-def home_of(user: User | AnonymousUser, now: datetime) -> Home:
+def home_content(user: User | AnonymousUser, now: datetime) -> Home:
     if not isinstance(user, User):
         return Home()
     invitations = Invitation.objects.filter(user=user, state=Invitation.State.OPEN, expires_at__gt=now)

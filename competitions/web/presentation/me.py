@@ -12,7 +12,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
 from competitions.notifications.models import Notification
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Membership, Registration
-from competitions.web.presentation.home import Home, home_of
+from competitions.web.presentation.home import Home, home_content
 
 SHOWN: Final = 8  # of each kind; where there is a page with all of them, it is linked
 
@@ -48,7 +48,7 @@ class Me:
     unread: int
 
 
-def me_of(user: User, now: datetime) -> Me:
+def me_content(user: User, now: datetime) -> Me:
     """Everything in eight queries, however much of it there is."""
     own = _competitions(user)
     told: list[Any] = list(
@@ -60,7 +60,7 @@ def me_of(user: User, now: datetime) -> Me:
     return Me(
         competitions=own,
         deadlines=_deadlines([item.competition.pk for item in own], now),
-        waiting=home_of(user, now),
+        waiting=home_content(user, now),
         notifications=told,
         tokens=list(tokens[:SHOWN]),
         unread=told[0].unread if told else 0,

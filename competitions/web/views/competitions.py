@@ -24,11 +24,11 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import open_stored
 from competitions.teams.links import link_by_token
 from competitions.teams.refusals import RegistrationInvalid
-from competitions.teams.services import join_alone, register, registration_of, require_registration
+from competitions.teams.services import find_registration, join_alone, register, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
-from competitions.web.presentation.home import home_of
-from competitions.web.presentation.listing import cards_of, listed_for, narrowed
+from competitions.web.presentation.home import home_content
+from competitions.web.presentation.listing import competition_cards, listed_for, narrowed
 from competitions.web.presentation.table_head import table_head
 from competitions.web.visit import Visit, visit
 from files.images import HEAD_BYTES, image_type
@@ -70,8 +70,8 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "page": page,
         "unread_count": shown[0].unread if shown else None,
-        "cards": cards_of(shown, now),
-        "home": home_of(request.user, now),
+        "cards": competition_cards(shown, now),
+        "home": home_content(request.user, now),
         "form": form,
         "is_search": any(form.data.get(name) for name in form.fields),
     }
@@ -84,7 +84,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     series = get_object_or_404(Series, slug=slug)
     now = timezone.now()
     tracks = listed_for(request.user, now).filter(series=series).order_by("pk")
-    return render(request, "web/home/series.html", {"series": series, "cards": cards_of(tracks, now)})
+    return render(request, "web/home/series.html", {"series": series, "cards": competition_cards(tracks, now)})
 
 
 @require_safe
@@ -189,7 +189,7 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
 def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInvalid | None = None) -> HttpResponse:
     """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
     user = request.user
-    registration = registration_of(user, visited.competition) if isinstance(user, User) else None
+    registration = find_registration(user, visited.competition) if isinstance(user, User) else None
     before: dict[str, object] = registration.answers if registration else {}
     answers = answers_of_form(request.POST) if refusal else before
     context = {

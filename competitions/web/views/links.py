@@ -62,7 +62,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         request.session.pop(AFTER_SIGN_IN, None)
         messages.success(request, f"You are now in the team “{joined}”.")
         return redirect("web:team", joined.competition.slug)
-    registration = services.registration_of(request.user, link.team.competition)
+    registration = services.find_registration(request.user, link.team.competition)
     if registration is None:
         return render(request, "web/competition/join.html", {"link": link, "step": "rules"})
     return render(request, "web/competition/join.html", {"link": link, "step": "join"})

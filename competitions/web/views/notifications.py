@@ -22,8 +22,8 @@ from competitions.notifications.services import (
     DEFAULTS,
     mark_one_read,
     mark_read,
-    preferences_of,
     preferences_set,
+    stored_preferences,
     unread_count,
 )
 from competitions.teams.models import Registration
@@ -50,7 +50,7 @@ class PreferencesForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, competition: Competition | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        general, own = preferences_of(user, None), preferences_of(user, competition)
+        general, own = stored_preferences(user, None), stored_preferences(user, competition)
         for kind in Kind:
             usual = general.get(kind, DEFAULTS[kind])
             choices = [(AS_EVERYWHERE, f"As everywhere ({usual.label.lower()})"), *Delivery.choices]

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services
-from competitions.teams.links import MOST_DAYS, live_links, token_of
+from competitions.teams.links import MOST_DAYS, live_links, signed_token
 from competitions.teams.models import Invitation, MergeProposal, Team
 from competitions.web.forms import HandOverForm, InvitationForm, MergeForm, TeamNameForm, cleaned
 from competitions.web.views.competitions import render_tab
@@ -43,7 +43,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         "waiting": waiting,
         "brings_environment": any(phase.own_environment for phase in visited.phases),
         "links": [
-            (link, request.build_absolute_uri(reverse("web:link", args=[token_of(link)])))
+            (link, request.build_absolute_uri(reverse("web:link", args=[signed_token(link)])))
             for link in live_links(mine, now)
         ]
         if mine and mine.captain_id == request.user.pk

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.questions import shown_answer
-from competitions.factsheets.answers import questions_of
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
@@ -37,14 +37,14 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     entry: Entry = get_object_or_404(rows, pk=pk)
     submission = entry.score.submission
     visited = visit(request, submission.phase.competition.slug)
-    board = _board_of(entry, visited)
+    board = _visible_board(entry, visited)
     if board is None:
         raise Http404
     entry.leaderboard = board
     return entry, visited, board
 
 
-def _board_of(entry: Entry, visited: Visit) -> Leaderboard | None:
+def _visible_board(entry: Entry, visited: Visit) -> Leaderboard | None:
     """The row's board with its phase, as the visit read them; None where this person may not see it."""
     boards = (board for phase in visited.phases_with_boards for board in phase.leaderboards.all())
     board = next(board for board in boards if board.pk == entry.leaderboard_id)
@@ -88,7 +88,7 @@ def _gap(board: Leaderboard, entry: Entry, primary: Column) -> str:
 
 
 def _public_answers(board: Leaderboard, submission: Submission) -> list[tuple[Question, str]]:
-    asked = (question for question in questions_of(board.phase) if question.is_public)
+    asked = (question for question in fact_sheet_questions(board.phase) if question.is_public)
     return [
         (question, shown_answer(submission.fact_sheet[question.key]))
         for question in asked
@@ -115,7 +115,7 @@ def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     no such page, so that it tells of nobody whom no board shows."""
     visited = visit(request, slug)
     team = get_object_or_404(Team, competition=visited.competition, key=key, merged_into=None)
-    rows = [(entry, board) for entry in _best_rows(team) if (board := _board_of(entry, visited))]
+    rows = [(entry, board) for entry in _best_rows(team) if (board := _visible_board(entry, visited))]
     if not rows:
         raise Http404
     for entry, board in rows:

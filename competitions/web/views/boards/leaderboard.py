@@ -44,8 +44,8 @@ from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.sealing.commitments import commitment_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
-from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
-from competitions.web.presentation.charts import Dated, levels_of, score_chart
+from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
+from competitions.web.presentation.charts import Dated, baseline_levels, score_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.design.charts import Chart, Level
@@ -162,8 +162,8 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     page = _page(board, place, sort)
     column = None if sort else _drawn_column(board)
     baselines = baselines_of(board) if column else []
-    scale = scale_of(board, column, page.rows, baselines)
-    details = {} if sort else details_of(board, page.rows, scale)
+    scale = score_scale(board, column, page.rows, baselines)
+    details = {} if sort else row_details(board, page.rows, scale)
     template = get_template("web/leaderboard/_row.html")
     same = {
         "columns": columns,
@@ -180,8 +180,8 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     ]
     ranks = {row.entry.pk: row.rank for row in page.rows}
     has_best = place.is_first_page and column is not None and not column.is_relative  # one score has no average rank
-    best = _best_of(board, column) if column and has_best else []
-    levels = levels_of(baselines, column) if column else []
+    best = _best_scores(board, column) if column and has_best else []
+    levels = baseline_levels(baselines, column) if column else []
     return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels)
 
 
@@ -199,7 +199,7 @@ def _lead_chart(board: Leaderboard, page: DrawnPage, now: datetime) -> Chart | N
     return score_chart(page.best, [], page.scale.column, until=_known_until(board, now), levels=page.levels)
 
 
-def _best_of(board: Leaderboard, column: Column) -> list[Dated]:
+def _best_scores(board: Leaderboard, column: Column) -> list[Dated]:
     return [
         (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
         for milestone in best_over_time(board)
@@ -279,7 +279,7 @@ def _own_details(page: DrawnPage, mine: Entry, sort: str) -> RowDetails | None:
     """Details of one's own row; on a page without that row only those that need no query."""
     if mine.pk in page.details or sort or page.scale is None:
         return page.details.get(mine.pk)
-    return RowDetails(percent=page.scale.percent(mine), spark=spark_of(mine, page.scale.column))
+    return RowDetails(percent=page.scale.percent(mine), spark=score_spark(mine, page.scale.column))
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
@@ -334,7 +334,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     primary = deciding_column(list(board.columns.all()))
     if primary is None or primary.is_hidden:
         raise Http404
-    best = _best_of(board, primary)
+    best = _best_scores(board, primary)
     team = team_of_visit(visited)
     scores = team_over_time(board, team) if team else []
     own = [(score.received_at, score.values[primary.key], "") for score in scores]
@@ -344,7 +344,11 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "primary": primary,
         "is_picked": board.rule in PICKED,
         "chart": score_chart(
-            best, own, primary, until=_known_until(board, visited.now), levels=levels_of(baselines_of(board), primary)
+            best,
+            own,
+            primary,
+            until=_known_until(board, visited.now),
+            levels=baseline_levels(baselines_of(board), primary),
         ),
     }
     return render_tab(request, visited, "web/leaderboard/history.html", context, tab="leaderboard")
