@@ -53,20 +53,20 @@ class RobotView(ApiView):
         if unknown:
             raise UnknownParameter(unknown[0], self.parameters)
 
-    def asked(self, name: str) -> str:
+    def query(self, name: str) -> str:
         """A filter of the address as text; empty where it is not there."""
         return str(self.request.query_params.get(name, "")).strip()
 
-    def asked_number(self, name: str) -> int | None:
+    def query_number(self, name: str) -> int | None:
         """A filter that is a row's number; None where it is not there. Raises `BadForm`."""
-        text = self.asked(name)
+        text = self.query(name)
         if text and not is_number(text):
             raise BadForm(f"`{name}` must be a number, not {text[:40]!r}.")
         return int(text) if text else None
 
-    def asked_truth(self, name: str) -> bool | None:
+    def query_flag(self, name: str) -> bool | None:
         """A filter that is true or false; None where it is not there. Raises `BadForm`."""
-        text = self.asked(name).lower()
+        text = self.query(name).lower()
         if text not in ("", *TRUE, *FALSE):
             raise BadForm(f"`{name}` must be true or false, not {text[:40]!r}.")
         return text in TRUE if text else None

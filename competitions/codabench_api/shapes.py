@@ -288,8 +288,8 @@ def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, ob
 def status_details(submission: Submission, runs: list[Run]) -> str | None:
     """Podium's verdict in one line: the reason, what happened, and what the team should do."""
     if submission.status != State.FAILED:
-        told = {State.CHECKING: "The file is being checked.", State.QUEUED: "Waiting for a compute worker."}
-        return told.get(State(submission.status))
+        sentences = {State.CHECKING: "The file is being checked.", State.QUEUED: "Waiting for a compute worker."}
+        return sentences.get(State(submission.status))
     failed = next((run for run in runs if run.state == State.FAILED), None)
     reason = Reason(submission.reason)
     detail = failed.detail if failed else ""

@@ -43,11 +43,11 @@ class Datasets(RobotView):
     def get(self, request: Request) -> Response:
         datasets = person_datasets(self.person())
         lookups = {"type": "kind", "name": "name", "search": "name__icontains"}
-        datasets = datasets.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
-        if key := self.asked("key"):
+        datasets = datasets.filter(**{lookup: self.query(name) for name, lookup in lookups.items() if self.query(name)})
+        if key := self.query("key"):
             uuid = read_uuid(key)
             datasets = datasets.filter(key=uuid) if uuid else datasets.none()
-        if (is_public := self.asked_truth("is_public")) is not None:
+        if (is_public := self.query_flag("is_public")) is not None:
             datasets = datasets.filter(is_public=is_public)
         return self.page(datasets, dataset_row)
 

@@ -54,8 +54,8 @@ def file_check(pk: int) -> None:
     except Stopped:
         log.info("environment_check_stopped", file=pk)
         return
-    mine = waiting().filter(pk=pk, claim_id=claim_id)
-    if mine.update(claimed_until=None, **fields):
+    claimed = waiting().filter(pk=pk, claim_id=claim_id)
+    if claimed.update(claimed_until=None, **fields):
         log.info("environment_file_checked", file=pk, state=fields["state"], code=fields.get("code", ""))
 
 

@@ -13,14 +13,14 @@ from workers.protocol.images import ImageNameInvalid, parse_image
 
 
 @dataclass(frozen=True)
-class Wish:
+class NamedEnvironment:
     """As somebody typed it: `name@version`, `name` alone for its newest version, or `registry/repository@sha256:…`."""
 
     weights: str = ""
     image: str = ""
 
 
-NO_WISH: Final = Wish()
+NOTHING_NAMED: Final = NamedEnvironment()
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Environment:
 NO_ENVIRONMENT: Final = Environment()
 
 
-def environment_choose(*, team: Team, phase: Phase, wish: Wish, now: datetime) -> Environment:
+def environment_choose(*, team: Team, phase: Phase, named: NamedEnvironment, now: datetime) -> Environment:
     """Find what a submission of the team names, and note that it was used. Call under the team's lock.
 
     Raises `EnvironmentNotAccepted`, `UnknownFile`, `FileNotReady`, `RegistryNotAllowed` or `REFERENCE_INVALID`.
     """
-    weights, image = wish.weights.strip(), wish.image.strip()
+    weights, image = named.weights.strip(), named.image.strip()
     require_accepted(phase, weights=bool(weights), image=bool(image))
     is_reference = "@sha256:" in image
     environment = Environment(

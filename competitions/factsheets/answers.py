@@ -15,9 +15,9 @@ class FactSheetInvalid(AnswersInvalid):
 
 def fact_sheet_questions(phase: Phase) -> list[Question]:
     """The questions of a phase's fact sheet; its own question replaces the competition's with the same key."""
-    asked = Question.objects.filter(Q(phase=phase) | Q(phase=None), competition=phase.competition_id)
+    questions = Question.objects.filter(Q(phase=phase) | Q(phase=None), competition=phase.competition_id)
     by_key: dict[str, Question] = {}
-    for question in asked:
+    for question in questions:
         if question.key not in by_key or question.phase_id is not None:
             by_key[question.key] = question
     return sorted(by_key.values(), key=lambda question: (question.index, question.pk))

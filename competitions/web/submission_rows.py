@@ -122,9 +122,9 @@ def submission_page(
     by_pk = {phase.pk: phase for phase in phases}
     for submission in submissions:
         submission.phase = by_pk[submission.phase_id]
-    told = [submission for submission in submissions if submission.status not in SAID_BY_STATUS]
+    unexplained = [submission for submission in submissions if submission.status not in SAID_BY_STATUS]
     runs = Run.objects.select_related("queue").defer("receipt", "scores")
-    prefetch_related_objects(told, Prefetch("runs", queryset=runs))
+    prefetch_related_objects(unexplained, Prefetch("runs", queryset=runs))
     return with_scores(submissions)
 
 

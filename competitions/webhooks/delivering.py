@@ -82,8 +82,8 @@ def _settle(message: WebhookMessage, claim_id: uuid.UUID, *, is_accepted: bool, 
         changes["settled_at"] = now
     else:
         changes["due_at"] = now + PAUSES[tries - 1]
-    mine = WebhookMessage.objects.filter(pk=message.pk, claim_id=claim_id, state=WebhookMessage.State.WAITING)
-    if not mine.update(**changes):
+    claimed = WebhookMessage.objects.filter(pk=message.pk, claim_id=claim_id, state=WebhookMessage.State.WAITING)
+    if not claimed.update(**changes):
         log.warning("webhook_taken_over", message=message.pk)
         return
     hook = Webhook.objects.filter(pk=message.webhook_id)

@@ -182,8 +182,8 @@ class MergeAnswer(ApiView):
     @extend_schema(request=None, responses=s.MergeOut)
     def post(self, request: Request, key: str, answer: str) -> Response:
         user, now = self.person(), timezone.now()
-        mine = Q(team__memberships__user=user) | Q(other__memberships__user=user)
-        proposals = MergeProposal.objects.filter(mine).distinct().select_related("team__competition", "other")
+        own = Q(team__memberships__user=user) | Q(other__memberships__user=user)
+        proposals = MergeProposal.objects.filter(own).distinct().select_related("team__competition", "other")
         proposal = get_object_or_404(proposals, key=key)
         acts = {
             "accept": merging.merge_accept,
@@ -202,10 +202,10 @@ class MyInvitations(ApiView):
 
     @extend_schema(operation_id="invitations_list", responses=s.InvitationOut(many=True))
     def get(self, request: Request) -> Response:
-        mine = Invitation.objects.filter(
+        own = Invitation.objects.filter(
             user=self.person(), state=Invitation.State.OPEN, expires_at__gt=timezone.now()
         ).select_related("team__competition", "user")
-        return Response(s.InvitationOut(mine, many=True).data)
+        return Response(s.InvitationOut(own, many=True).data)
 
 
 class InvitationAnswer(ApiView):

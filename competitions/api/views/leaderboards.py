@@ -72,16 +72,16 @@ class LeaderboardDetail(BoardView):
         return Response(body, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
-def _sort(board: Leaderboard, asked: str) -> str:
+def _sort(board: Leaderboard, sort: str) -> str:
     """The column to sort by, safe in a header; empty for the board's own order. Raises `UnknownSort`."""
-    if not asked:
+    if not sort:
         return ""
     columns = board.visible_columns
     known = {column.key for column in page_columns(board, columns) if column.is_sortable}
-    if asked not in known:
-        raise UnknownSort(asked)
+    if sort not in known:
+        raise UnknownSort(sort)
     primary = primary_column(list(board.columns.all()))
-    return "" if primary is not None and asked == primary.key else asked
+    return "" if primary is not None and sort == primary.key else sort
 
 
 def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, object]:

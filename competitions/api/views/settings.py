@@ -169,8 +169,8 @@ class TaskSettings(SettingsView):
     serializer_class = s.TaskSettings
 
     def rows(self) -> QuerySet[Task]:
-        mine = Q(competition__in=self.managed) | Q(competition=None, owner=self.person())
-        return Task.objects.filter(mine, dataset=None).select_related("competition")
+        own = Q(competition__in=self.managed) | Q(competition=None, owner=self.person())
+        return Task.objects.filter(own, dataset=None).select_related("competition")
 
     def store(self, row: Task, values: Values, confirmed: str) -> Task:
         shared_with = values.pop("shared_with", None)

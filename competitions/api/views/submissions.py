@@ -24,7 +24,7 @@ from competitions.catalog.models import Leaderboard
 from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
-from competitions.environments.choice import Wish
+from competitions.environments.choice import NamedEnvironment
 from competitions.factsheets.answers import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
@@ -104,9 +104,9 @@ class SubmissionList(SubmissionView):
         responses=s.SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
-        asked = s.SubmissionFilter(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        page = self.paginate_queryset(_rows(self.person(), asked.lookups()))
+        filters = s.SubmissionFilter(data=request.query_params)
+        filters.is_valid(raise_exception=True)
+        page = self.paginate_queryset(_rows(self.person(), filters.lookups()))
         return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
@@ -129,7 +129,7 @@ class SubmissionList(SubmissionView):
                 description=serializer.validated_data["description"],
                 fact_sheet=serializer.validated_data["fact_sheet"],
                 is_smoke=serializer.validated_data["smoke"],
-                wish=Wish(serializer.validated_data["weights"], serializer.validated_data["image"]),
+                environment=NamedEnvironment(serializer.validated_data["weights"], serializer.validated_data["image"]),
                 idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             ),
             now=timezone.now(),
@@ -269,8 +269,8 @@ class PhaseSmoke(ApiView):
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
-        asked = s.SmokeFilter(data=request.query_params)
-        asked.is_valid(raise_exception=True)
+        filters = s.SmokeFilter(data=request.query_params)
+        filters.is_valid(raise_exception=True)
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
         if not organizes(user, phase):
             require_registration(user=user, competition=phase.competition)
@@ -279,7 +279,7 @@ class PhaseSmoke(ApiView):
             named = {"slug": slug, "phase_slug": phase_slug, "name": f"{SMOKE}{role}"}
             return reverse("api:file", kwargs=named)
 
-        return Response(smoke_offer(phase, address, Brought(**asked.validated_data)).model_dump(mode="json"))
+        return Response(smoke_offer(phase, address, Brought(**filters.validated_data)).model_dump(mode="json"))
 
 
 class Limits(ApiView):

@@ -187,8 +187,8 @@ def _result_json(pushed: PushResult) -> dict[str, object]:
 
 
 def _over(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:
-    mine = waiting_pushes().filter(pk=push.pk, claim_id=claim_id)
-    return bool(mine.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
+    claimed = waiting_pushes().filter(pk=push.pk, claim_id=claim_id)
+    return bool(claimed.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
 
 
 def forget_push_files(*, now: datetime) -> int:

@@ -171,9 +171,9 @@ class Results(RobotView):
 
     def _boards(self, competition: Competition) -> list[Leaderboard]:
         """Those that the asker may see. A phase that is asked for must be there and have one."""
-        asked = self.asked_number("phase")
-        if asked is not None:
-            return [visible_board(self.reader, get_object_or_404(competition.phases, pk=asked))]
+        number = self.query_number("phase")
+        if number is not None:
+            return [visible_board(self.reader, get_object_or_404(competition.phases, pk=number))]
         boards = [phase.main_board for phase in competition.phases.all()]
         return [board for board in boards if board is not None and may_see_board(self.reader, board)]
 

@@ -75,8 +75,8 @@ def competition_make(view: RobotView) -> Response:
     return Response({"status": "Starting", "status_id": job.pk}, status=202)
 
 
-def _queue(view: RobotView, asked: Any) -> Queue | None:
-    number = asked.get("id") if isinstance(asked, Mapping) else asked
+def _queue(view: RobotView, value: Any) -> Queue | None:
+    number = value.get("id") if isinstance(value, Mapping) else value
     if number in (None, ""):
         return None
     queue = Queue.objects.usable_by(view.person()).filter(pk=number).first() if str(number).isdecimal() else None

@@ -105,7 +105,7 @@ class Queues(RobotView):
     parameters = ("search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        queues = Queue.objects.usable_by(self.person()).filter(name__icontains=self.asked("search"))
+        queues = Queue.objects.usable_by(self.person()).filter(name__icontains=self.query("search"))
         return self.page(queues, queue_shape)
 
     def post(self, request: Request) -> Response:
@@ -139,12 +139,12 @@ class Participants(RobotView):
 
     def get(self, request: Request) -> Response:
         managed = Competition.objects.managed_by(self.person())
-        number = self.asked_number("competition")
+        number = self.query_number("competition")
         if number is not None:
             managed = managed.filter(pk=get_object_or_404(managed, pk=number).pk)
         rows = Registration.objects.filter(competition__in=managed).select_related("user").order_by("pk")
         lookups = {"status": "state", "search": "user__username__icontains", "user__username": "user__username"}
-        rows = rows.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
+        rows = rows.filter(**{lookup: self.query(name) for name, lookup in lookups.items() if self.query(name)})
         return self.rows(rows, participant_shape)
 
 
@@ -226,7 +226,7 @@ class Phases(RobotView):
 
     def get(self, request: Request) -> Response:
         phases = _phases(self)
-        if (competition := self.asked_number("competition")) is not None:
+        if (competition := self.query_number("competition")) is not None:
             phases = phases.filter(competition=competition)
         return self.rows(phases.order_by("pk"), lambda phase: phase_shape(phase, timezone.now()), limit=500)
 

@@ -25,7 +25,7 @@ class ScoreScale:
     column: Column
     best: float
     worst: float
-    baselines: tuple[tuple[float, str], ...] = ()  # percent, and what a reader is told
+    baselines: tuple[tuple[float, str], ...] = ()  # percent, and the text for readers
 
     def percent(self, entry: Entry) -> float | None:
         """The length of a row's bar; None for a row without the score."""

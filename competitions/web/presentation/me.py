@@ -51,7 +51,7 @@ class Me:
 def me_content(user: User, now: datetime) -> Me:
     """Everything in eight queries, however much of it there is."""
     own = _competitions(user)
-    told: list[Any] = list(
+    notifications: list[Any] = list(
         Notification.objects.filter(user=user)
         .select_related("competition")
         .annotate(unread=unread_notifications(user))[:SHOWN]
@@ -61,9 +61,9 @@ def me_content(user: User, now: datetime) -> Me:
         competitions=own,
         deadlines=_deadlines([item.competition.pk for item in own], now),
         waiting=home_content(user, now),
-        notifications=told,
+        notifications=notifications,
         tokens=list(tokens[:SHOWN]),
-        unread=told[0].unread if told else 0,
+        unread=notifications[0].unread if notifications else 0,
     )
 
 

@@ -63,8 +63,10 @@ def index(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     form, listed = SearchForm(request.GET), listed_for(request.user, now)
     if form.is_valid():
-        asked = form.cleaned_data
-        listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"], tag=asked["tag"])
+        filters = form.cleaned_data
+        listed = narrowed(
+            listed, now, words=filters["q"], show=filters["show"], order=filters["order"], tag=filters["tag"]
+        )
     page = Paginator(listed, 24).get_page(request.GET.get("page"))
     shown: list[Any] = list(page)
     context = {

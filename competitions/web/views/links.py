@@ -24,9 +24,11 @@ from competitions.web.visit import visit
 def make(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a link to one's team."""
     visited = visit(request, slug)
-    mine = services.require_team(user=person(request), competition=visited.competition)
-    asked = cleaned(LinkForm(request.POST))
-    link = links.link_make(team=mine, by=person(request), max_uses=asked["people"], days=asked["days"], now=visited.now)
+    team = services.require_team(user=person(request), competition=visited.competition)
+    values = cleaned(LinkForm(request.POST))
+    link = links.link_make(
+        team=team, by=person(request), max_uses=values["people"], days=values["days"], now=visited.now
+    )
     messages.success(request, f"The link works until {link.expires_at:%Y-%m-%d %H:%M} UTC. Copy it below.")
     return redirect("web:team", slug)
 

@@ -108,9 +108,9 @@ def read(request: HttpRequest) -> HttpResponse:
 def preferences(request: HttpRequest) -> HttpResponse:
     """Choices of mails, for all competitions or for the one that `?competition=` names."""
     user = person(request)
-    mine = Competition.objects.filter(pk__in=Registration.objects.filter(user=user).values("competition"))
+    joined = Competition.objects.filter(pk__in=Registration.objects.filter(user=user).values("competition"))
     slug = request.GET.get("competition", "")
-    competition = get_object_or_404(mine, slug=slug) if slug else None
+    competition = get_object_or_404(joined, slug=slug) if slug else None
     form = PreferencesForm(request.POST or None, user=user, competition=competition)
     if request.method == "POST" and form.is_valid():
         preferences_set(user=user, competition=competition, chosen=form.chosen)
@@ -119,7 +119,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "competition": competition,
-        "competitions": mine.order_by("title"),
+        "competitions": joined.order_by("title"),
         "calendar": calendar_url(user),
     }
     return render(request, "web/me/preferences.html", context, status=422 if form.is_bound else 200)
@@ -129,18 +129,18 @@ def preferences(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest, token: str) -> HttpResponse:
     """Stop the mails that a signed link names, without signing in. Opening the link changes nothing: scanners of mail open links, too."""
-    wish = _wish(token)
-    if request.method == "POST" and not opt_out(wish=wish):
+    mails = _signed_mails(token)
+    if request.method == "POST" and not opt_out(mails=mails):
         raise Http404
     context = {
-        "kind": wish.kind,
+        "kind": mails.kind,
         "is_done": request.method == "POST",
         "choices": reverse("web:notification-preferences"),
     }
     return render(request, "web/me/stop.html", context)
 
 
-def _wish(token: str) -> OptOut:
+def _signed_mails(token: str) -> OptOut:
     try:
         return read_opt_out(token)
     except BadSignature as error:

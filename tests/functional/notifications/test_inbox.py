@@ -121,7 +121,7 @@ def test_the_link_of_a_digest_stops_the_digest_alone(site: Scenario) -> None:
 def test_what_waits_to_be_mailed_is_mailed_no_more_either(site: Scenario) -> None:
     user, later = site.member(), site.now + timedelta(days=2)
     for stop in (
-        lambda: opt_out(wish=OptOut(user.pk)),
+        lambda: opt_out(mails=OptOut(user.pk)),
         lambda: preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.NONE}),
         lambda: preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: Delivery.NONE}),
     ):
@@ -149,10 +149,10 @@ def test_a_choice_for_one_competition_stands_above_one_for_all(site: Scenario) -
     assert digests_mail(now=site.now + timedelta(days=2)) == 1
 
 
-@pytest.mark.parametrize("wish", [OptOut(0), OptOut(0, Kind.RUN, 1)], ids=["nobody's digest", "nobody's mails"])
-def test_a_link_that_was_forged_or_is_of_nobody_is_not_there(site: Scenario, wish: OptOut) -> None:
+@pytest.mark.parametrize("mails", [OptOut(0), OptOut(0, Kind.RUN, 1)], ids=["nobody's digest", "nobody's mails"])
+def test_a_link_that_was_forged_or_is_of_nobody_is_not_there(site: Scenario, mails: OptOut) -> None:
     stop = "web:notifications-stop"
-    assert Client().post(reverse(stop, args=[wish.token])).status_code == 404
-    assert Client().post(reverse(stop, args=[wish.token[:-1] + "_"])).status_code == 404
+    assert Client().post(reverse(stop, args=[mails.token])).status_code == 404
+    assert Client().post(reverse(stop, args=[mails.token[:-1] + "_"])).status_code == 404
     gone = OptOut(site.member().pk, Kind.RUN, 0)
     assert Client().post(reverse(stop, args=[gone.token])).status_code == 404

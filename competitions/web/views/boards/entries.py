@@ -88,10 +88,10 @@ def _gap(board: Leaderboard, entry: Entry, primary: Column) -> str:
 
 
 def _public_answers(board: Leaderboard, submission: Submission) -> list[tuple[Question, str]]:
-    asked = (question for question in fact_sheet_questions(board.phase) if question.is_public)
+    questions = (question for question in fact_sheet_questions(board.phase) if question.is_public)
     return [
         (question, shown_answer(submission.fact_sheet[question.key]))
-        for question in asked
+        for question in questions
         if question.key in submission.fact_sheet
     ]
 

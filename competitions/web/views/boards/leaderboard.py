@@ -146,10 +146,10 @@ def _page(board: Leaderboard, place: PlaceOnBoard, sort: str) -> BoardPage:
 
 def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    asked = hashlib.sha256(
+    page = hashlib.sha256(
         repr((RELEASE, place, sort, decides, [column.key for column in columns])).encode()
     ).hexdigest()
-    key = f"rows:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
+    key = f"rows:{board.pk}:{board.version}:{details_are_public(board)}:{page}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
         drawn = _draw(board, columns, place, sort, decides)
@@ -207,11 +207,11 @@ def _best_scores(board: Leaderboard, column: Column) -> list[Dated]:
 
 
 def _place(request: HttpRequest) -> PlaceOnBoard:
-    asked = request.GET
-    around = asked.get("around", "")
+    query = request.GET
+    around = query.get("around", "")
     if around:
         return PlaceOnBoard(around=int(around) if is_number(around) else 0)
-    return PlaceOnBoard(cursor=asked.get("cursor") or None, before=asked.get("before") or None)
+    return PlaceOnBoard(cursor=query.get("cursor") or None, before=query.get("before") or None)
 
 
 def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, object]:
@@ -228,7 +228,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     page: BoardPage | DrawnPage = (
         _page(board, place, sort) if board.is_transposed else _drawn(board, shown, place, sort, decides)
     )
-    mine = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
+    own_entry = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
     return {
         "phase": phase,
@@ -247,12 +247,12 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "next_cursor": page.next_cursor,
         "previous_cursor": page.previous_cursor,
         "is_first_page": place.is_first_page,
-        "mine": mine,
-        "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
-        "my_rank": _my_rank(board, mine, page, sort) if mine else None,
+        "mine": own_entry,
+        "detailed": detailed_entries(board, [*undrawn, own_entry] if own_entry else undrawn),
+        "my_rank": _my_rank(board, own_entry, page, sort) if own_entry else None,
         "chart": _lead_chart(board, page, visited.now) if isinstance(page, DrawnPage) else None,
         **_search(request, board),
-        **(_own_row(page, mine, sort) if isinstance(page, DrawnPage) else {}),
+        **(_own_row(page, own_entry, sort) if isinstance(page, DrawnPage) else {}),
     }
 
 
@@ -262,24 +262,24 @@ def _search(request: HttpRequest, board: Leaderboard) -> dict[str, object]:
     return {"searched": text, "found": search(board, text) if len(text) >= SHORTEST_SEARCH else []}
 
 
-def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, object]:
+def _own_row(page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, object]:
     """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
-    own = mine.pk if mine and not sort and mine.pk in page.ranks else None
+    own = own_entry.pk if own_entry and not sort and own_entry.pk in page.ranks else None
     before, after = page.around(own)
     return {
         "rows_before": before,
         "rows_after": after,
         "is_own_here": own is not None,
         "scale": page.scale,
-        "mine_more": _own_details(page, mine, sort) if mine else None,
+        "mine_more": _own_details(page, own_entry, sort) if own_entry else None,
     }
 
 
-def _own_details(page: DrawnPage, mine: Entry, sort: str) -> RowDetails | None:
+def _own_details(page: DrawnPage, own_entry: Entry, sort: str) -> RowDetails | None:
     """Details of one's own row; on a page without that row only those that need no query."""
-    if mine.pk in page.details or sort or page.scale is None:
-        return page.details.get(mine.pk)
-    return RowDetails(percent=page.scale.percent(mine), spark=score_spark(mine, page.scale.column))
+    if own_entry.pk in page.details or sort or page.scale is None:
+        return page.details.get(own_entry.pk)
+    return RowDetails(percent=page.scale.percent(own_entry), spark=score_spark(own_entry, page.scale.column))
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
@@ -294,11 +294,11 @@ def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | 
     }
 
 
-def _my_rank(board: Leaderboard, mine: Entry, page: BoardPage | DrawnPage, sort: str) -> int | None:
+def _my_rank(board: Leaderboard, own_entry: Entry, page: BoardPage | DrawnPage, sort: str) -> int | None:
     """The rank of one's own row on the board; known already where it stands on the page."""
-    if isinstance(page, DrawnPage) and not sort and mine.pk in page.ranks:
-        return page.ranks[mine.pk]
-    return _rank(board, mine)
+    if isinstance(page, DrawnPage) and not sort and own_entry.pk in page.ranks:
+        return page.ranks[own_entry.pk]
+    return _rank(board, own_entry)
 
 
 def _rank(board: Leaderboard, entry: Entry) -> int | None:

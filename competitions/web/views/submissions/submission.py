@@ -170,11 +170,11 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
         return redirect("web:submission", pk)
     visited = visit(request, submission.phase.competition.slug)
-    asked, entered = fact_sheet_questions(submission.phase), entered_values(request)
+    questions, entered = fact_sheet_questions(submission.phase), entered_values(request)
     answers = answers_of_form(entered) if entered else submission.fact_sheet
     context = {
         "submission": submission,
-        "questions": [(question, answers.get(question.key)) for question in asked],
+        "questions": [(question, answers.get(question.key)) for question in questions],
         "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.facts.team_id,
         "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
     }

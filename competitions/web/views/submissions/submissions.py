@@ -13,7 +13,7 @@ from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.disclosure.scores import visible_columns
-from competitions.environments.choice import Wish
+from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
 from competitions.factsheets.answers import fact_sheet_questions
 from competitions.leaderboards.models import Pick
@@ -154,13 +154,13 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     The script asks for JSON; a refusal then carries its code, so that the upload is not lost.
     """
     visited, user = visit(request, slug), person(request)
-    asked = SubmissionForm(request.POST, request.FILES)
-    phase = visited.phase(asked["phase"].value())
+    form = SubmissionForm(request.POST, request.FILES)
+    phase = visited.phase(form["phase"].value())
     if phase is None:
         raise Http404
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        values = cleaned(asked)
+        values = cleaned(form)
         require_registration(user=user, competition=visited.competition)
         submission = submission_create(
             NewSubmission(
@@ -172,7 +172,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
                 fact_sheet=answers_of_form(request.POST),
                 idempotency_key=values["idempotency_key"],
                 is_smoke=values["smoke"],
-                wish=Wish(values["weights"], values["image"]),
+                environment=NamedEnvironment(values["weights"], values["image"]),
             ),
             now=timezone.now(),
         )
