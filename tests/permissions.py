@@ -30,7 +30,7 @@ from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
-from competitions.teams.links import link_make, token_of
+from competitions.teams.links import link_make, signed_token
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
 from competitions.teams.services import invite, register
@@ -381,7 +381,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
-            "column_key": "mae", "link": link.key, "link_token": token_of(link),
+            "column_key": "mae", "link": link.key, "link_token": signed_token(link),
             "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip

@@ -22,7 +22,7 @@ from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Registration, Team
-from competitions.web.presentation.charts import levels_of, score_chart
+from competitions.web.presentation.charts import baseline_levels, score_chart
 from core.design.charts import Axis, Chart, Point, Series, Tone
 
 DAYS: Final = 28
@@ -242,7 +242,7 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
         (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
         for milestone in best_of_all_over_time(board)
     ]
-    return score_chart(best, [], column, until=reader.now, levels=levels_of(baselines_of(board), column))
+    return score_chart(best, [], column, until=reader.now, levels=baseline_levels(baselines_of(board), column))
 
 
 def overview_of(competition: Competition, reader: Reader) -> dict[str, object]:

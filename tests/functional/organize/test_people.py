@@ -172,7 +172,7 @@ def test_a_file_that_a_team_brought_is_removed_unless_a_run_needs_it(site: Scena
     )
     submission = site.submit(kind=Kind.CODE)
     Submission.objects.filter(pk=submission.pk).update(weights=weights)
-    assert "gap-model@1" in page_text(site, organizer, f"teams/{site.team.key}/")
+    assert "gap-model@1" in list_text(site, organizer, f"teams/{site.team.key}/")
     url = address(site, f"teams/files/{weights.key}/remove/")
     organizer.post(url)
     weights.refresh_from_db()

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.factsheets.answers import FactSheetInvalid, questions_of, read_fact_sheet
+from competitions.factsheets.answers import FactSheetInvalid, fact_sheet_questions, read_fact_sheet
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
@@ -179,7 +179,7 @@ def test_a_phases_own_question_stands_for_the_one_of_the_competition(asking: Sce
     ask(asking, "method", phase=asking.sealed, is_required=False)
     ask(asking, "runtime", "number", phase=asking.sealed)
     by_phase = {
-        phase.slug: {question.key: question.is_required for question in questions_of(phase)}
+        phase.slug: {question.key: question.is_required for question in fact_sheet_questions(phase)}
         for phase in asking.phases.values()
     }
     assert by_phase["test-dev"]["method"]
@@ -338,7 +338,7 @@ def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: Scenario
 
 
 def test_no_question_takes_no_answer_and_asks_for_none(site: Scenario) -> None:
-    assert read_fact_sheet(questions_of(site.phase), {}) == {}
+    assert read_fact_sheet(fact_sheet_questions(site.phase), {}) == {}
     assert sent(site, None, now=site.now + timedelta(seconds=1)).fact_sheet == {}
     assert (
         'name="answer.'
