@@ -116,7 +116,7 @@ class Stack:
             try:
                 if requests.get(f"{self.url}/readyz", timeout=5).ok:
                     return
-            except requests.ConnectionError:
+            except (requests.ConnectionError, requests.Timeout):
                 time.sleep(0.3)
         pytest.fail(f"the site does not answer:\n{self.compose('logs', '--tail', '50')}")
 
@@ -370,6 +370,7 @@ def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Sta
         "LICENSE",
         "competitions",
         "docker",
+        "files",
         "manage.py",
         "platform",
         "scoring",

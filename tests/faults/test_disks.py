@@ -114,7 +114,7 @@ class Site:
         return document
 
     def is_up(self) -> bool:
-        with suppress(requests.ConnectionError):
+        with suppress(requests.ConnectionError, requests.Timeout):
             return requests.get(f"{self.url}/readyz", timeout=5).ok
         return False
 
