@@ -30,7 +30,7 @@ from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
-from competitions.teams.links import link_make, token_of
+from competitions.teams.links import link_make, signed_token
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
 from competitions.teams.services import invite, register
@@ -46,7 +46,7 @@ SIGNED_IN = "SMTOXR"
 
 # Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
 WORKSPACE_GET = (
-    "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
+    "overview", "submissions", "teams", "teams-csv", "team", "team-settings", "registrations", "registrations-csv", "announcements",
     "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
     "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
     "questions", "question", "question-new", "question-delete", "winners",
@@ -137,6 +137,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:page-act": ("post", "OR", {"A": 302, "SMTX": 404}),
     "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
+    "organize:dataset-rerun": ("post", "", {"A": 302, "SMTXOR": 404}),  # it is no dataset
+    "organize:team-file-remove": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # a submission that waits needs it
     "organize:files": ("get", "OXR", {"A": 302, "SMT": 403}),
     "organize:own-file-new": ("post", "", {"A": 302, "SMT": 403, "OXR": 422}),  # says no kind
     **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in OWN_FILE},
@@ -379,7 +381,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
-            "column_key": "mae", "link": link.key, "link_token": token_of(link),
+            "column_key": "mae", "link": link.key, "link_token": signed_token(link),
             "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
@@ -477,7 +479,9 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     in_workspace("task", "task-delete"): lambda world: {"pk": world.site.phase.tasks.get().pk},
     BY_COMPETITION: lambda world: {"pk": world.site.competition.pk},
     BY_PHASE: lambda world: {"pk": world.site.phase.pk},
-    ("web:environment-remove", "api:environment-file"): lambda world: {"key": world.arguments["environment_file"]},
+    ("web:environment-remove", "api:environment-file", "organize:team-file-remove"): lambda world: {
+        "key": world.arguments["environment_file"]
+    },
     ("api:upload", "codabench:upload-completed"): lambda world: {"key": world.arguments["upload"]},
     ("web:entry", "web:entry-details"): lambda world: {"pk": world.arguments.get("entry", 0)},
     ("codabench:dataset", "dataset-download"): kit_key,

@@ -26,7 +26,7 @@ from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
-from competitions.submissions.file_checks.check_requests import CHECK_JOB
+from competitions.runs.planning import CHECK_JOB
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
@@ -187,11 +186,11 @@ class Visit:
         return NextStep("Submit", self.url("submissions"))
 
 
-def _annotations(user: User | AnonymousUser) -> dict[str, Any]:
+def _annotations(user: User | AnonymousUser) -> dict[str, object]:
     """The facts by name, as annotations of a competition."""
-    mine: dict[str, Any] = {"competition": OuterRef("pk")}
+    mine: dict[str, object] = {"competition": OuterRef("pk")}
     rules = RulesVersion.objects.filter(**mine).order_by("-number")
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "current_rules": Subquery(rules.values("number")[:1]),
         "has_questions": Exists(Question.objects.filter(**mine)),
         "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, **mine)),

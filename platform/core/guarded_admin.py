@@ -1,4 +1,4 @@
-"""The base of every model admin: what may be asked of a list by its address, and what a page of deletion tells."""
+"""The bases of the model admins: bounded lookups, refusals on the page, and pages that only show."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import NestedObjects
 from django.core.exceptions import FieldDoesNotExist
 from django.db import router
-from django.db.models import JSONField, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -19,13 +19,6 @@ from core.refusals import Refusal
 from files.text import is_number
 
 COMPARED_BY: Final = ("exact", "isnull", "gte", "lt")  # what the admin's own filters put into an address
-
-
-class EmptyJSONField(forms.JSONField):
-    """JSON in a form: no value is an empty field, not the word `null`."""
-
-    def prepare_value(self, value: Any) -> Any:
-        return "" if value is None else super().prepare_value(value)
 
 
 _refusal: ContextVar[Refusal | None] = ContextVar("refusal", default=None)  # of what this request tried to save
@@ -56,8 +49,6 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
 
     Without it, an address such as `?scores__mae__regex=^0` asks any field of the model, whether a page shows it or not.
     """
-
-    formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": EmptyJSONField}}
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """A number that no column holds is no value either: the database would fail over it."""
@@ -104,6 +95,34 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
         _, counts, forbidden, protected = super().get_deleted_objects(objs, request)
         listed = [f"{count} {name}" for name, count in sorted(counts.items())]
         return listed, counts, forbidden, _protected_counts(objs) if protected else []
+
+
+class ReadOnlyAdmin(GuardedAdmin):
+    """Shows administrators what a service owns; it is changed in the workspace or by the API."""
+
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class History(admin.TabularInline[Any, Any]):
+    """Rows that belong to the one shown, to read."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
 
 
 def _protected_counts(objs: Sequence[Any] | QuerySet[Any]) -> list[str]:

@@ -129,17 +129,13 @@ def submit(visitor: Visitor, slug: str, folder: Path, error: float) -> None:
     expect(badge).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
 
 
-def act(page: Page, checkbox: Locator, action: str, reason: str = "") -> None:
-    """Choose one row of the admin's list and run an action on it."""
-    checkbox.check()
-    page.get_by_label("Action:").select_option(
-        label=next(
-            text for text in page.locator("select[name=action] option").all_inner_texts() if text.startswith(action)
-        )
-    )
+def act(page: Page, action: str, reason: str = "") -> None:
+    """Choose the first submission of the workspace's list and do something with it."""
+    page.get_by_role("checkbox").first.check()
+    page.get_by_label("With those that are chosen").select_option(label=action)
     if reason:
         page.get_by_label(re.compile("^Public reason")).fill(reason)
-    page.get_by_role("button", name="Go").click()
+    page.get_by_role("button", name="Do it").click()
 
 
 def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
@@ -151,23 +147,22 @@ def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
     submit(kim, "gap", tmp_path, 0.05)
     page = olga.page
 
-    def choose() -> Locator:
-        page.goto(f"{olga.url}/admin/submissions/submission/?q=Kimchi")
-        return page.locator("#result_list tbody tr").first.get_by_role("checkbox")
-
-    act(page, choose(), "Disqualify")
-    expect(page.locator(".messagelist .error")).to_contain_text("Give the reason")
-    act(page, choose(), "Disqualify", reason="Two accounts of one person.")
-    expect(page.locator(".messagelist")).to_contain_text("1 of 1 disqualified")
+    olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
+    act(page, "Disqualify")
+    expect(page.locator(".message.error")).to_contain_text("Give the reason")
+    act(page, "Disqualify", reason="Two accounts of one person.")
+    expect(page.locator(".message.success")).to_contain_text("1 of 1 disqualified")
     kim.visit("/competitions/gap/submissions/")
     expect(kim.page.locator("table.submissions tbody")).to_contain_text("Two accounts of one person.")
     kim.visit("/competitions/gap/leaderboard/")
     expect(kim.page.locator("table.board")).not_to_contain_text("Kimchi")
-    act(page, choose(), "Undo")
-    act(page, choose(), "Run again")
-    expect(page.locator("#content")).to_contain_text("This concerns 1 submission with 1 run")
+    olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
+    act(page, "Undo a disqualification")
+    olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
+    act(page, "Run again")
+    expect(olga.main).to_contain_text("This concerns 1 submission with 1 run")
     page.get_by_role("button", name="Run again").click()
-    expect(page.locator(".messagelist")).to_contain_text("1 of 1 queued again")
+    expect(page.locator(".message.success")).to_contain_text("1 of 1 queued again")
     kim.visit("/competitions/gap/submissions/")
     row = kim.page.locator("table.submissions tbody tr").first
     expect(row.locator(".badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
@@ -205,12 +200,11 @@ def test_revealing_a_sealed_phase_before_its_end_asks_to_be_confirmed(new_visito
     olga.visit(board)
     expect(olga.main).to_contain_text("are sealed")
 
-    def choose() -> Locator:
-        page.goto(f"{olga.url}/admin/catalog/phase/")
-        row = page.get_by_role("row").filter(has_text="Cluster benchmark").filter(has_text="test-challenge")
-        return row.get_by_role("checkbox")
-
-    act(page, choose(), "Reveal")
+    page.goto(f"{olga.url}/admin/catalog/phase/")
+    row = page.get_by_role("row").filter(has_text="Cluster benchmark").filter(has_text="test-challenge")
+    row.get_by_role("checkbox").check()
+    page.get_by_label("Action:").select_option("reveal")
+    page.get_by_role("button", name="Go").click()
     expect(olga.main).to_contain_text("Reveal of test-challenge")
     page.get_by_text("Reveal the scores").click()
     page.get_by_label("I understand that uploads may still arrive").check()

@@ -114,7 +114,7 @@ class Stack:
         give_up = time.monotonic() + 90
         while time.monotonic() < give_up:
             try:
-                if requests.get(f"{self.url}/readyz", timeout=5).ok:
+                if requests.get(f"{self.url}/readyz", timeout=30).ok:
                     return
             except (requests.ConnectionError, requests.Timeout):
                 time.sleep(0.3)

@@ -145,11 +145,11 @@ class Cluster:
     def start_web(self) -> None:
         """Start the web server and wait until it is ready."""
         self.web.start()
-        wait_for(self._web_is_ready, 40, f"the web server is ready: {self.web.text()[-1500:]}", 0.05)
+        wait_for(self._web_is_ready, 90, f"the web server is ready: {self.web.text()[-1500:]}", 0.05)
 
     def _web_is_ready(self) -> bool:
         try:
-            with urlopen(f"{self.url}/readyz", timeout=5):
+            with urlopen(f"{self.url}/readyz", timeout=20):
                 return True
         except (URLError, OSError):
             return False

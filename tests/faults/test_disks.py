@@ -115,7 +115,7 @@ class Site:
 
     def is_up(self) -> bool:
         with suppress(requests.ConnectionError, requests.Timeout):
-            return requests.get(f"{self.url}/readyz", timeout=5).ok
+            return requests.get(f"{self.url}/readyz", timeout=20).ok
         return False
 
     def wait_until_checked(self, submissions: list[int]) -> None:

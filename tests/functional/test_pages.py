@@ -19,7 +19,7 @@ from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import Kind
 from competitions.teams.services import invite, register
 from competitions.web.checklist import checklist
-from competitions.web.progress import Progress, progress_of
+from competitions.web.progress import Progress, submission_progress
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
@@ -34,7 +34,7 @@ def member(site: Scenario) -> Client:
 def progress(submission: Submission, now: datetime) -> Progress:
     """The submission's progress, as its page says it."""
     stored = Submission.objects.prefetch_related("runs__queue").select_related("phase").get(pk=submission.pk)
-    return progress_of(stored, queue_positions(stored.runs.all()), now=now)
+    return submission_progress(stored, queue_positions(stored.runs.all()), now=now)
 
 
 def sentence(site: Scenario, submission: Submission, after_s: float = 0) -> str:

@@ -15,7 +15,7 @@ from accounts.models import Scope, token_create
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.services import rules_publish
 from competitions.compute.models import Queue
-from competitions.environments.choice import NO_WISH, Wish
+from competitions.environments.choice import NOTHING_NAMED, NamedEnvironment
 from competitions.environments.models import EnvironmentFile
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
@@ -126,7 +126,7 @@ class World:
     def at_home(self, path: Path, own: OwnEnvironment = NOTHING) -> Verdict:
         return rehearse(Client(self.site.url, self.token), "small", path, own=own)
 
-    def send(self, path: Path, chosen_files: Wish = NO_WISH) -> Submission | str:
+    def send(self, path: Path, chosen_files: NamedEnvironment = NOTHING_NAMED) -> Submission | str:
         """The submission, or the code of the refusal of its file."""
         content, now = path.read_bytes(), datetime.now(UTC)
         upload = upload_whole(
@@ -136,7 +136,12 @@ class World:
         try:
             return submission_create(
                 NewSubmission(
-                    user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, is_smoke=True, wish=chosen_files
+                    user=self.site.user,
+                    phase=phase,
+                    upload=upload,
+                    kind=Kind.CODE,
+                    is_smoke=True,
+                    environment=chosen_files,
                 ),
                 now=now,
             )
@@ -228,11 +233,15 @@ def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
     )
     name, wheel = wheel_bytes("small", "3.0")
     cases = {
-        "weights": (program(READS_WEIGHTS), OwnEnvironment(weights), Wish(weights="w@1")),
-        "no weights": (program(READS_WEIGHTS), OwnEnvironment(), NO_WISH),
-        "an invalid list": (with_lock("small>=3\n"), OwnEnvironment(), NO_WISH),
-        "a package that the mirror lacks": (with_lock(lock_line("absent", wheel, "3.0")), OwnEnvironment(), NO_WISH),
-        "a package": (with_lock(lock_line("small", wheel, "3.0")), OwnEnvironment(), NO_WISH),
+        "weights": (program(READS_WEIGHTS), OwnEnvironment(weights), NamedEnvironment(weights="w@1")),
+        "no weights": (program(READS_WEIGHTS), OwnEnvironment(), NOTHING_NAMED),
+        "an invalid list": (with_lock("small>=3\n"), OwnEnvironment(), NOTHING_NAMED),
+        "a package that the mirror lacks": (
+            with_lock(lock_line("absent", wheel, "3.0")),
+            OwnEnvironment(),
+            NOTHING_NAMED,
+        ),
+        "a package": (with_lock(lock_line("small", wheel, "3.0")), OwnEnvironment(), NOTHING_NAMED),
     }
     paths = {case: tmp_path / f"{number}.zip" for number, case in enumerate(cases)}
     with serving(index_pages({name: wheel})) as address:

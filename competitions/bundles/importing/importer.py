@@ -77,7 +77,7 @@ def bundle_import(
         except BaseException as error:
             forget_parts(stored, now)
             if isinstance(error, ValidationError):
-                raise refusal_of(reader, error) from error
+                raise schema_refusal(reader, error) from error
             raise
     return imported
 
@@ -88,7 +88,7 @@ def forget_parts(stored: dict[str, Part], now: datetime) -> None:
     mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
 
 
-def refusal_of(reader: BundleReader, error: ValidationError) -> InvalidBundle:
+def schema_refusal(reader: BundleReader, error: ValidationError) -> InvalidBundle:
     """Faults that the site's own rules find and the bundle's rules do not."""
     for name, messages in getattr(error, "message_dict", {"": error.messages}).items():
         where = (name,) if name and name != "__all__" else ()

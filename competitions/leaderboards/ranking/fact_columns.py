@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from competitions.catalog.models import Column, Phase
 from competitions.catalog.questions import shown_answer
-from competitions.factsheets.answers import questions_of
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.submissions.models import Submission
 
@@ -45,13 +45,9 @@ class FactColumn:
         return "sorted upwards"
 
 
-def public_keys(phase: Phase) -> list[str]:
-    """Keys of the answers that stand on the phase's boards."""
-    return [question.key for question in questions_of(phase) if question.is_on_board]
-
-
 def fact_columns(phase: Phase) -> list[FactColumn]:
-    return [FactColumn(question) for question in questions_of(phase) if question.is_on_board]
+    """The answers that stand on the phase's boards, as columns."""
+    return [FactColumn(question) for question in fact_sheet_questions(phase) if question.is_on_board]
 
 
 VERIFIED: Final = "badge:verified"
@@ -64,14 +60,10 @@ def badge_values(submission: Submission) -> dict[str, Any]:
     return {VERIFIED: {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}}
 
 
-def number_keys(phase: Phase) -> list[str]:
-    """Those of a row's values that are numbers of the fact sheet, by which a board can be sorted."""
-    return [column.key for column in fact_columns(phase) if column.is_sortable]
-
-
-def fact_values(submission: Submission, keys: Sequence[str]) -> dict[str, Any]:
-    """The answers with these keys as values of a row."""
-    return {PREFIX + key: submission.fact_sheet[key] for key in keys if key in submission.fact_sheet}
+def fact_values(submission: Submission, facts: Sequence[FactColumn]) -> dict[str, Any]:
+    """The answers to these questions as values of a row."""
+    given = submission.fact_sheet
+    return {fact.key: given[fact.question.key] for fact in facts if fact.question.key in given}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ FORM_SET: Final = forms.inlineformset_factory(Leaderboard, Column, form=ColumnFo
 FIELDS: Final = ColumnForm.Meta.fields
 
 
-def stored_values(board: Leaderboard) -> dict[str, Any]:
+def stored_values(board: Leaderboard) -> dict[str, object]:
     """The stored values of the board's columns, field by field, and which columns there are."""
     rows = list(board.columns.order_by("index", "pk"))
     values = {_name(row.pk, field): getattr(row, field) for row in rows for field in FIELDS}

@@ -24,11 +24,11 @@ class EditForm(forms.ModelForm[Row]):
         self.stored = {name: state_digest(value) for name, value in self.shared_values().items()}
         self.fields["seen"].initial = json.dumps(self.stored)
 
-    def shared_values(self) -> Mapping[str, Any]:
+    def shared_values(self) -> Mapping[str, object]:
         """The values that others may change meanwhile, by field."""
         return {name: self.get_initial_for_field(field, name) for name, field in self.fields.items() if name != "seen"}
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean() or self.cleaned_data
         cleaned |= {
             name: at for name, at in self._instants() if at.replace(second=0, microsecond=0) == cleaned.get(name)
@@ -45,7 +45,7 @@ class EditForm(forms.ModelForm[Row]):
             )
         return cleaned
 
-    def was_left(self, name: str, cleaned: Mapping[str, Any], seen: str) -> bool:
+    def was_left(self, name: str, cleaned: Mapping[str, object], seen: str) -> bool:
         """True where the reader sent a field back as they saw it."""
         return state_digest(cleaned.get(name)) == seen
 

@@ -1,7 +1,7 @@
 """Rules for the bodies that the site takes: how many bytes from whom at which address, decided before they are read.
 
 Every body may be as large as a form without a file: of anybody `UNASKED_BYTES`, of who is signed in `FORM_BYTES`. More, and files,
-come only where a view declares it: a function by `takes_body`, a view of the API or a model admin by a method `body_room`. Either
+come only where a view declares it: a function by `takes_body`, a view of the API by a method `body_room`. Either
 answers how many bytes this sender may send here, with None for no more than a form, or raises the refusal that says why not.
 """
 
@@ -27,7 +27,6 @@ from core.refusals import Refusal, RefusalKind
 UNASKED_BYTES: Final = 64 * 1024
 SPOOL_PREFIX: Final = "receiving-"
 FORM_FILE: Final = ".upload"  # in the names that Django gives
-ADMIN_FORMS: Final = ("add_view", "change_view")
 ASKING: Final = (
     "podium.asking"  # in the WSGI environment: answer `Admitted` in place of the view, without reading the body
 )
@@ -149,9 +148,6 @@ def _admission(
     api_view = getattr(view, "cls", None)
     if isinstance(api_view, type) and issubclass(api_view, APIView) and hasattr(api_view, "body_room"):
         return _admission_of_api(request, view, kwargs)
-    model_admin = getattr(view, "model_admin", None)  # which Django's admin writes on its views
-    if model_admin is not None and hasattr(model_admin, "body_room") and view.__name__ in ADMIN_FORMS and is_somebody:
-        return _admission_for(model_admin.body_room(request), is_somebody, takes_files=True)
     return Admission(form_room(is_somebody))
 
 

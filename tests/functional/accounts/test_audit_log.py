@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -25,8 +24,8 @@ def site() -> Scenario:
 
 def test_an_organizers_action_is_kept_with_what_it_was_about(site: Scenario) -> None:
     submission = site.submit()
-    form = {"action": "cancel", "confirmed": "yes", ACTION_CHECKBOX_NAME: [str(submission.pk)]}
-    user_client(site.organizer).post(reverse("admin:submissions_submission_changelist"), form)
+    form = {"action": "cancel", "confirmed": "yes", "chosen": [str(submission.pk)]}
+    user_client(site.organizer).post(reverse("organize:submissions", args=[site.competition.slug]), form)
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.actor_name, entry.action, entry.status) == (
         site.organizer,
@@ -34,8 +33,8 @@ def test_an_organizers_action_is_kept_with_what_it_was_about(site: Scenario) -> 
         "cancel",
         302,
     )
-    assert entry.view == "admin:submissions_submission_changelist"
-    assert entry.fields[ACTION_CHECKBOX_NAME] == str(submission.pk)
+    assert entry.view == "organize:submissions"
+    assert entry.fields["chosen"] == str(submission.pk)
     assert entry.address == "127.0.0.1"
 
 

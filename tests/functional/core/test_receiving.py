@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import get_resolver
 
 from competitions.api.views.base import ApiView
-from core.serving.receiving import ADMIN_FORMS, ASKING, UNASKED_BYTES
+from core.serving.receiving import ASKING, UNASKED_BYTES
 from tests.scenario import Scenario, zip_bytes
 from tests.services import REPOSITORY
 
@@ -33,8 +33,7 @@ def patterns(part: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., A
 
 def takes_more_than_a_form(view: Any) -> bool:
     own_room = getattr(getattr(view, "cls", ApiView), "body_room", ApiView.body_room)
-    of_admin = hasattr(getattr(view, "model_admin", None), "body_room") and view.__name__ in ADMIN_FORMS
-    return hasattr(view, "takes_body") or own_room is not ApiView.body_room or of_admin
+    return hasattr(view, "takes_body") or own_room is not ApiView.body_room
 
 
 def example(pattern: str) -> str:

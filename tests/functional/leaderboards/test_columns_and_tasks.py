@@ -215,7 +215,7 @@ def test_a_row_without_the_value_sorts_last_and_has_no_rank(site: Scenario, boar
     lacking = Entry.objects.get(leaderboard=board, team__name="bb")
     lacking.values = {"acc": 0.8}
     lacking.save()
-    from competitions.leaderboards.ranking.cells import cells_write
+    from competitions.leaderboards.ranking.entries import cells_write
 
     cells_write(lacking, list(board.columns.all()))
     assert [(row.rank, row.entry.team.name) for row in reading.board_page(board, sort="f1").rows] == [

@@ -12,7 +12,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import CompetitionOrganizer
+from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import notifications_mail
+from competitions.resources.storage import store_bytes
+from competitions.runs.services import submission_cancel
+from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, RegistrationQuestion, Team
 from competitions.teams.services import register
 from tests.permissions import body_text, user_client
@@ -138,3 +143,42 @@ def test_another_competitions_rows_are_never_touched(site: Scenario, organizer: 
     row.refresh_from_db()
     assert row.state == "approved"
     assert organizer.get(address(site, f"teams/{other.team.key}/")).status_code == 404
+
+
+def test_a_team_is_renamed_marked_as_a_baseline_and_keeps_a_free_name(site: Scenario, organizer: Client) -> None:
+    site.join("Taken")
+    url = address(site, f"teams/{site.team.key}/settings/")
+    refused = organizer.post(url, {"name": "Taken"})
+    assert refused.status_code == 422
+    assert "Taken" in refused.content.decode()
+    assert organizer.post(url, {"name": "Mended", "is_baseline": "on"}).status_code == 302
+    site.team.refresh_from_db()
+    assert (site.team.name, site.team.is_baseline) == ("Mended", True)
+
+
+def test_a_file_that_a_team_brought_is_removed_unless_a_run_needs_it(site: Scenario, organizer: Client) -> None:
+    weights = EnvironmentFile.objects.create(
+        team=site.team,
+        kind="weights",
+        name="gap-model",
+        version=1,
+        file=store_bytes(b"w"),
+        file_name="w.npz",
+        size_bytes=1,
+        state="ready",
+        uploaded_by=site.member(),
+        created_at=site.now,
+        last_used_at=site.now,
+    )
+    submission = site.submit(kind=Kind.CODE)
+    Submission.objects.filter(pk=submission.pk).update(weights=weights)
+    assert "gap-model@1" in list_text(site, organizer, f"teams/{site.team.key}/")
+    url = address(site, f"teams/files/{weights.key}/remove/")
+    organizer.post(url)
+    weights.refresh_from_db()
+    assert weights.state == "ready", "a submission that waits needs it"
+    submission_cancel(submission=submission, actor="x", now=site.now)
+    organizer.post(url)
+    weights.refresh_from_db()
+    assert (weights.state, weights.file) == ("removed", None)
+    assert user_client(scenario().organizer).post(url).status_code == 404

@@ -10,7 +10,7 @@ import pytest
 from django.conf import LazySettings
 
 from competitions.runs.leases import reports
-from competitions.runs.leases.lease import held_run, require_lease
+from competitions.runs.leases.reports import held_run, require_lease
 from competitions.runs.models import Attempt, Run, RunEvent
 from competitions.runs.refusals import LeaseLost
 from competitions.submissions.states import State

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.factsheets.answers import FactSheetInvalid, questions_of, read_fact_sheet
+from competitions.factsheets.answers import FactSheetInvalid, fact_sheet_questions, read_fact_sheet
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
@@ -25,7 +25,7 @@ from competitions.submissions.fact_sheets import FACT_SHEET_CLOSED, NOT_YOUR_FAC
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
-from tests.admin_forms import save_form
+from tests.admin_forms import save_confirmed
 from tests.answers import read_result
 from tests.permissions import user_client
 from tests.refusals import refuses
@@ -179,7 +179,7 @@ def test_a_phases_own_question_stands_for_the_one_of_the_competition(asking: Sce
     ask(asking, "method", phase=asking.sealed, is_required=False)
     ask(asking, "runtime", "number", phase=asking.sealed)
     by_phase = {
-        phase.slug: {question.key: question.is_required for question in questions_of(phase)}
+        phase.slug: {question.key: question.is_required for question in fact_sheet_questions(phase)}
         for phase in asking.phases.values()
     }
     assert by_phase["test-dev"]["method"]
@@ -262,8 +262,8 @@ def test_an_edited_answer_and_a_changed_question_show_on_the_board(asking: Scena
     board: Leaderboard = asking.phase.leaderboard
     assert board.entries.get().values["fact:method"] == "Transformer"
     question = Question.objects.get(key="method")
-    url = reverse("admin:factsheets_question_change", args=[question.pk])
-    assert save_form(user_client(asking.organizer), url, is_on_board=None).status_code == 302
+    url = reverse("organize:question", args=[asking.competition.slug, "fact-sheet", question.pk])
+    assert save_confirmed(user_client(asking.organizer), url, is_on_board=None).status_code == 302
     assert "fact:method" not in board.entries.get().values
 
 
@@ -338,7 +338,7 @@ def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: Scenario
 
 
 def test_no_question_takes_no_answer_and_asks_for_none(site: Scenario) -> None:
-    assert read_fact_sheet(questions_of(site.phase), {}) == {}
+    assert read_fact_sheet(fact_sheet_questions(site.phase), {}) == {}
     assert sent(site, None, now=site.now + timedelta(seconds=1)).fact_sheet == {}
     assert (
         'name="answer.'

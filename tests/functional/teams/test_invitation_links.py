@@ -33,7 +33,7 @@ def made(site: Scenario, now: datetime, *, max_uses: int = 2, days: int = 7) -> 
 
 
 def link_url(link: InvitationLink) -> str:
-    return reverse("web:link", args=[links.token_of(link)])
+    return reverse("web:link", args=[links.signed_token(link)])
 
 
 def registered(site: Scenario, name: str) -> User:
@@ -125,7 +125,7 @@ def test_the_rules_of_invitations_hold_for_links(site: Scenario, now: datetime) 
 
 def test_a_link_that_somebody_made_up_does_not_exist(site: Scenario, now: datetime) -> None:
     link = made(site, now)
-    for token in (link.key.hex, f"{link.key.hex}:forged", links.token_of(link)[:-1], "x"):
+    for token in (link.key.hex, f"{link.key.hex}:forged", links.signed_token(link)[:-1], "x"):
         assert Client().get(reverse("web:link", args=[token])).status_code == 404
     site.competition.is_published = False
     site.competition.save(update_fields=["is_published"])

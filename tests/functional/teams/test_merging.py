@@ -20,7 +20,7 @@ from competitions.submissions.services import team_disqualify
 from competitions.teams import refusals
 from competitions.teams.merging import merge_accept, merge_decline, merge_propose, merge_withdraw, merges_are_open
 from competitions.teams.models import MergeProposal, Team
-from competitions.teams.services import invitation_accept, invite, team_create, team_leave, team_of
+from competitions.teams.services import find_team, invitation_accept, invite, team_create, team_leave
 from competitions.winners.models import Lane, Place
 from core.refusals import RefusalKind
 from tests.permissions import user_client
@@ -63,7 +63,7 @@ def test_members_submissions_and_rows_of_the_board_become_those_of_the_team_that
     assert mail.outbox[-1].to == [other.captain.email]
     team = merge_accept(proposal=proposal, by=other.captain, now=site.now)
     assert team == site.team
-    assert team_of(other.captain, site.competition) == site.team
+    assert find_team(other.captain, site.competition) == site.team
     assert set(Submission.objects.values_list("team", flat=True)) == {site.team.pk}
     assert set(Submission.objects.values_list("runs__team", flat=True)) == {site.team.pk}
     (entry,) = Entry.objects.filter(leaderboard__phase=site.phase)

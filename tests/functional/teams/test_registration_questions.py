@@ -179,13 +179,3 @@ def test_one_person_has_one_team_in_each_track_of_a_series(site: Scenario) -> No
     assert (
         "Large-scale challenge" in Client().get(reverse("web:overview", args=[site.competition.slug])).content.decode()
     )
-
-
-def test_an_organizer_makes_a_series(site: Scenario, client: Client) -> None:
-    client.force_login(site.organizer)
-    fields = {"slug": "lsc", "title": "Large-scale challenge", "subtitle": "", "description": ""}
-    assert client.post(reverse("admin:catalog_series_add"), fields).status_code == 302
-    series = Series.objects.get()
-    assert series.owner == site.organizer
-    foreign = Series.objects.create(slug="foreign", title="Of somebody else")
-    assert client.get(reverse("admin:catalog_series_change", args=[foreign.pk])).status_code in (302, 404)

@@ -89,9 +89,9 @@ def test_team_names_are_unique_whatever_their_case(site: Scenario) -> None:
 
 def test_nobody_joins_without_accepting(site: Scenario) -> None:
     invitation, user = invited(site)
-    assert services.team_of(user, site.competition) is None
+    assert services.find_team(user, site.competition) is None
     services.invitation_accept(invitation=invitation, by=user, now=site.now)
-    assert services.team_of(user, site.competition) == site.team
+    assert services.find_team(user, site.competition) == site.team
 
 
 def test_a_declined_withdrawn_or_expired_invitation_is_over(site: Scenario) -> None:
@@ -106,7 +106,7 @@ def test_a_declined_withdrawn_or_expired_invitation_is_over(site: Scenario) -> N
             now = invitation.expires_at
         with refuses(refusals.INVITATION_OVER):
             services.invitation_accept(invitation=invitation, by=user, now=now)
-        assert services.team_of(user, site.competition) is None
+        assert services.find_team(user, site.competition) is None
 
 
 def test_an_invitation_is_for_one_person(site: Scenario) -> None:
@@ -239,7 +239,7 @@ def test_an_address_means_the_account_whose_address_it_is(site: Scenario) -> Non
 
 
 def test_decisions_and_invitations_are_told_by_mail(site: Scenario, mailoutbox: list[EmailMessage]) -> None:
-    registration = services.registration_of(registered(site), site.competition)
+    registration = services.find_registration(registered(site), site.competition)
     assert registration is not None
     services.registration_decide(registration=registration, approve=False, by=site.organizer, now=site.now)
     invited(site)

@@ -6,7 +6,7 @@ from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.reading.board import baselines_of, board_page
 from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
-from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
+from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
 from tests.scenario import Scenario
 
 MAE = Column(key="mae", title="MAE", precision=2, sorting="asc")
@@ -20,7 +20,7 @@ def score_team(site: Scenario, name: str, value: float, *, is_baseline: bool = F
 def details(site: Scenario) -> dict[str, RowDetails]:
     board = Leaderboard.objects.select_related("phase").get(pk=site.phase.leaderboard.pk)
     rows = board_page(board).rows
-    details_by_entry = details_of(board, rows, scale_of(board, board.columns.get(), rows, baselines_of(board)))
+    details_by_entry = row_details(board, rows, score_scale(board, board.columns.get(), rows, baselines_of(board)))
     return {row.entry.team.name: details_by_entry[row.entry.pk] for row in rows}
 
 
@@ -64,11 +64,11 @@ def test_a_row_says_how_many_places_it_gained_since_yesterday(site: Scenario) ->
 
 def test_a_small_line_goes_up_whichever_way_is_better() -> None:
     for column, values in ((MAE, (0.5, 0.3)), (AUC, (0.3, 0.5))):
-        spark = spark_of(Entry(trend=[(0, values[0]), (100, values[1])]), column)
+        spark = score_spark(Entry(trend=[(0, values[0]), (100, values[1])]), column)
         assert spark is not None
         assert (spark.path, spark.x, spark.y) == ("M3.0 17.0H69.0V3.0", 69.0, 3.0)
         assert spark.words == f"From {values[0]:.2f} to {values[1]:.2f} in 1 step"
 
 
 def test_scores_that_look_the_same_are_no_line() -> None:
-    assert spark_of(Entry(trend=[(0, 0.501), (100, 0.499)]), MAE) is None
+    assert score_spark(Entry(trend=[(0, 0.501), (100, 0.499)]), MAE) is None

@@ -15,14 +15,9 @@ from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Phase
 from competitions.compute.models import Queue
 from competitions.factsheets.models import Question
-from competitions.resources import storage
-from competitions.resources.models import Resource
-from competitions.teams.models import Team
 from competitions.web.refused_forms import KEY
-from tests.admin_forms import save_form
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
-from tests.stores import MemoryStore
 
 
 def send(client: Client, page: str, url: str, **fields: Any) -> str:
@@ -120,28 +115,6 @@ def test_a_long_text_is_not_put_into_the_session(site: Scenario) -> None:
     member, page = user_client(site.member()), reverse("web:team", args=[site.competition.slug])
     shown = send(member, page, reverse("web:team-invite", args=[site.competition.slug]), person="x" * 30_000)
     assert input_value(shown, "person") == ""
-
-
-def test_what_a_service_refuses_in_the_admin_stays_on_its_form(site: Scenario) -> None:
-    site.join("Taken")
-    url = reverse("admin:teams_team_change", args=[site.team.pk])
-    answer = save_form(user_client(site.organizer), url, name=["Taken"])
-    assert answer.status_code == 200
-    page = answer.content.decode()
-    assert 'class="errornote"' in page
-    assert input_value(page, "name") == "Taken"
-    assert not Team.objects.filter(pk=site.team.pk, name="Taken").exists()
-
-
-def test_a_full_store_is_said_on_the_form_of_a_file(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    store.fill()
-    monkeypatch.setattr(storage, "object_store", lambda: store)
-    url, upload = reverse("admin:resources_resource_add"), SimpleUploadedFile("data.csv", b"1,2")
-    answer = save_form(user_client(site.organizer), url, name=["Mine"], kind=["public_data"], upload=upload)
-    assert answer.status_code == 200
-    assert input_value(answer.content.decode(), "name") == "Mine"
-    assert not Resource.objects.filter(name="Mine").exists()
 
 
 def test_a_password_is_never_kept(site: Scenario) -> None:

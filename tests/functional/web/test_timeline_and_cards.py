@@ -11,7 +11,7 @@ from django.test import Client
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.teams.models import Team
-from competitions.web.presentation.listing import cards_of, listed_for
+from competitions.web.presentation.listing import competition_cards, listed_for
 from competitions.web.presentation.timeline import next_deadline, timeline
 from core.design.covers import HUES, colour_number, make_cover, name_initials
 from tests.permissions import user_client
@@ -62,7 +62,7 @@ def test_the_next_date_is_the_first_close_of_an_open_phase_else_the_next_opening
 
 
 def listed(site: Scenario, user: User | AnonymousUser) -> list[tuple[str, str]]:
-    cards = cards_of(listed_for(user, site.now), site.now)
+    cards = competition_cards(listed_for(user, site.now), site.now)
     return [(card.group, card.competition.slug) for card in cards]
 
 
@@ -98,7 +98,7 @@ def test_a_card_counts_teams_without_baselines_and_merged_ones(site: Scenario) -
             is_baseline=absorbed is None,
             merged_into=absorbed,
         )
-    (card,) = cards_of(listed_for(AnonymousUser(), site.now), site.now)
+    (card,) = competition_cards(listed_for(AnonymousUser(), site.now), site.now)
     assert card.team_count == 2
     assert "2 teams" in Client().get("/").content.decode()
     assert "2 teams" in user_client(site.member()).get(f"/competitions/{site.competition.slug}/").content.decode()
