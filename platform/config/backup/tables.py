@@ -1,4 +1,8 @@
-"""The tables of a site as lines of JSON, the same from SQLite and PostgreSQL, and back."""
+"""The tables of a site as lines of JSON, the same from SQLite and PostgreSQL, and back.
+
+`pg_dump` is faster (a second in place of 5 for 150,000 rows), but its file is twice as large, is for PostgreSQL
+alone, needs programs of the server's version in the site's image, and cannot be compared with the rows that were restored.
+"""
 
 import hashlib
 import json
