@@ -58,10 +58,10 @@ def reconcile(*, now: datetime, spare_leases: bool = False) -> dict[str, int]:
 
 def _run_step(step: Step, now: datetime) -> int:
     step.last_at = now
-    return guarded(step.name, step.run, now=now)
+    return run_guarded(step.name, step.run, now=now)
 
 
-def guarded(name: str, run: Callable[..., int], *, now: datetime) -> int:
+def run_guarded(name: str, run: Callable[..., int], *, now: datetime) -> int:
     """Run a step and return its count. A failure is logged and counted; the other steps go on, and the next round tries again.
 
     Raises `OperationalError` or `InterfaceError` when the database is away, for all steps alike.

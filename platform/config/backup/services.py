@@ -72,7 +72,7 @@ def backup(path: Path, *, now: datetime) -> Kept:
 def _put_table(place: Place, model: type[Any], folder: Path) -> Table:
     packed = folder / "table.jsonl.gz"
     with gzip.open(packed, "wt", encoding="utf-8", newline="\n") as sink:
-        lines = (_written(sink, line) for line in t.table_lines(model))
+        lines = (_write_line(sink, line) for line in t.table_lines(model))
         rows, digest = t.digest_of_lines(lines)
     part = f"{TABLES}/{model._meta.db_table}-{digest[:16]}.jsonl.gz"
     place.put(part, packed)
@@ -80,7 +80,7 @@ def _put_table(place: Place, model: type[Any], folder: Path) -> Table:
     return {"part": part, "rows": rows, "sha256": digest, "columns": columns}
 
 
-def _written(sink: Any, line: str) -> str:
+def _write_line(sink: Any, line: str) -> str:
     sink.write(line + "\n")
     return line
 

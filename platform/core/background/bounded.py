@@ -77,7 +77,7 @@ def run_bounded(
     """
     reader, writer = os.pipe()
     try:
-        child = _started(work, bounds, writer) if isinstance(work, Call) else _forked(work, bounds, reader, writer)
+        child = _start(work, bounds, writer) if isinstance(work, Call) else _fork(work, bounds, reader, writer)
     except OSError:  # no room for another process
         os.close(reader)
         raise
@@ -91,10 +91,10 @@ def run_bounded(
     finally:
         os.close(reader)
         _, status = os.waitpid(child, 0)
-    return _read(answer, os.waitstatus_to_exitcode(status))
+    return _read_answer(answer, os.waitstatus_to_exitcode(status))
 
 
-def _forked(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -> int:
+def _fork(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -> int:
     child = os.fork()
     if child == 0:
         os.close(reader)
@@ -119,7 +119,7 @@ def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
         os._exit(code)
 
 
-def _started(call: Call, bounds: Bounds, writer: int) -> int:
+def _start(call: Call, bounds: Bounds, writer: int) -> int:
     """A new interpreter, which binds itself before it imports anything of the call."""
     limits = [str(bounds.wall_s), str(bounds.cpu_s), str(bounds.memory_bytes), str(_mapped_bytes())]
     command = [sys.executable, "-m", "core.background.call", str(writer), call.function, *limits]
@@ -169,7 +169,7 @@ def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: 
             raise AnswerTooLong
 
 
-def _read(answer: bytes, exit_code: int) -> Any:
+def _read_answer(answer: bytes, exit_code: int) -> Any:
     if exit_code == -signal.SIGXCPU:
         raise OverBounds("processor time")
     if exit_code == -signal.SIGABRT:  # how native libraries end that are refused memory

@@ -109,7 +109,7 @@ class SiteServer(HTTPServerConnectionDelegate):
     async def _done_by(self, pool: Executor, work: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
-    def responded(self, environment: WSGIEnvironment) -> Answer:
+    def run_application(self, environment: WSGIEnvironment) -> Answer:
         """Call the application, in a thread; a fault that not even its page for faults survives is told in a sentence."""
         try:
             return respond(self.application, environment)
@@ -136,15 +136,15 @@ class SiteServer(HTTPServerConnectionDelegate):
     async def _health(self, environment: WSGIEnvironment) -> Answer:
         """By threads of its own; who asks for readiness while it is being found out gets the same answer."""
         if environment["PATH_INFO"] == ALIVE:
-            return await self._done_by(self.health, self.responded, environment)
+            return await self._done_by(self.health, self.run_application, environment)
         if self._readiness is None:
-            self._readiness = asyncio.ensure_future(self._found_out(environment))
+            self._readiness = asyncio.ensure_future(self._check_health(environment))
             self._readiness.add_done_callback(self._forget_readiness)
         answer, content = await asyncio.shield(self._readiness)
         return Answer(answer.status, answer.reason, answer.headers, BytesIO(content))
 
-    async def _found_out(self, environment: WSGIEnvironment) -> tuple[Answer, bytes]:
-        answer = await self._done_by(self.health, self.responded, environment)
+    async def _check_health(self, environment: WSGIEnvironment) -> tuple[Answer, bytes]:
+        answer = await self._done_by(self.health, self.run_application, environment)
         with answer.content as content:
             return answer, content.read()
 
