@@ -19,7 +19,7 @@ MAX_FIELDS, MAX_CHARS = 100, 200
 
 
 class AuditMiddleware:
-    """Keeps every request that is not harmless of staff, and of whoever organizes, with the answer's status, refused ones too."""
+    """Records every request of staff and organizers that may change something, refused ones included."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response

@@ -45,7 +45,7 @@ class _Refused(forms.BaseForm):
 
 
 class GuardedAdmin(admin.ModelAdmin[Any]):
-    """Answers the filters that a list declares and no other lookup; a page of deletion counts rows and names none.
+    """An admin that allows only declared filters, and whose deletion page counts rows without names.
 
     Without it, an address such as `?scores__mae__regex=^0` asks any field of the model, whether a page shows it or not.
     """

@@ -1,4 +1,4 @@
-"""`backup` and `restore`: the database of one moment, then the files that its rows name, then what it all must come to."""
+"""`backup` and `restore`: the tables at one moment, the files they name, and a list to check both."""
 
 import gzip
 import json
@@ -146,7 +146,7 @@ def _take_object(place: Place, sha256: str) -> None:
 
 
 def compare(manifest: Manifest) -> None:
-    """Raise `Broken` unless every table of this site has the rows, to the last byte, that the manifest promises."""
+    """Raise `Broken` unless every table has exactly the rows that the manifest lists."""
     for model in t.tables():
         promised = manifest["tables"].get(model._meta.db_table)
         rows, digest = t.digest_of_lines(t.table_lines(model))

@@ -69,7 +69,7 @@ def table_lines(model: type[models.Model]) -> Iterator[str]:
 
 
 def _normalize(value: Any) -> Any:
-    """One spelling for one number: PostgreSQL keeps those inside JSON in decimal, without `-0.0` and without exponents.
+    """One form for each number, as PostgreSQL stores it in JSON: without `-0.0` and exponents.
 
     >>> _normalize([-0.0, 1e+16, 1.5, {"n": 1e+23}])
     [0.0, 10000000000000000, 1.5, {'n': 100000000000000000000000}]

@@ -1,4 +1,4 @@
-"""Running a function that reads what strangers sent: in a process of its own, with bounds that the kernel keeps.
+"""Run functions that read strangers' files in a process of its own, with limits kept by the kernel.
 
 The child is forked, so it starts within milliseconds and has everything imported. It must touch neither the database nor the
 network: it reads files, and answers with what JSON can hold. A library with threads of its own, such as the table library, does not
@@ -39,7 +39,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Call:
-    """A function by `module:name`, and its arguments, which JSON can hold. The module must not need Django."""
+    """A function by `module:name` with arguments that JSON can hold. The module must not need Django."""
 
     function: str
     arguments: Mapping[str, object]
@@ -71,7 +71,7 @@ class ChildFailed(Exception):
 def run_bounded(
     work: Callable[[], Any] | Call, bounds: Bounds, *, is_wanted: Callable[[], bool], every_s: float
 ) -> Any:
-    """Run `work` in a child process and return its result. The child is stopped once `is_wanted`, called every `every_s` seconds, is false.
+    """Run `work` in a child process, which is stopped once `is_wanted` is false; return its result.
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
@@ -103,7 +103,7 @@ def _fork(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -> 
 
 
 def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
-    """Never returns into the parent's stack: no handler, no clean-up and no buffer of the parent's is run twice."""
+    """Answer and end at once: no handler, clean-up or buffer of the parent's is run twice."""
     code = 1
     try:
         bind(bounds, _mapped_bytes())

@@ -1,4 +1,4 @@
-"""Charts as data: what a page's script draws, and the table with the same numbers behind it. The page decides on words, this on form."""
+"""Charts as data: drawn by a page's script, with a table of the same numbers behind it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

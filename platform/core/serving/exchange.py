@@ -1,4 +1,4 @@
-"""One request and its answer: may the body come, the body, the application in a thread, the answer sent by the loop."""
+"""One request and its answer: admission, body, application in a thread, answer sent by the loop."""
 
 import asyncio
 import io
@@ -211,7 +211,7 @@ class Exchange(HTTPMessageDelegate):
 
 
 def _length(headers: HTTPHeaders) -> int | None:
-    """Of the body; None where it comes in chunks, 0 where none comes, or the connection will refuse what it says."""
+    """The body's length: None in chunks, 0 without a body or where the connection refuses the header."""
     if "Transfer-Encoding" in headers:
         return None
     text = headers.get("Content-Length", "0")

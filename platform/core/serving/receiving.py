@@ -1,4 +1,4 @@
-"""Rules for the bodies that the site takes: how many bytes from whom at which address, decided before they are read.
+"""Limits on request bodies by person and address, decided before the body is read.
 
 Every body may be as large as a form without a file: of anybody `UNASKED_BYTES`, of who is signed in `FORM_BYTES`. More, and files,
 come only where a view declares it: a function by `takes_body`, a view of the API by a method `body_room`. Either
@@ -224,7 +224,7 @@ def _file_bytes(folder: Path, part_of_name: str) -> int:
 
 
 def require_spool_room(more_bytes: int, sender: str, *, own_bytes: int = 0) -> None:
-    """Raise `ReceivingFull` when so many bytes more, of a body that has `own_bytes`, are too many at a time.
+    """Raise `ReceivingFull` if so many more bytes, for a body of `own_bytes` so far, are too many.
 
     That is, of all; or of one sender's several bodies together more than half of that.
     """

@@ -1,4 +1,4 @@
-"""The loop with its threads, for one process: accepts connections, gives whole requests to the application, answers health itself."""
+"""The loop of one process and its threads: connections, complete requests, health."""
 
 import asyncio
 import resource
@@ -35,7 +35,7 @@ ALIVE, READY = "/healthz", "/readyz"
 
 
 class SiteServer(HTTPServerConnectionDelegate):
-    """Serves one WSGI application. Bodies and answers wait in the loop; threads hold complete requests, and work."""
+    """Serves one WSGI application: bodies and answers wait in the loop, and threads do the work."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class SiteServer(HTTPServerConnectionDelegate):
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
     def run_application(self, environment: WSGIEnvironment) -> Answer:
-        """Call the application, in a thread; a fault that not even its page for faults survives is told in a sentence."""
+        """Call the application, in a thread; answer with a plain sentence if even its error page fails."""
         try:
             return respond(self.application, environment)
         except Exception:
@@ -160,10 +160,10 @@ class SiteServer(HTTPServerConnectionDelegate):
 
 
 class Listener(HTTPServer):
-    """Tornado's HTTP server with a bound on connections, of which one address has a quarter where addresses are clients' own."""
+    """Tornado's HTTP server with a limit on connections, and on those of one address."""
 
     def limit(self, *, most: int, each_alike: bool) -> None:
-        """Set the bounds. Behind a proxy all connections come from one address; there the proxy counts them by client."""
+        """Set the limits. Behind a proxy, which counts by client, all connections have one address."""
         self._most, self._each = most, most // 4 if each_alike else most
         self._open: Counter[str] = Counter()
 
