@@ -120,7 +120,7 @@ class EditorView(RobotView):
         """Room for it, for those who may host or who organize something already."""
         user = self.person()
         is_known = may_host(user) or Competition.objects.managed_by(user).exists()
-        return form_room(is_somebody=True) + 2 * IMAGE_BYTES if is_known else None
+        return form_room(is_signed_in=True) + 2 * IMAGE_BYTES if is_known else None
 
 
 class BadForm(Refusal):

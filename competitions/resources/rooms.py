@@ -48,8 +48,3 @@ def takes_uploads(may: May, *, limit: Callable[[], int] | None = None) -> Callab
 def takes_images(may: May, *, count: int = 1) -> Callable[[View], View]:
     """Declare that a page takes images, at most `count` in one form."""
     return takes_uploads(may, limit=lambda: count * IMAGE_BYTES)
-
-
-def image_room(request: HttpRequest) -> int:
-    """Bytes of a form of the admin with an image."""
-    return FORM_BYTES + IMAGE_BYTES

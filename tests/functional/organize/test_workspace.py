@@ -178,8 +178,8 @@ def test_what_waits_moves_to_another_queue_and_what_runs_stays(site: Scenario, o
     foreign = Queue.objects.create(name="foreign", owner=person())
     sent = [site.submit(), site.submit()]
     running = site.claim()
-    page = posted(site, organizer, *sent, action="move")
-    assert ("my-gpus" in page, site.queue.name in page, foreign.name in page) == (True, True, False)
+    form_page = posted(site, organizer, *sent, action="move")
+    assert ("my-gpus" in form_page, site.queue.name in form_page, foreign.name in form_page) == (True, True, False)
     posted(site, organizer, *sent, action="move", confirmed="yes", queue=foreign.name)
     assert "Choose one of the queues" in posted(site, organizer, *sent, action="move", confirmed="yes")
     assert set(Run.objects.values_list("queue", flat=True)) == {site.queue.pk}
