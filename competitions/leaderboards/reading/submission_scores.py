@@ -35,9 +35,12 @@ class ScoredSubmission:
     picked: frozenset[int]
 
 
-def load_boards(phases: Sequence[Phase]) -> None:
-    """Read the boards of these phases, and their columns: two queries, and one more where scores were under seal."""
-    prefetch_related_objects(list(phases), "leaderboards__columns")
+def load_boards(phases: Sequence[Phase], *, columns: bool = True) -> None:
+    """Read what has not been read of the boards of these phases, and their columns: two queries at most.
+
+    There is one more where scores were under seal.
+    """
+    prefetch_related_objects(list(phases), "leaderboards__columns" if columns else "leaderboards")
     with_records = [phase for phase in phases if any(board.has_sealed_keys for board in phase.leaderboards.all())]
     prefetch_related_objects(with_records, "sealed_keys")
 

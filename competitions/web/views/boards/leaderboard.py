@@ -41,6 +41,7 @@ from competitions.leaderboards.reading.columns import (
     page_columns,
 )
 from competitions.leaderboards.reading.export import csv_response
+from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.leaderboards.sealing.commitments import commitment_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
@@ -58,7 +59,7 @@ SHORTEST_SEARCH: Final = 2
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    board = visited.board(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"), bare=True)
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
@@ -82,6 +83,7 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
     same_for_all = not request.user.is_authenticated and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
     if same_for_all and (body := caches["pages"].get(etag)):
         return HttpResponse(body)
+    load_boards(visited.phases)
     response = render_tab(
         request,
         visited,
