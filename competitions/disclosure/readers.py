@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import User
@@ -61,11 +61,6 @@ class Reader:
 
 def reader_of(user: User | AnonymousUser, now: datetime | None = None) -> Reader:
     return Reader(user, now or timezone.now())
-
-
-def sealed_rights(user: User | AnonymousUser) -> QuerySet[CompetitionOrganizer]:
-    """The rows that give this person the right to see sealed scores, for pages that read it with much else."""
-    return CompetitionOrganizer.objects.filter(user=user.pk or 0, can_see_sealed=True)
 
 
 def sealed_right_used(user: User | AnonymousUser, phase: Phase, now: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""Who looks at which competition: the facts that its pages show, in two queries at any size of competition."""
+"""Who looks at which competition: the facts that its pages show, in one query at any size of competition."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,7 +30,7 @@ from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.teams.counts import team_count
-from competitions.teams.models import Invitation, Registration, Team
+from competitions.teams.models import Invitation, Membership, Registration, Team
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
 from competitions.winners.services import places_to_answer
 from files.images import image_name
@@ -55,13 +55,13 @@ class Facts:
     registration_state: str | None = None
     accepted_rules: int | None = None
     team_id: int | None = None
-    team_name: str | None = None
     is_invited: bool = False  # somebody waits for this person's answer to an invitation to a team
     is_organizer: bool = False
     sees_sealed: bool = False
     team_count: int = 0
     unread: int = 0  # notifications that this person has not read
     # What follows is read for the pages about one's team alone.
+    team_name: str | None = None
     place_key: UUID | None = None  # the team is invited to show that its code does what it submitted
     place_due_at: datetime | None = None
     worker_seen_at: datetime | None = None  # when a compute worker of the competition's queue was last heard of
@@ -197,13 +197,17 @@ def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:
     user = request.user
     assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
     facts = _facts_of_all(for_team=for_team)
-    rows = Competition.objects.select_related("series", "queue")
+    rows = Competition.objects.select_related("series", *(["queue"] if for_team else []))
+    if isinstance(user, User):  # a person has one registration and one role at most, so the joins give one row
+        facts |= _facts_of_person(user, for_team=for_team)
+        rows = rows.annotate(
+            registration=FilteredRelation("registrations", condition=Q(registrations__user=user)),
+            role=FilteredRelation("competitionorganizer", condition=Q(competitionorganizer__user=user)),
+        )
     competition = get_object_or_404(rows.annotate(**{f"fact_{name}": fact for name, fact in facts.items()}), slug=slug)
     if not competition.is_visible_to(user):
         raise Http404
-    known: dict[str, Any] = {name: getattr(competition, f"fact_{name}") for name in facts}
-    if isinstance(user, User):
-        known |= _facts_of_person(user, competition, for_team=for_team)
+    known = {name: getattr(competition, f"fact_{name}") for name in facts}
     return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now())
 
 
@@ -222,33 +226,29 @@ def _facts_of_all(*, for_team: bool) -> dict[str, Any]:
     return facts
 
 
-def _facts_of_person(user: User, competition: Competition, *, for_team: bool) -> dict[str, Any]:
-    """The facts about one person at the competition. Each join finds one row at most: it is unique for the two."""
-    rows = User.objects.filter(pk=user.pk).annotate(
-        registration=FilteredRelation("registrations", condition=Q(registrations__competition=competition)),
-        membership=FilteredRelation("memberships", condition=Q(memberships__competition=competition)),
-        role=FilteredRelation("competitionorganizer", condition=Q(competitionorganizer__competition=competition)),
-    )
+def _facts_of_person(user: User, *, for_team: bool) -> dict[str, Any]:
+    """The facts about one person, as annotations of a competition that is joined to their `registration` and `role`."""
+    membership = Membership.objects.filter(user=user, competition=OuterRef("pk"))
     invitations = Invitation.objects.filter(
-        user=user, team__competition=competition, state=Invitation.State.OPEN, expires_at__gt=Now()
+        user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
     )
     facts: dict[str, Any] = {
         "registration_state": F("registration__state"),
         "accepted_rules": F("registration__rules_version__number"),
-        "team_id": F("membership__team"),
-        "team_name": F("membership__team__name"),
+        "team_id": Subquery(membership.values("team")[:1]),
         "is_invited": Exists(invitations),
         "is_organizer": Q(role__isnull=False),
         "sees_sealed": Coalesce(F("role__can_see_sealed"), Value(False)),
         "unread": unread_notifications(user),
     }
     if for_team:
-        places = places_to_answer(user).filter(team__competition=competition)
+        place = places_to_answer(user).filter(team__competition=OuterRef("pk"))
         facts |= {
-            "place_key": Subquery(places.values("key")[:1]),
-            "place_due_at": Subquery(places.values("due_at")[:1]),
+            "team_name": Subquery(membership.values("team__name")[:1]),
+            "place_key": Subquery(place.values("key")[:1]),
+            "place_due_at": Subquery(place.values("due_at")[:1]),
         }
-    return dict(rows.values(**facts).get())
+    return facts
 
 
 def team_of_visit(visited: Visit) -> Team | None:

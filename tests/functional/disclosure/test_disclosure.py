@@ -19,7 +19,7 @@ from competitions.catalog.services import phase_reveal
 from competitions.disclosure import attempt_reports
 from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
 from competitions.disclosure.outputs import may_download, runs_beside_scoring, visible_streams
-from competitions.disclosure.readers import Reader, reader_of, sealed_rights
+from competitions.disclosure.readers import Reader, reader_of
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.scores import (
     boards_to_announce,
@@ -347,14 +347,9 @@ def test_a_reader_asks_as_of_now_unless_told_otherwise(site: Scenario) -> None:
     assert reader_of(AnonymousUser(), NOON).now == NOON
 
 
-def test_only_the_right_itself_gives_sealed_scores(site: Scenario, readers: Readers) -> None:
-    users = {kind: reader.user for kind, reader in readers().items()}
-    assert {kind for kind, user in users.items() if sealed_rights(user).exists()} == {"with the right"}
-    first = User.objects.filter(pk=1).first() or person("first", pk=1)
-    CompetitionOrganizer.objects.update_or_create(
-        competition=site.competition, user=first, defaults={"can_see_sealed": True}
-    )
-    assert not sealed_rights(AnonymousUser()).exists()
+def test_only_the_right_itself_gives_sealed_scores(readers: Readers) -> None:
+    assert {kind for kind, reader in readers().items() if any(reader.rights.values())} == {"with the right"}
+    assert not reader_of(AnonymousUser()).rights
 
 
 def test_rights_are_read_once_and_only_when_they_matter(
