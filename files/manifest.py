@@ -15,14 +15,93 @@ import hmac
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Literal, NotRequired, TypedDict, get_args
 
 FORMAT: Final = "podium-commitment/2"
-ENTRY_KEYS: Final = ("submission", "team", "sha256", "received_at", "is_baseline", "scores")
-AMENDMENT_KEYS: Final = ("number", "made_at", "reason", "changes")
+EntryKey = Literal["submission", "team", "sha256", "received_at", "is_baseline", "scores"]
+AmendmentKey = Literal["number", "made_at", "reason", "changes"]
+ENTRY_KEYS: Final[tuple[EntryKey, ...]] = get_args(EntryKey)
+AMENDMENT_KEYS: Final[tuple[AmendmentKey, ...]] = get_args(AmendmentKey)
 MAX_BYTES: Final = 1 << 30
+
+
+class Column(TypedDict):
+    key: str
+    title: str
+    unit: str
+    kind: str
+    sorting: str
+    precision: int
+    rank_by_shown: bool
+    is_relative: bool
+
+
+class Board(TypedDict):
+    competition: str
+    phase: str
+    key: str
+    rule: str
+    primary: str
+    breaks_ties: bool
+    columns: list[Column]
+
+
+class Entry(TypedDict):
+    submission: int
+    team: str
+    team_name: NotRequired[str]
+    sha256: str
+    received_at: str
+    is_baseline: bool
+    scores: dict[str, float]
+
+
+class BoardRow(TypedDict):
+    rank: int | None
+    submission: int
+    team: str
+
+
+class Document(TypedDict):
+    """Everything that decides a board. A change of one team has its entries alone."""
+
+    board: NotRequired[Board]
+    tasks: NotRequired[list[dict[str, str | None]]]
+    entries: list[Entry]
+
+
+class Changes(TypedDict, total=False):
+    board: Board
+    tasks: list[dict[str, str | None]]
+    entries: list[Entry]
+    removed: list[int]
+
+
+class AmendmentContent(TypedDict):
+    number: int
+    made_at: str
+    reason: str
+    changes: Changes
+
+
+class Amendment(AmendmentContent):
+    digest: str
+
+
+class Amended(Document):
+    amendments: list[Amendment]
+
+
+class Manifest(Amended):
+    format: str
+    digest: str
+    committed_at: str
+    salt: str
+    leaves: list[str]
+    unexplained: Changes
+    rows: list[BoardRow]
 
 
 class ManifestInvalid(Exception):
@@ -48,7 +127,7 @@ def leaves_digest(leaves: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(leaves)).encode()).hexdigest()
 
 
-def committed_items(document: Mapping[str, Any]) -> list[tuple[str, str, object]]:
+def committed_items(document: Document) -> list[tuple[str, str, object]]:
     """Everything that is committed to: kind, what people call it, and the thing itself."""
     entries = document["entries"]
     return [
@@ -65,18 +144,18 @@ def committed_items(document: Mapping[str, Any]) -> list[tuple[str, str, object]
     ]
 
 
-def commitment_leaves(document: Mapping[str, Any], salt: str) -> list[str]:
+def commitment_leaves(document: Document, salt: str) -> list[str]:
     """Every leaf, sorted, so that their order tells nothing."""
     return sorted(leaf(salt, kind, item) for kind, _, item in committed_items(document))
 
 
-def rank_value(column: Mapping[str, Any], value: float) -> float:
+def rank_value(column: Column, value: float) -> float:
     """The value that rows are ordered by, smaller is better: as shown, or with ten digits at least."""
     number: float = round(value, column["precision"] if column["rank_by_shown"] else max(column["precision"], 10))
     return number if column["sorting"] == "asc" else -number
 
 
-def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rebuilt(document: Document) -> list[BoardRow]:
     """The board from its entries: rank, submission and team, best first; baselines have no rank.
 
     Equal values share a rank, unless the board tells them apart by its other columns, then by time.
@@ -96,7 +175,7 @@ def rebuilt(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, ...]:
+def sort_key(board: Board, entry: Entry) -> tuple[object, ...]:
     """The rank's key of an entry, smaller is better: entries with the same one share a rank."""
     primary = next(column for column in board["columns"] if column["key"] == board["primary"])
     first = rank_value(primary, entry["scores"][primary["key"]])
@@ -110,7 +189,7 @@ def sort_key(board: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[Any, .
     return (first, *values, entry["received_at"], entry["submission"])
 
 
-def manifest_faults(document: Mapping[str, Any], *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
+def manifest_faults(document: Manifest, *, digest: str = "", files: Sequence[Path] = ()) -> list[str]:
     """All that does not agree, in words; empty when the board is what was committed to.
 
     `digest`: one that was published, of the commitment or of an amendment, from wherever it was noted down. `files`: programs or
@@ -128,29 +207,31 @@ def manifest_faults(document: Mapping[str, Any], *, digest: str = "", files: Seq
         raise ManifestInvalid(f"This is no manifest of the format {FORMAT}: {type(error).__name__} {error}.") from error
 
 
-def amendment_digest(salt: str, previous: str, amendment: Mapping[str, Any]) -> str:
+def amendment_digest(salt: str, previous: str, amendment: AmendmentContent) -> str:
     """The digest of an amendment. `previous`: that of the amendment before it, or of the commitment."""
     return leaf(salt, "amendment", [previous, *(amendment[key] for key in AMENDMENT_KEYS)])
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def difference(before: Document, after: Document) -> Changes:
     """The difference as an amendment has it: board and tasks whole, and entries by submission."""
     old, new = ({entry["submission"]: entry for entry in document["entries"]} for document in (before, after))
-    changes: dict[str, Any] = {
-        key: after[key] for key in ("board", "tasks") if key in after and after[key] != before[key]
-    }
-    changes["entries"] = [
-        entry for number, entry in new.items() if _committed(entry) != _committed(old.get(number, {}))
-    ]
-    changes["removed"] = sorted(set(old) - set(new))
-    return {key: value for key, value in changes.items() if value}
+    changes = Changes()
+    if after.get("board") and after["board"] != before["board"]:
+        changes["board"] = after["board"]
+    if after.get("tasks") and after["tasks"] != before["tasks"]:
+        changes["tasks"] = after["tasks"]
+    if entries := [entry for number, entry in new.items() if number not in old or _differ(entry, old[number])]:
+        changes["entries"] = entries
+    if removed := sorted(set(old) - set(new)):
+        changes["removed"] = removed
+    return changes
 
 
-def _committed(entry: Mapping[str, Any]) -> list[object]:
-    return [entry.get(key) for key in ENTRY_KEYS]
+def _differ(entry: Entry, other: Entry) -> bool:
+    return any(entry.get(key) != other.get(key) for key in ENTRY_KEYS)
 
 
-def amend(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def amend(document: Document, changes: Changes) -> Document:
     """The document after the changes."""
     entries = {entry["submission"]: entry for entry in document["entries"]}
     entries |= {entry["submission"]: entry for entry in changes.get("entries", [])}
@@ -162,7 +243,7 @@ def amend(document: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def current(document: Mapping[str, Any]) -> dict[str, Any]:
+def current(document: Amended) -> Document:
     """The document after all amendments."""
     result = amend(document, {})
     for amendment in document["amendments"]:
@@ -170,7 +251,7 @@ def current(document: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def changes_in_words(changes: Mapping[str, Any]) -> list[str]:
+def changes_in_words(changes: Changes) -> list[str]:
     """The changed parts, by name; they tell no score."""
     return [
         *(["the leaderboard's columns or rule"] if "board" in changes else []),
@@ -183,7 +264,7 @@ def changes_in_words(changes: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _amendment_faults(document: Mapping[str, Any]) -> list[str]:
+def _amendment_faults(document: Manifest) -> list[str]:
     faults, previous = [], document["digest"]
     for number, amendment in enumerate(document["amendments"], start=1):
         computed = amendment_digest(document["salt"], previous, amendment)
@@ -194,7 +275,7 @@ def _amendment_faults(document: Mapping[str, Any]) -> list[str]:
     return faults + [f"Changed after the close, without an amendment: {change}." for change in unexplained]
 
 
-def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
+def _leaf_faults(document: Manifest) -> list[str]:
     if document["format"] != FORMAT:
         raise ManifestInvalid(
             f"The manifest's format is {str(document['format'])[:40]!r}; this program reads {FORMAT!r}."
@@ -211,7 +292,7 @@ def _leaf_faults(document: Mapping[str, Any]) -> list[str]:
     return faults
 
 
-def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
+def _digest_faults(document: Manifest, digest: str) -> list[str]:
     computed, faults = leaves_digest(document["leaves"]), []
     if not hmac.compare_digest(computed, document["digest"]):
         faults.append(f"The leaves give the digest {computed}, the manifest says {document['digest']}.")
@@ -221,14 +302,14 @@ def _digest_faults(document: Mapping[str, Any], digest: str) -> list[str]:
     return faults
 
 
-def _board_faults(document: Mapping[str, Any]) -> list[str]:
-    stated = [{key: row[key] for key in ("rank", "submission", "team")} for row in document["rows"]]
+def _board_faults(document: Manifest) -> list[str]:
+    stated = [BoardRow(rank=row["rank"], submission=row["submission"], team=row["team"]) for row in document["rows"]]
     computed = rebuilt(amend(current(document), document["unexplained"]))
     wrong = sum(row != other for row, other in zip(stated, computed, strict=False)) + abs(len(stated) - len(computed))
     return [f"{wrong} of {len(computed)} rows differ from the board that the entries give."] if wrong else []
 
 
-def _file_faults(document: Mapping[str, Any], files: Sequence[Path]) -> list[str]:
+def _file_faults(document: Manifest, files: Sequence[Path]) -> list[str]:
     tasks = [*document["tasks"], *current(document)["tasks"]]
     known = {value for task in tasks for value in task.values()}
     faults = []
@@ -240,7 +321,7 @@ def _file_faults(document: Mapping[str, Any], files: Sequence[Path]) -> list[str
     return faults
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> Manifest:
     """Raises `ManifestInvalid`."""
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -254,7 +335,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise ManifestInvalid(f"{path.name} is not JSON: {str(error)[:200]}") from error
     if not isinstance(document, dict):
         raise ManifestInvalid(f"{path.name} is JSON, but no manifest: it must be an object.")
-    return document
+    manifest: Manifest = document  # type: ignore[assignment]  # `manifest_faults` says where it is none
+    return manifest
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -279,10 +361,16 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if faults else 0
 
 
-def _report(document: Mapping[str, Any], faults: list[str], *, as_json: bool, has_digest: bool) -> None:
+def _report(document: Manifest, faults: list[str], *, as_json: bool, has_digest: bool) -> None:
     if as_json:
-        sentence = {key: document[key] for key in ("digest", "committed_at", "amendments")}
-        print(json.dumps({"ok": not faults, **sentence, "faults": faults}, indent=1))
+        answer = {
+            "ok": not faults,
+            "digest": document["digest"],
+            "committed_at": document["committed_at"],
+            "amendments": document["amendments"],
+            "faults": faults,
+        }
+        print(json.dumps(answer, indent=1))
         return
     for fault in faults:
         print(f"FAULT: {fault}")

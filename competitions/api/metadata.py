@@ -1,6 +1,6 @@
 """Answers to `OPTIONS`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rest_framework.metadata import SimpleMetadata
 from rest_framework.request import Request
@@ -12,6 +12,6 @@ if TYPE_CHECKING:  # which looks for this module while it is imported
 class ViewMetadata(SimpleMetadata):
     """Name, description and media types. The fields of each call are in the schema at /api/v1/docs/; not every view has one serializer."""
 
-    def determine_actions(self, request: Request, view: "APIView") -> dict[str, Any]:
+    def determine_actions(self, request: Request, view: "APIView") -> dict[str, object]:
         """None."""
         return {}

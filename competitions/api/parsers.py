@@ -15,8 +15,8 @@ class JSONParser(parsers.JSONParser):
     """DRF's, which breaks on arrays nested deeper than Python's stack, and lets texts in that no answer can repeat and no row hold."""
 
     def parse(
-        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, object] | None = None
+    ) -> dict[str, object]:
         try:
             data = super().parse(stream, media_type, parser_context)
         except RecursionError as error:

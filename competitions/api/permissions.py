@@ -1,4 +1,4 @@
-"""What an API token allows."""
+"""Permissions of API tokens."""
 
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request

@@ -14,7 +14,7 @@ from core.problems import CONTENT_TYPE, problem_document
 from core.refusals import Refusal
 
 
-def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+def exception_handler(error: Exception, context: dict[str, object]) -> Response | None:
     """DRF's hook. Returns None for a fault of the program, which becomes a 500 and is logged."""
     if isinstance(error, Refusal):
         return problem(error.http_status, error.code, error.detail, **error.extra)
@@ -40,7 +40,7 @@ def problem(status: int, code: str, detail: str, **extra: Any) -> Response:
     return Response(problem_document(status, code, detail, **extra), status=status, content_type=CONTENT_TYPE)
 
 
-def _describe(error: Exception) -> tuple[str, str, dict[str, Any]]:
+def _describe(error: Exception) -> tuple[str, str, dict[str, object]]:
     if isinstance(error, exceptions.ValidationError):
         fields = error.get_full_details()
         names = ", ".join(fields) if isinstance(fields, dict) else ""

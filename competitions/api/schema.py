@@ -1,4 +1,4 @@
-"""What the OpenAPI document covers."""
+"""The scope of the OpenAPI document."""
 
 from typing import Any
 

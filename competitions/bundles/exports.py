@@ -88,8 +88,8 @@ def _written(export: BundleExport) -> StoredFile:
 
 
 def _over(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
-    mine = waiting_exports().filter(pk=export.pk, claim_id=claim_id)
-    return bool(mine.update(claimed_until=None, changed_at=timezone.now(), **result))
+    claimed = waiting_exports().filter(pk=export.pk, claim_id=claim_id)
+    return bool(claimed.update(claimed_until=None, changed_at=timezone.now(), **result))
 
 
 def remove_old_exports(*, now: datetime) -> int:

@@ -141,8 +141,8 @@ def _is_wanted(claim_id: uuid.UUID) -> bool:
 
 def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:
     """Say how far it is. Raises `_ClaimLost`."""
-    mine = waiting_imports().filter(pk=pk, claim_id=claim_id)
-    if not mine.update(state=BundleImport.State.RUNNING, step=step[:200], changed_at=timezone.now()):
+    claimed = waiting_imports().filter(pk=pk, claim_id=claim_id)
+    if not claimed.update(state=BundleImport.State.RUNNING, step=step[:200], changed_at=timezone.now()):
         raise _ClaimLost
 
 
@@ -160,5 +160,5 @@ def _task_made(pk: int, claim_id: uuid.UUID, task: Task) -> None:
 
 
 def _over(pk: int, claim_id: uuid.UUID, **result: Any) -> bool:
-    mine = waiting_imports().filter(pk=pk, claim_id=claim_id)
-    return bool(mine.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
+    claimed = waiting_imports().filter(pk=pk, claim_id=claim_id)
+    return bool(claimed.update(step="", claimed_until=None, changed_at=timezone.now(), **result))

@@ -1,4 +1,4 @@
-"""What organizers are told when a bundle is not imported or exported."""
+"""Refusals to import or export a bundle."""
 
 from typing import Final
 

@@ -15,12 +15,12 @@ Nested = dict[str, Any]  # values by key, those below a key as a mapping of thei
 
 
 def bundle_places(model: type[Model]) -> Mapping[str, str]:
-    """Where each setting of the model stands, by field."""
+    """The place of each of the model's settings, by field."""
     places: Mapping[str, str] = getattr(model, "bundle")  # noqa: B009  # on five models that have no base in common
     return places
 
 
-def read_settings(model: type[Model], spec: Spec) -> dict[str, Any]:
+def read_settings(model: type[Model], spec: Spec) -> dict[str, object]:
     """The settings that the row of a bundle says, by field of the model; without those of a part that it leaves out."""
     values = {}
     for field, place in bundle_places(model).items():
@@ -39,7 +39,7 @@ def _stored(column: Any, value: Any) -> Any:
     return None if column.null and value == 0 else value
 
 
-def said_settings(model: type[Model], spec: Spec, part: str) -> dict[str, Any]:
+def said_settings(model: type[Model], spec: Spec, part: str) -> dict[str, object]:
     """Those of the settings below `part`, such as `podium.budget`, that the bundle says by itself."""
     row: Any = spec
     for name in part.split("."):

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from accounts.models import User
 from competitions.bundles.codabench_gaps import CODABENCH_QUESTIONS, codabench_gaps
-from competitions.bundles.settings import written_settings
+from competitions.bundles.settings import Nested, written_settings
 from competitions.catalog.models import Column, Competition, Format, Leaderboard, Page, Phase, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
@@ -48,7 +48,7 @@ def bundle_write(*, competition: Competition, target: Path, with_files: bool, by
     return target
 
 
-def yaml_text(data: dict[str, Any]) -> str:
+def yaml_text(data: dict[str, object]) -> str:
     """The text of `competition.yaml`, in the order of the data."""
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
 
@@ -81,7 +81,7 @@ class BundleWriter:
         self.texts: dict[str, str] = {}
         self.stored: dict[str, StoredFile] = {}
 
-    def competition_yaml(self) -> dict[str, Any]:
+    def competition_yaml(self) -> Nested:
         competition = self.competition
         phases = list(competition.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
@@ -105,7 +105,7 @@ class BundleWriter:
             "leaderboards": [shared] if shared else [],
         }
 
-    def _extra(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def _extra(self, settings: dict[str, object]) -> dict[str, object]:
         competition = self.competition
         questions = [
             {name: getattr(question, name) for name in ASKED} for question in competition.registration_questions.all()
@@ -141,7 +141,7 @@ class BundleWriter:
         self.texts[name] = text
         return name
 
-    def _pages(self) -> Iterator[dict[str, Any]]:
+    def _pages(self) -> Iterator[dict[str, object]]:
         for number, page in enumerate(self.competition.pages.order_by("index", "pk")):
             name = f"pages/{self.page_name(number, page)}.{SUFFIXES[Format(page.format)]}"
             yield {"title": page.title, "file": self._text(name, page.body), "podium": {"tab": page.tab}}
@@ -165,7 +165,7 @@ class BundleWriter:
         """True for a task of somebody else, whose programs and data stay there."""
         return task.pk not in self.readable
 
-    def _task(self, index: int, task: Task, tasks: list[Task]) -> dict[str, Any]:
+    def _task(self, index: int, task: Task, tasks: list[Task]) -> dict[str, object]:
         if self.names_by_key(task):
             return {"index": index, "key": str(task.key)}
         return {
@@ -175,7 +175,9 @@ class BundleWriter:
             **_task_settings(task, tasks),
         }
 
-    def _phase(self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, Any] | None) -> dict[str, Any]:
+    def _phase(
+        self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, object] | None
+    ) -> dict[str, object]:
         own = written_settings(phase)
         extra = own.pop("podium")
         unlimited = {name: own[name] or 0 for name in ("max_submissions_per_day", "max_submissions")}
@@ -189,8 +191,8 @@ class BundleWriter:
         }
 
     def _phase_extra(
-        self, phase: Phase, settings: dict[str, Any], tasks: list[Task], shared: dict[str, Any] | None
-    ) -> dict[str, Any]:
+        self, phase: Phase, settings: Nested, tasks: list[Task], shared: dict[str, object] | None
+    ) -> dict[str, object]:
         boards = [board_yaml(board) for board in phase.leaderboards.all()]
         extra = settings | {
             "slug": phase.slug,
@@ -208,12 +210,12 @@ class BundleWriter:
         return {key: value for key, value in extra.items() if value is not None and value != "" and value is not False}
 
     @staticmethod
-    def _shared_board(phases: list[Phase]) -> dict[str, Any] | None:
+    def _shared_board(phases: list[Phase]) -> dict[str, object] | None:
         boards = [board for phase in phases for board in phase.leaderboards.all()]
         return board_yaml(boards[0]) if boards else None
 
 
-def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
+def fact_sheet_yaml(competition: Competition) -> dict[str, object]:
     """The questions of the fact sheet that Codabench understands, in its words; all of them stand under `podium`."""
     questions = Question.objects.filter(competition=competition, phase=None, kind__in=CODABENCH_QUESTIONS)
     return {
@@ -229,7 +231,7 @@ def fact_sheet_yaml(competition: Competition) -> dict[str, Any]:
     }
 
 
-def _task_settings(task: Task, tasks: list[Task]) -> dict[str, Any]:
+def _task_settings(task: Task, tasks: list[Task]) -> dict[str, object]:
     """Its settings; of a task of a winners' verification also what it checks."""
     own = written_settings(task)
     extra = own.pop("podium")
@@ -239,12 +241,12 @@ def _task_settings(task: Task, tasks: list[Task]) -> dict[str, Any]:
     return own | ({"podium": extra} if extra else {})
 
 
-def _growth(phase: Phase, limits: dict[str, Any], tasks: list[Task]) -> dict[str, Any] | None:
+def _growth(phase: Phase, limits: dict[str, object], tasks: list[Task]) -> dict[str, object] | None:
     """The settings of a board that grows by datasets; those that were submitted stay with their teams."""
     return {"check": tasks.index(phase.dataset_check), **limits} if phase.dataset_check is not None else None
 
 
-def board_yaml(board: Leaderboard) -> dict[str, Any]:
+def board_yaml(board: Leaderboard) -> dict[str, object]:
     """A board in the keys of version 2."""
     columns = list(board.columns.all())
     indexes = {column.key: index for index, column in enumerate(columns)}
@@ -261,7 +263,7 @@ def board_yaml(board: Leaderboard) -> dict[str, Any]:
     }
 
 
-def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, Any]:
+def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, object]:
     own = written_settings(column)
     extra = own.pop("podium")
     own |= {"index": index}
@@ -272,7 +274,7 @@ def _column(index: int, column: Column, indexes: dict[str, int]) -> dict[str, An
     return own | {"podium": extra | {"meter": column.kind == Column.Kind.METER}}
 
 
-def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]]:
+def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, object]]:
     questions = Question.objects.filter(competition=competition, phase=phase)
     return [{name: getattr(question, name) for name in FACTS} for question in questions]
 
@@ -280,10 +282,10 @@ def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, Any]
 def _file_name(resource: Resource) -> str:
     """The name that it is downloaded by; programs and data of tasks are zips, which Codabench tells by the suffix."""
     name = plain_file_name(resource.file_name)
-    return name if Path(name).suffix else f"{name}{suffix_of(resource)}"
+    return name if Path(name).suffix else f"{name}{resource_suffix(resource)}"
 
 
-def suffix_of(resource: Resource) -> str:
+def resource_suffix(resource: Resource) -> str:
     """Of a file's name, with both parts where it is compressed. Without one it is a zip, unless participants download it as it is."""
     suffixes = Path(resource.file_name.lower()).suffixes[-2:]
     suffix = "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:])

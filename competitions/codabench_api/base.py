@@ -1,4 +1,4 @@
-"""What the views of Codabench's calls share: forms as bodies, pages, and the submissions of the asker."""
+"""Base of Codabench's calls: forms as bodies, pages, and the asker's submissions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -53,31 +53,31 @@ class RobotView(ApiView):
         if unknown:
             raise UnknownParameter(unknown[0], self.parameters)
 
-    def asked(self, name: str) -> str:
+    def query(self, name: str) -> str:
         """A filter of the address as text; empty where it is not there."""
         return str(self.request.query_params.get(name, "")).strip()
 
-    def asked_number(self, name: str) -> int | None:
+    def query_number(self, name: str) -> int | None:
         """A filter that is a row's number; None where it is not there. Raises `BadForm`."""
-        text = self.asked(name)
+        text = self.query(name)
         if text and not is_number(text):
             raise BadForm(f"`{name}` must be a number, not {text[:40]!r}.")
         return int(text) if text else None
 
-    def asked_truth(self, name: str) -> bool | None:
+    def query_flag(self, name: str) -> bool | None:
         """A filter that is true or false; None where it is not there. Raises `BadForm`."""
-        text = self.asked(name).lower()
+        text = self.query(name).lower()
         if text not in ("", *TRUE, *FALSE):
             raise BadForm(f"`{name}` must be true or false, not {text[:40]!r}.")
         return text in TRUE if text else None
 
-    def rows(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, Any]], *, limit: int = 5000) -> Response:
+    def rows(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, object]], *, limit: int = 5000) -> Response:
         """A bare list, as scripts of Codabench want it, or a page where one is asked for."""
         if any(name in self.request.query_params for name in PAGE_PARAMETERS):
             return self.page(rows, shape)
         return Response([shape(row) for row in rows[:limit]])
 
-    def page(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, Any]]) -> Response:
+    def page(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, object]]) -> Response:
         """The page of these rows that was asked for. An unknown page is 404."""
         return self.get_paginated_response([shape(row) for row in self.paginate_queryset(rows) or []])
 

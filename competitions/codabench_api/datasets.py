@@ -18,10 +18,10 @@ from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource
-from competitions.teams.services import registration_of
+from competitions.teams.services import find_registration
 
 
-def datasets_of(user: User) -> QuerySet[Resource]:
+def person_datasets(user: User) -> QuerySet[Resource]:
     """Those that are the person's own, and those shared with the person."""
     own = Q(owner=user) | Q(pk__in=user.shared_resources.values("pk"))
     return Resource.objects.filter(own).select_related("file", "owner").order_by("-pk")
@@ -35,7 +35,7 @@ class DatasetView(RobotView):
     def get(self, request: Request, key: str) -> Response:
         uuid = read_uuid(key)
         lookup = Q(key=uuid) if uuid else Q(pk=int(key) if key.isdecimal() and len(key) < 19 else 0)
-        return Response(dataset_row(get_object_or_404(datasets_of(self.person()), lookup)))
+        return Response(dataset_row(get_object_or_404(person_datasets(self.person()), lookup)))
 
     def put(self, request: Request, key: str) -> Response:
         self.get(request, key)
@@ -49,12 +49,12 @@ class DatasetDownload(RobotView):
 
     def get(self, request: Request, key: UUID) -> HttpResponseBase:
         user = self.person()
-        resource = datasets_of(user).filter(key=key).first() or _opened_to(user, key)
+        resource = person_datasets(user).filter(key=key).first() or _opened_to(user, key)
         return stored_response(cast("HttpRequest", request), resource.file, file_name=resource.file_name)
 
 
 def _opened_to(user: User, key: UUID) -> Resource:
-    """What a phase offers for download, to those who take part and to its organizers. Raises 404."""
+    """A download of a phase, for those who take part and for its organizers. Raises 404."""
     tasks = ("scoring_program", "ingestion_program", "input_data")
     uses = Q(public_data__key=key) | Q(starting_kit__key=key)
     for name in tasks:
@@ -67,6 +67,6 @@ def _opened_to(user: User, key: UUID) -> Resource:
 
 
 def _takes_part(user: User, phase: Phase) -> bool:
-    registration = registration_of(user, phase.competition)
+    registration = find_registration(user, phase.competition)
     is_approved = registration is not None and registration.state == registration.State.APPROVED
     return is_approved or organizes(user, phase)

@@ -8,7 +8,7 @@ from competitions.catalog.services import current_rules
 from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import PHASE_NOT_OPEN, PhaseClosed, QuotaUsed
 from competitions.teams.models import Registration
-from competitions.teams.services import personal_team, register, registration_of, require_registration
+from competitions.teams.services import find_registration, personal_team, register, require_registration
 from core.refusals import Refusal
 
 
@@ -22,10 +22,10 @@ def enrol(*, user: User, competition: Competition, now: datetime) -> Registratio
 
 
 def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
-    """Why this person cannot submit to the phase now; None when it can. Enrols a service account where it may take part."""
+    """Say why this person cannot submit to the phase now; None if they can. Enrols a service account first."""
     competition = phase.competition
     try:
-        if user.is_robot and competition.admits_at_once(user) and registration_of(user, competition) is None:
+        if user.is_robot and competition.admits_at_once(user) and find_registration(user, competition) is None:
             enrol(user=user, competition=competition, now=now)
         require_registration(user=user, competition=competition)
         team = personal_team(user=user, competition=competition, now=now)

@@ -16,7 +16,7 @@ def address(request: HttpRequest, name: str, *what: str | int) -> str:
 
 
 def read_address(token: str, name: str) -> list[Any] | None:
-    """What a token of this view stands for; None when it is forged, old, or another view's."""
+    """The values in a token of this view; None if it is forged, old, or another view's."""
     try:
         view_name, *what = signing.loads(token, salt=SALT, max_age=VALID_S)
     except (signing.BadSignature, ValueError):

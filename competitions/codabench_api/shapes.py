@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -50,7 +50,25 @@ RESULTS: Final = {
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 
 
-def competition_row(competition: Competition) -> dict[str, Any]:
+class ScoreLine(TypedDict):
+    id: int
+    index: int
+    column_key: str
+    score: str
+    is_primary: bool
+    task: int | None
+    task_id: int | None
+
+
+class TaskFiles(TypedDict):
+    task: int
+    logs: list[dict[str, str]]
+    prediction_result: str | None
+    scoring_result: str | None
+    detailed_result: str | None
+
+
+def competition_row(competition: Competition) -> dict[str, object]:
     """One line of the list."""
     owner = next(iter(competition.organizers.all()), None)  # `first()` would not use what was prefetched
     return {
@@ -68,7 +86,7 @@ def competition_row(competition: Competition) -> dict[str, Any]:
     }
 
 
-def competition_shape(competition: Competition, user: Any) -> dict[str, Any]:
+def competition_shape(competition: Competition, user: Any) -> dict[str, object]:
     """The whole of a competition that the asker may see."""
     phases = competition.phases.select_related("competition", "public_data__file", "starting_kit__file")
     phases = phases.prefetch_related("tasks", "leaderboards__columns")
@@ -97,7 +115,7 @@ def _participant(competition: Competition, user: Any) -> str | None:
     return registration.state if registration else None
 
 
-def phase_shape(phase: Phase, now: datetime) -> dict[str, Any]:
+def phase_shape(phase: Phase, now: datetime) -> dict[str, object]:
     """A phase with its tasks, and the files that its participants may have."""
     downloads = downloads_of(phase)
     board = phase.main_board
@@ -125,16 +143,16 @@ def phase_shape(phase: Phase, now: datetime) -> dict[str, Any]:
     }
 
 
-def _opened(task: Task, downloads: Mapping[str, Resource]) -> list[dict[str, Any] | None]:
+def _opened(task: Task, downloads: Mapping[str, Resource]) -> list[dict[str, object] | None]:
     """The task's programs and data that participants may have."""
     return [dataset_shape(resource) for name, resource in downloads.items() if name.endswith(f"-{task.pk}")]
 
 
-def task_row(task: Task) -> dict[str, Any]:
+def task_row(task: Task) -> dict[str, object]:
     return {"id": task.pk, "key": str(task.key), "name": task.name, "description": task.description}
 
 
-def task_shape(task: Task, *, with_files: bool = True) -> dict[str, Any]:
+def task_shape(task: Task, *, with_files: bool = True) -> dict[str, object]:
     """A task with its programs and data, by key; participants have no use for these."""
     return task_row(task) | {
         "created_by": task.owner.username if task.owner else None,
@@ -150,7 +168,7 @@ def task_shape(task: Task, *, with_files: bool = True) -> dict[str, Any]:
     }
 
 
-def dataset_shape(resource: Resource | None) -> dict[str, Any] | None:
+def dataset_shape(resource: Resource | None) -> dict[str, object] | None:
     if resource is None:
         return None
     return {
@@ -163,7 +181,7 @@ def dataset_shape(resource: Resource | None) -> dict[str, Any] | None:
     }
 
 
-def dataset_row(resource: Resource) -> dict[str, Any]:
+def dataset_row(resource: Resource) -> dict[str, object]:
     """A dataset of the asker's own, in full."""
     named = dataset_shape(resource) or {}
     return named | {
@@ -175,7 +193,7 @@ def dataset_row(resource: Resource) -> dict[str, Any]:
     }
 
 
-def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, Any]:
+def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, object]:
     """A board and its columns, without rows; `with_hidden`: also those that its organizers alone know of."""
     columns = list(board.columns.all()) if with_hidden else board.visible_columns
     primary = next((column.index for column in columns if column.is_primary), 0)
@@ -190,7 +208,7 @@ def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, A
     }
 
 
-def column_shape(column: Column) -> dict[str, Any]:
+def column_shape(column: Column) -> dict[str, object]:
     return {
         "id": column.pk,
         "title": column.title,
@@ -203,7 +221,7 @@ def column_shape(column: Column) -> dict[str, Any]:
     }
 
 
-def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, Any]:
+def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, object]:
     """A submission as its team or organizer may see it; `is_exact`: with unrounded scores, where its board gives them."""
     runs = [run for run in submission.runs.all() if not run.is_smoke]
     task = runs[0].task if len(runs) == 1 else None
@@ -223,7 +241,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "filename": submission.file_name,
         "description": submission.description,
         "created_when": submission.created_at.isoformat(),
-        "owner": owner_of(submission),
+        "owner": sender_name(submission),
         "status": STATUS[State(submission.status)],
         "status_details": status_details(submission, list(submission.runs.all())),
         "is_public": False,
@@ -232,7 +250,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "parent": None,
         "children": [],
         "task": task_shape(task, with_files=reader.organizes(submission.phase)) if task else None,
-        "scores": scores_of(submission, board, visible_columns(reader, board), is_exact=is_exact),
+        "scores": score_lines(submission, board, visible_columns(reader, board), is_exact=is_exact),
         "fact_sheet_answers": submission.fact_sheet or None,
         "leaderboard": board.pk if sees and counting and board else None,
         "on_leaderboard": bool(sees and counting),
@@ -242,20 +260,20 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
     }
 
 
-def repeat_shape(submission: Submission, reader: Reader) -> dict[str, Any]:
+def repeat_shape(submission: Submission, reader: Reader) -> dict[str, object]:
     """A submission of another team as the service account sees it that ran it again: without what the team wrote."""
     withheld = {"name": "", "filename": "", "description": "", "status_details": None, "fact_sheet_answers": None}
     return submission_shape(submission, reader, is_exact=False) | withheld
 
 
-def owner_of(submission: Submission) -> str:
-    """Who sent it in; of one that was run again, who sent in the first."""
+def sender_name(submission: Submission) -> str:
+    """The username of its sender; of a submission that was run again, the sender of the first."""
     while submission.rerun_of is not None:
         submission = submission.rerun_of
     return submission.submitted_by.username
 
 
-def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, Any]:
+def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, object]:
     """The answer to a new submission: Codabench says the time without seconds there, and what its worker fills in later."""
     return submission_shape(submission, reader) | {
         "status": "Submitting",
@@ -270,24 +288,24 @@ def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, An
 def status_details(submission: Submission, runs: list[Run]) -> str | None:
     """Podium's verdict in one line: the reason, what happened, and what the team should do."""
     if submission.status != State.FAILED:
-        told = {State.CHECKING: "The file is being checked.", State.QUEUED: "Waiting for a compute worker."}
-        return told.get(State(submission.status))
+        sentences = {State.CHECKING: "The file is being checked.", State.QUEUED: "Waiting for a compute worker."}
+        return sentences.get(State(submission.status))
     failed = next((run for run in runs if run.state == State.FAILED), None)
     reason = Reason(submission.reason)
     detail = failed.detail if failed else ""
     return f"{reason.label}: {detail} {REASONS[reason].advice}".strip()
 
 
-def scores_of(
+def score_lines(
     submission: Submission, board: Leaderboard | None, columns: list[Column], *, is_exact: bool
-) -> list[dict[str, Any]]:
+) -> list[ScoreLine]:
     """One line for each score and task, and one for each column that is over all tasks, as its reader may have them."""
     if board is None:
         return []
     runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]
     shown = Column.exact if is_exact and gives_exact_scores(board) else Column.shown
     over_all = _values_over_all(submission, board)
-    lines: list[dict[str, Any]] = []
+    lines: list[ScoreLine] = []
     scores: list[tuple[int | None, float]]
     for column in columns:
         if column.kind == Column.Kind.SCORE:
@@ -299,12 +317,12 @@ def scores_of(
     return lines
 
 
-def _values_over_all(submission: Submission, board: Leaderboard) -> dict[str, Any]:
+def _values_over_all(submission: Submission, board: Leaderboard) -> dict[str, float]:
     """The submission's values on the board; those of its row, which has average ranks too, where it counts."""
     score = next((score for score in submission.scores.all() if score.leaderboard_id == board.pk), None)
     if score is None:
         return {}
-    values: dict[str, Any] = score.entry.values if hasattr(score, "entry") else score.values
+    values: dict[str, float] = score.entry.values if hasattr(score, "entry") else score.values
     return values
 
 
@@ -312,7 +330,7 @@ def is_score(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def score_line(column: Column, submission: int, task: int | None, score: str) -> dict[str, Any]:
+def score_line(column: Column, submission: int, task: int | None, score: str) -> ScoreLine:
     """A score in Codabench's words. Its number is a digest of what it is of: there is no row for each score here."""
     named = hashlib.sha256(f"{submission} {task} {column.key}".encode()).digest()
     number = int.from_bytes(named[:7]) >> 3  # 53 bits: JavaScript reads no larger number exactly
@@ -327,7 +345,7 @@ def score_line(column: Column, submission: int, task: int | None, score: str) ->
     }
 
 
-def details_shape(submission: Submission, reader: Reader, request: HttpRequest) -> dict[str, Any]:
+def details_shape(submission: Submission, reader: Reader, request: HttpRequest) -> dict[str, object]:
     """Files and logs of a submission, as addresses that need no header."""
     board = submission.phase.main_board
     tasks = []
@@ -339,11 +357,10 @@ def details_shape(submission: Submission, reader: Reader, request: HttpRequest) 
         tasks.append(
             files_shape(run, {output.name: address(request, "codabench:output", output.pk) for output in shown})
         )
-    first = tasks[0] if tasks else {}
     return {
         "data_file": address(request, "codabench:file", submission.pk),
         "logs": [log for files in tasks for log in _told_apart(files, len(tasks))],
-        **{name: first.get(name) for name in RESULTS},
+        **{name: tasks[0].get(name) if tasks else None for name in RESULTS},
         "tasks": tasks,
         "leaderboards": [board_shape(board)]
         if board is not None and may_see_board(reader, board) and not board.is_hidden
@@ -353,10 +370,16 @@ def details_shape(submission: Submission, reader: Reader, request: HttpRequest) 
     }
 
 
-def files_shape(run: Run, addresses: dict[str, str]) -> dict[str, Any]:
+def files_shape(run: Run, addresses: dict[str, str]) -> TaskFiles:
     """The files of one task's run by the names that Codabench has for them, from addresses by Podium's names."""
     logs = [{"name": log_name(run, name), "data_file": url} for name, url in addresses.items() if name.endswith(".log")]
-    return {"task": run.task_id, "logs": logs} | {key: addresses.get(name) for key, name in RESULTS.items()}
+    return {
+        "task": run.task_id,
+        "logs": logs,
+        "prediction_result": addresses.get(RESULTS["prediction_result"]),
+        "scoring_result": addresses.get(RESULTS["scoring_result"]),
+        "detailed_result": addresses.get(RESULTS["detailed_result"]),
+    }
 
 
 def log_name(run: Run, name: str) -> str:
@@ -366,8 +389,8 @@ def log_name(run: Run, name: str) -> str:
     return "scoring_stdout" if name == "scoring.log" else "prediction_stdout"
 
 
-def _told_apart(files: dict[str, Any], count: int) -> list[dict[str, str]]:
+def _told_apart(files: TaskFiles, count: int) -> list[dict[str, str]]:
     """The logs of one task; where there are several, its number stands in their names."""
     if count == 1:
-        return list(files["logs"])
+        return files["logs"]
     return [log | {"name": f"{log['name']}_task_{files['task']}"} for log in files["logs"]]

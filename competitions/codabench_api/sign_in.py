@@ -61,13 +61,13 @@ def _token(user: User, now: datetime) -> str:
     """The token of former sign-ins, with the scopes that the account may have now; else another one."""
     User.objects.select_for_update().get(pk=user.pk)  # two scripts that start at once get the same one
     scopes = [scope for scope in Scope.values if scope != Scope.ORGANIZE or user.is_staff]
-    mine = ApiToken.objects.filter(user=user, name=TOKEN_NAME)
-    for token in mine.filter(revoked_at=None, expires_at__gt=now + LEAST_LEFT):
+    tokens = ApiToken.objects.filter(user=user, name=TOKEN_NAME)
+    for token in tokens.filter(revoked_at=None, expires_at__gt=now + LEAST_LEFT):
         secret = _secret(user, token.expires_at)
         if token.digest == token_digest(secret):
-            mine.filter(pk=token.pk).update(scopes=scopes)
+            tokens.filter(pk=token.pk).update(scopes=scopes)
             return secret
-    mine.filter(expires_at__lte=now).delete()
+    tokens.filter(expires_at__lte=now).delete()
     expires_at = now + timedelta(days=TOKEN_DAYS)
     secret = _secret(user, expires_at)
     return token_create(user=user, name=TOKEN_NAME, scopes=scopes, expires_at=expires_at, secret=secret)[1]

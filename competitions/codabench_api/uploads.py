@@ -1,4 +1,4 @@
-"""What robots send: submissions and bundles, announced, put to an address that carries its own right, and made use of."""
+"""Uploads of robots: submissions and bundles are announced, put to a signed address, and then used."""
 
 from collections.abc import Iterator
 from typing import Final, cast
@@ -16,7 +16,7 @@ from accounts.models import ApiToken, Scope
 from competitions.bundles.imports import import_begin
 from competitions.bundles.models import BundleImport
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView, read_uuid
-from competitions.codabench_api.datasets import datasets_of
+from competitions.codabench_api.datasets import person_datasets
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.shapes import dataset_row
 from competitions.resources.models import Upload
@@ -41,13 +41,13 @@ class Datasets(RobotView):
     parameters = ("type", "name", "key", "is_public", "search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        datasets = datasets_of(self.person())
+        datasets = person_datasets(self.person())
         lookups = {"type": "kind", "name": "name", "search": "name__icontains"}
-        datasets = datasets.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
-        if key := self.asked("key"):
+        datasets = datasets.filter(**{lookup: self.query(name) for name, lookup in lookups.items() if self.query(name)})
+        if key := self.query("key"):
             uuid = read_uuid(key)
             datasets = datasets.filter(key=uuid) if uuid else datasets.none()
-        if (is_public := self.asked_truth("is_public")) is not None:
+        if (is_public := self.query_flag("is_public")) is not None:
             datasets = datasets.filter(is_public=is_public)
         return self.page(datasets, dataset_row)
 
@@ -74,14 +74,14 @@ SCOPE_MISSING: Final = RefusalKind(
 )
 
 
-def _upload_of(token: str) -> Upload | None:
+def _signed_upload(token: str) -> Upload | None:
     what = read_address(token, "codabench:upload")
     return Upload.objects.select_related("user").filter(pk=what[0]).first() if what else None
 
 
 def _room(request: HttpRequest, token: str) -> int:
     """Room for a body at the address: the size is announced by the request itself. Raises 404 or the refusal of an upload."""
-    if (upload := _upload_of(token)) is None:
+    if (upload := _signed_upload(token)) is None:
         raise Http404
     return upload_resize(upload=upload, size_bytes=announced_bytes(request) or 1).size_bytes
 
@@ -91,7 +91,7 @@ def _room(request: HttpRequest, token: str) -> int:
 @require_http_methods(["PUT"])
 def upload(request: HttpRequest, token: str) -> HttpResponse:
     """Take the bytes. The address is the right to send them, so there is no header to ask for; the answer is exactly 200."""
-    upload = _upload_of(token)
+    upload = _signed_upload(token)
     if upload is None:
         return JsonResponse(
             {"detail": "This address is not valid, or its time is over. Ask for another one."}, status=404
@@ -127,12 +127,12 @@ class UploadCompleted(RobotView):
 
 
 class CreationStatus(RobotView):
-    """What became of a bundle, or of a task that was sent as a zip."""
+    """The result of an import of a bundle, or of a task that was sent as a zip."""
 
     def get(self, request: Request, pk: int) -> Response:
         job = get_object_or_404(BundleImport.objects.select_related("task"), pk=pk, owner=self.person())
         words = {BundleImport.State.FINISHED: "Finished", BundleImport.State.FAILED: "Failed"}
-        details = "\n".join(map(str, report_of(job).faults)) or job.step or None
+        details = "\n".join(map(str, import_report(job).faults)) or job.step or None
         return Response(
             {
                 "status": words.get(BundleImport.State(job.state), "Starting"),
@@ -143,8 +143,8 @@ class CreationStatus(RobotView):
         )
 
 
-def report_of(job: BundleImport) -> Report:
-    """Why an import came to nothing; without faults where it did not."""
+def import_report(job: BundleImport) -> Report:
+    """The reasons for a failed import; without faults for any other."""
     faults = [Note(**fault) for fault in job.report.get("faults", [])]
     is_ours = job.state == BundleImport.State.FAILED and not faults
     return Report(faults=[Note(BROKEN_OFF, file=job.file_name)] if is_ours else faults)

@@ -19,7 +19,7 @@ from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import ApiToken, Scope
 from accounts.sign_in import is_robot
-from audit.middleware import address_of
+from audit.middleware import client_address
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, EditorView, RobotView, read_uuid
@@ -64,7 +64,7 @@ class SignIn(RobotView):
     write_scope = Scope.READ
 
     def post(self, request: Request) -> Response:
-        address = address_of(cast("HttpRequest", request)) or ""
+        address = client_address(cast("HttpRequest", request)) or ""
         token = sign_in(
             username=self.word("username"), password=self.word("password"), address=address, now=timezone.now()
         )
@@ -79,9 +79,9 @@ class Competitions(EditorView):
 
     def get(self, request: Request) -> Response:
         competitions = filter_competitions(self, Competition.objects.visible_to(request.user))
-        if self.asked_truth("mine"):
+        if self.query_flag("mine"):
             competitions = competitions.filter(organizers=self.person())
-        if self.asked_truth("participating_in"):
+        if self.query_flag("participating_in"):
             competitions = competitions.filter(registrations__user=self.person(), registrations__state="approved")
         return self.rows(competitions, shapes.competition_row, limit=1000)
 
@@ -103,9 +103,9 @@ class PublicCompetitions(RobotView):
 
 def filter_competitions(view: RobotView, competitions: QuerySet[Competition]) -> QuerySet[Competition]:
     """Those whose title has the text that is searched for, of the type that is asked for."""
-    if text := view.asked("search"):
+    if text := view.query("search"):
         competitions = competitions.filter(title__icontains=text)
-    if kind := view.asked("type"):
+    if kind := view.query("type"):
         competitions = competitions.filter(competition_type=kind)
     return competitions.select_related("logo").prefetch_related("organizers")
 
@@ -144,7 +144,7 @@ class Register(RobotView):
 
 
 class CanMakeSubmission(RobotView):
-    """Whether the asker may submit to a phase now, and why not. A program's account is enrolled where everybody may be."""
+    """Say if the asker may submit to a phase now, or why not. A program's account is enrolled where everybody may be."""
 
     def get(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(request.user).select_related("competition"), pk=pk)
@@ -160,13 +160,13 @@ class Submissions(RobotView):
 
     def get(self, request: Request) -> Response:
         submissions = self.submissions().order_by("-pk")
-        if (phase := self.asked_number("phase")) is not None:
+        if (phase := self.query_number("phase")) is not None:
             submissions = submissions.filter(phase=phase)
-        if (competition := self.asked_number("phase__competition")) is not None:
+        if (competition := self.query_number("phase__competition")) is not None:
             submissions = submissions.filter(phase__competition=competition)
-        if word := self.asked("status"):
+        if word := self.query("status"):
             submissions = submissions.filter(status__in=states_called(word))
-        if text := self.asked("search"):
+        if text := self.query("search"):
             submissions = submissions.filter(
                 Q(file_name__icontains=text)
                 | Q(description__icontains=text)
@@ -246,7 +246,7 @@ def states_called(word: str) -> list[State]:
 
 
 def _kind(phase: Phase) -> Kind:
-    """What a robot's submission is, where the upload itself does not say it: the first kind that the phase takes."""
+    """The kind of a robot's submission, which an upload does not say: the first that the phase takes."""
     kinds = phase.accepted_kinds
     return Kind(kinds[0]) if kinds else Kind.PREDICTION
 
@@ -279,7 +279,7 @@ class SubmissionDetails(RobotView):
 
 
 class DetailResult(RobotView):
-    """Where a submission's page of detailed results is, for those who may see it."""
+    """The address of a submission's detailed results, for those who may see them."""
 
     def get(self, request: Request, pk: int) -> Response:
         seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))
@@ -335,7 +335,7 @@ class Rerun(RobotView):
         submission = self.submissions().filter(pk=pk).first() or get_object_or_404(open_to_robot(user), pk=pk)
         if not may_repeat(user, submission):
             raise MAY_NOT_REPEAT()
-        key = self.asked("task_key")
+        key = self.query("task_key")
         uuid = read_uuid(key)
         usable = Q(pk__in=Task.objects.usable_by(user)) | Q(pk__in=submission.phase.tasks.all())
         task = Task.objects.filter(usable, key=uuid).first() if uuid else None
@@ -361,7 +361,7 @@ class Tasks(RobotView):
 
     def get(self, request: Request) -> Response:
         tasks = Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS)
-        if text := self.asked("search"):
+        if text := self.query("search"):
             tasks = tasks.filter(name__icontains=text)
         return self.page(tasks.order_by("pk"), shapes.task_shape)
 

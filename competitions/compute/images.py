@@ -46,7 +46,7 @@ def validate_registries(value: str) -> None:
 
 
 def is_image(value: str) -> bool:
-    """Whether the text names an image at all."""
+    """True for the name of an image."""
     try:
         parse_image(value)
     except ImageNameInvalid:

@@ -150,11 +150,11 @@ class Queue(models.Model):
         return bool(known) and all(images is not None and name not in images for images in known)
 
     def pulls(self, image: str) -> bool:
-        """Whether a worker can fetch the image when it lacks it. Podium's own images are in no registry: hosts build them."""
+        """True if workers fetch this image when they lack it. Hosts build Podium's own images: no registry has them."""
         return self.pull_policy != PullPolicy.NEVER and not image.startswith("podium/")
 
     def allows_image(self, image: str) -> bool:
-        """Whether a container image may run on this queue's workers."""
+        """True if a container image may run on this queue's workers."""
         patterns = self.allowed_images.split()
         return not patterns or any(fnmatchcase(image, pattern) for pattern in patterns)
 
@@ -164,7 +164,7 @@ class Queue(models.Model):
         return self.image_registries.split()
 
     def allows_registry(self, name: ImageName) -> bool:
-        """Whether a team may bring this image: its registry, or a folder above it in one, is listed."""
+        """True if a team may use this image: its registry, or a folder above it there, is listed."""
         place = f"{name.registry or 'docker.io'}/{name.repository}"
         return any(place.startswith(f"{registry.rstrip('/')}/") for registry in self.registries)
 
@@ -185,6 +185,20 @@ def queue_revoke_token(queue: Queue) -> None:
     """End the queue's token: no worker of it is heard any more until a new one is made."""
     queue.token_digest = ""
     queue.save(update_fields=["token_digest"])
+
+
+def queue_give(queue: Queue, owner: "User | None") -> bool:
+    """Give a queue to somebody else, or to the site; true if its token ended by that.
+
+    Who owned it knows the token, and would go on to read what the new owner's workers get. Raises what a receiver of
+    `queue_owner_changing` refuses; then nothing is written.
+    """
+    queue.owner = owner
+    queue_owner_changing.send(sender=Queue, queue=queue)
+    had_token = bool(queue.token_digest)
+    queue.token_digest = ""
+    queue.save(update_fields=["owner", "token_digest"])
+    return had_token
 
 
 def queue_by_token(secret: str) -> Queue | None:

@@ -1,4 +1,4 @@
-"""What an organizer or an administrator does to compute workers."""
+"""Actions of organizers and administrators on compute workers."""
 
 from datetime import datetime
 

@@ -1,1 +1,1 @@
-"""What a team brings for its code beside the code: weights and container images, by name and version."""
+"""The environment that a team brings for its code: weights and container images, by name and version."""

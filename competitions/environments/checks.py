@@ -6,7 +6,7 @@ It may run twice or late: what it finds is written down only while the row still
 import uuid
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -54,15 +54,15 @@ def file_check(pk: int) -> None:
     except Stopped:
         log.info("environment_check_stopped", file=pk)
         return
-    mine = waiting().filter(pk=pk, claim_id=claim_id)
-    if mine.update(claimed_until=None, **fields):
+    claimed = waiting().filter(pk=pk, claim_id=claim_id)
+    if claimed.update(claimed_until=None, **fields):
         log.info("environment_file_checked", file=pk, state=fields["state"], code=fields.get("code", ""))
 
 
 CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check, queue=jobs.Queue.LONG, refused=refused)
 
 
-def _found(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, Any]:
+def _found(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, object]:
     """The fields of the row once it is checked."""
     if file.attempts > settings.BACKGROUND_ATTEMPTS:
         return _refused(LOST, "The file could not be checked, by a fault on our side. Upload it again.")
@@ -82,11 +82,11 @@ def _found(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, Any]:
     return _checked_image(stored, claim_id, file.team.competition.queue.max_image_bytes) | facts
 
 
-def _refused(code: str, detail: str) -> dict[str, Any]:
+def _refused(code: str, detail: str) -> dict[str, object]:
     return {"state": State.REFUSED, "code": code, "detail": detail[:1000]}
 
 
-def _checked_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int) -> dict[str, Any]:
+def _checked_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int) -> dict[str, object]:
     bounds = Bounds(
         wall_s=settings.IMAGE_CHECK_WALL_S, cpu_s=settings.IMAGE_CHECK_WALL_S, memory_bytes=settings.CHECK_MEMORY_BYTES
     )
@@ -108,7 +108,7 @@ def renew_claim(claim_id: uuid.UUID) -> bool:
     return renew(waiting(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
 
 
-def _inspected(path: Path, limits: ArchiveLimits) -> dict[str, Any]:
+def _inspected(path: Path, limits: ArchiveLimits) -> dict[str, object]:
     """In the child: what the image is, or why it is refused, in words that JSON can hold."""
     try:
         image = check_archive(path, limits)

@@ -1,4 +1,4 @@
-"""What a submission says that its code runs with: weights and an image of its team, or an image by digest from a registry."""
+"""A submission's environment: weights and an image of its team, or an image by digest from a registry."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,19 +13,19 @@ from workers.protocol.images import ImageNameInvalid, parse_image
 
 
 @dataclass(frozen=True)
-class Wish:
+class NamedEnvironment:
     """As somebody typed it: `name@version`, `name` alone for its newest version, or `registry/repository@sha256:…`."""
 
     weights: str = ""
     image: str = ""
 
 
-NO_WISH: Final = Wish()
+NOTHING_NAMED: Final = NamedEnvironment()
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What was found for a wish."""
+    """The weights and the image that a submission runs with."""
 
     weights: EnvironmentFile | None = None
     image: EnvironmentFile | None = None
@@ -35,12 +35,12 @@ class Environment:
 NO_ENVIRONMENT: Final = Environment()
 
 
-def environment_choose(*, team: Team, phase: Phase, wish: Wish, now: datetime) -> Environment:
+def environment_choose(*, team: Team, phase: Phase, named: NamedEnvironment, now: datetime) -> Environment:
     """Find what a submission of the team names, and note that it was used. Call under the team's lock.
 
     Raises `EnvironmentNotAccepted`, `UnknownFile`, `FileNotReady`, `RegistryNotAllowed` or `REFERENCE_INVALID`.
     """
-    weights, image = wish.weights.strip(), wish.image.strip()
+    weights, image = named.weights.strip(), named.image.strip()
     require_accepted(phase, weights=bool(weights), image=bool(image))
     is_reference = "@sha256:" in image
     environment = Environment(
@@ -91,20 +91,20 @@ def image_by_digest(phase: Phase, reference: str) -> str:
     return str(name)
 
 
-def environment_of(submission: Any) -> Environment:
-    """What a submission was made with."""
+def submission_environment(submission: Any) -> Environment:
+    """The environment of a submission."""
     return Environment(submission.weights, submission.image, submission.image_reference)
 
 
 def fault_of_mirror(queue: Queue) -> str:
-    """Why no locked requirements can be installed on a queue, as a sentence; empty where they can."""
+    """A sentence on why a queue cannot install locked requirements; empty if it can."""
     if queue.package_mirror:
         return ""
     return f"The queue {queue.name} has no package mirror, so no locked requirements can be installed."
 
 
 def faults_of_choice(submission: Any) -> str:
-    """Why a submission's environment cannot be handed out now, as a sentence; empty where it can.
+    """A sentence on why a submission's environment cannot be handed out now; empty if it can.
 
     Files may have been removed since, and a queue's registries changed, before an old submission is run again.
     """

@@ -1,4 +1,4 @@
-"""What a merge of two teams does to their weights and images."""
+"""The weights and images of two teams that merge."""
 
 from typing import Any
 

@@ -76,5 +76,5 @@ class EnvironmentFile(AskedRow):
 
     @property
     def reference(self) -> str:
-        """What a submission names it by: `name@version`."""
+        """Its name in a submission: `name@version`."""
         return f"{self.name}@{self.version}"

@@ -1,4 +1,4 @@
-"""Why a team's file is refused, or a submission that names one."""
+"""Refusals of a team's file, or of a submission that names one."""
 
 from typing import Final
 

@@ -20,7 +20,7 @@ from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete
 from competitions.teams.models import Team
 from competitions.teams.refusals import NO_TEAM
-from competitions.teams.services import require_registration, require_team, team_of
+from competitions.teams.services import find_team, require_registration, require_team
 from core.background import jobs
 from core.background.allowance import require_allowance
 from core.background.rows import asker_key
@@ -50,19 +50,19 @@ def kinds_accepted(phases: Sequence[Phase]) -> list[EnvironmentFile.Kind]:
 
 
 def environment_room(team_id: int) -> EnvironmentRoom:
-    """What a team's files take; a file that is being checked counts as announced."""
+    """The space that a team's files take; a file that is being checked counts with its announced size."""
     files = EnvironmentFile.objects.filter(team=team_id, state__in=TAKES_ROOM)
     return EnvironmentRoom(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_ENVIRONMENT_BYTES)
 
 
-def environment_files_of(user: User) -> QuerySet[EnvironmentFile]:
+def own_environment_files(user: User) -> QuerySet[EnvironmentFile]:
     """Files of the person's own teams. Nobody else has a way to them: organizers see their names and digests in receipts."""
     return EnvironmentFile.objects.filter(team__memberships__user=user)
 
 
 def team_files(*, user: User, competition: Competition, kind: EnvironmentFile.Kind) -> QuerySet[EnvironmentFile]:
     """The files of this kind of the person's team. Raises `NO_TEAM`."""
-    team = team_of(user, competition)
+    team = find_team(user, competition)
     if team is None:
         raise NO_TEAM(competition=competition)
     return EnvironmentFile.objects.filter(team=team, kind=kind).select_related("uploaded_by")

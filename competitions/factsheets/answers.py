@@ -1,4 +1,4 @@
-"""What is asked of a submission, and reading the answers of its fact sheet."""
+"""Questions of a submission's fact sheet, and reading the answers."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ class FactSheetInvalid(AnswersInvalid):
     code, what = "fact_sheet_invalid", "The fact sheet"
 
 
-def questions_of(phase: Phase) -> list[Question]:
-    """What is asked of a submission to this phase; a phase's own question stands for the competition's of the same key."""
-    asked = Question.objects.filter(Q(phase=phase) | Q(phase=None), competition=phase.competition_id)
+def fact_sheet_questions(phase: Phase) -> list[Question]:
+    """The questions of a phase's fact sheet; its own question replaces the competition's with the same key."""
+    questions = Question.objects.filter(Q(phase=phase) | Q(phase=None), competition=phase.competition_id)
     by_key: dict[str, Question] = {}
-    for question in asked:
+    for question in questions:
         if question.key not in by_key or question.phase_id is not None:
             by_key[question.key] = question
     return sorted(by_key.values(), key=lambda question: (question.index, question.pk))

@@ -24,7 +24,7 @@ SALT: Final = "notifications.opt_out"
 
 @dataclass(frozen=True)
 class OptOut:
-    """Which mails a signed link stops: those of a kind in one competition, or the digest (no kind)."""
+    """The mails that a signed link stops: those of a kind in one competition, or the digest (no kind)."""
 
     user_id: int
     kind: Kind | None = None
@@ -42,21 +42,21 @@ def read_opt_out(token: str) -> OptOut:
 
 
 @transaction.atomic
-def opt_out(*, wish: OptOut) -> bool:
+def opt_out(*, mails: OptOut) -> bool:
     """Stop these mails; the inbox goes on. False when the person or the competition is gone."""
-    user = User.objects.filter(pk=wish.user_id).first()
+    user = User.objects.filter(pk=mails.user_id).first()
     if user is None:
         return False
-    if wish.kind is None:
+    if mails.kind is None:
         chosen = NotificationPreference.objects.filter(user=user, delivery=Delivery.DIGEST)
         chosen.update(delivery=Delivery.NONE)
         waiting = Notification.objects.filter(user=user, delivery=Delivery.DIGEST, mailed_at=None)
         waiting.update(delivery=Delivery.NONE)
         return True
-    competition = Competition.objects.filter(pk=wish.competition_id or 0).first()
+    competition = Competition.objects.filter(pk=mails.competition_id or 0).first()
     if competition is None:
         return False
-    preferences_set(user=user, competition=competition, chosen={wish.kind: Delivery.NONE})
+    preferences_set(user=user, competition=competition, chosen={mails.kind: Delivery.NONE})
     return True
 
 
@@ -107,8 +107,8 @@ def _digest(rows: list[Notification]) -> EmailMessage:
     return _message(rows[0].user, subject, "\n\n".join(blocks), "This is your daily digest.", OptOut(rows[0].user_id))
 
 
-def _message(to: User, subject: str, body: str, why: str, wish: OptOut) -> EmailMessage:
-    stop = settings.SITE_URL + reverse("web:notifications-stop", args=[wish.token])
+def _message(to: User, subject: str, body: str, why: str, mails: OptOut) -> EmailMessage:
+    stop = settings.SITE_URL + reverse("web:notifications-stop", args=[mails.token])
     choices = settings.SITE_URL + reverse("web:notification-preferences")
     foot = f"-- \n{why}\nStop these mails: {stop}\nChoose what is mailed: {choices}\n"
     headers = {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}

@@ -1,4 +1,4 @@
-"""What people are told, and how they want to be told."""
+"""Notifications, and people's choices of the mails that go with them."""
 
 from django.conf import settings
 from django.db import models
@@ -8,7 +8,7 @@ from competitions.catalog.models import Competition
 
 
 class Kind(models.TextChoices):
-    """What a notification is about."""
+    """The subject of a notification."""
 
     RUN = "run", "A submission of mine finished or failed"
     RESCORING = "rescoring", "Submissions of my team are scored again"
@@ -22,7 +22,7 @@ class Kind(models.TextChoices):
 
 
 class Delivery(models.TextChoices):
-    """Which mail comes with a notification; in the inbox it is always."""
+    """The mail that goes with a notification; the inbox always has it."""
 
     AT_ONCE = "at_once", "Mail at once"
     DIGEST = "digest", "Daily digest"
@@ -66,7 +66,7 @@ class Notification(models.Model):
 
 
 class NotificationPreference(models.Model):
-    """How one person wants to be told of one kind; a choice for one competition precedes that for all."""
+    """One person's choice for one kind; a choice for one competition wins over that for all."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=20, choices=Kind)

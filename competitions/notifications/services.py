@@ -27,7 +27,7 @@ notice_withdrawn = Signal()
 
 @dataclass(frozen=True)
 class Notice:
-    """What people are told at once: nobody is told of the same `event` twice."""
+    """A message to several people; nobody gets the same `event` twice."""
 
     people: QuerySet[User]
     kind: Kind
@@ -81,7 +81,7 @@ def _one_line(subject: str) -> str:
 
 
 def _chosen(whose: Q, kind: Kind, competition: Competition) -> dict[int, str]:
-    """What people chose, by their number; the choice for this competition comes last and so wins."""
+    """The people's choices by user id; a choice for this competition wins over one for all."""
     rows = NotificationPreference.objects.filter(whose, Q(competition=competition) | Q(competition=None), kind=kind)
     pairs = sorted(rows.values_list("user", "delivery", "competition"), key=lambda row: row[2] is not None)
     return {user: delivery for user, delivery, _ in pairs}
@@ -94,7 +94,7 @@ def notify_person(*, user: User, kind: Kind, competition: Competition, subject: 
 
 
 def was_told(event: str) -> bool:
-    """Whether anybody was told of this event."""
+    """True if anybody was told of this event."""
     return Notification.objects.filter(event=event).exists()
 
 
@@ -105,7 +105,7 @@ def event_forget(event: str) -> int:
 
 
 def unread_count(user: User) -> int:
-    """How many notifications a person has not read."""
+    """The number of a person's unread notifications."""
     return Notification.objects.filter(user=user, read_at=None).count()
 
 
@@ -130,8 +130,8 @@ def notifications_expire(*, now: datetime) -> int:
     return Notification.objects.filter(created_at__lte=now - KEPT).delete()[0]
 
 
-def preferences_of(user: User, competition: Competition | None) -> dict[Kind, Delivery]:
-    """What the person chose for this competition, or for all (None); a kind without a choice is left out."""
+def stored_preferences(user: User, competition: Competition | None) -> dict[Kind, Delivery]:
+    """The person's choices for this competition, or for all (None); kinds without a choice are left out."""
     rows = NotificationPreference.objects.filter(user=user, competition=competition)
     return {Kind(kind): Delivery(delivery) for kind, delivery in rows.values_list("kind", "delivery")}
 
@@ -145,7 +145,7 @@ def preferences_set(*, user: User, competition: Competition | None, chosen: Mapp
             rows.filter(user=user, competition=competition, kind=kind).delete()
         else:
             rows.update_or_create(user=user, competition=competition, kind=kind, defaults={"delivery": delivery})
-    holding = DEFAULTS | preferences_of(user, None) | (preferences_of(user, competition) if competition else {})
+    holding = DEFAULTS | stored_preferences(user, None) | (stored_preferences(user, competition) if competition else {})
     for kind in chosen:
         if holding[kind] == Delivery.NONE:
             _mail_no_more(user, competition, kind)

@@ -129,6 +129,6 @@ def file_of(draft: CompetitionDraft, role: str) -> DraftFile | None:
     return next((file for file in draft.files.all() if file.role == role), None)
 
 
-def suffix_of(file: DraftFile) -> str:
+def resource_suffix(file: DraftFile) -> str:
     """All suffixes of a file's name, as its reader tells formats by them: `.csv.gz`."""
     return "".join(PurePath(file.file_name.lower()).suffixes[-2:])

@@ -1,7 +1,7 @@
 """Images of strangers, written anew: pixels without metadata, in the sizes of pages. No Django."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from PIL import Image, ImageOps
 
@@ -12,7 +12,7 @@ LOSSY_HEADS: Final = (b"\xff\xd8\xff", b"VP8 ")
 FAULT: Final = "It is damaged, or written in a way that cannot be read. Open it in an image program and save it again."
 
 
-def encode(source: str, folder: str, large: int, small: int, is_lossless: bool) -> dict[str, Any]:
+def encode(source: str, folder: str, large: int, small: int, is_lossless: bool) -> dict[str, object]:
     """For a `Call`. Write `large.webp`, and `small.webp` where the image is wider, into the folder.
 
     Of a moving image only the first frame is written. `large` and `small` are widths in pixels, at most; 0: there is no small one.
@@ -27,7 +27,7 @@ def encode(source: str, folder: str, large: int, small: int, is_lossless: bool) 
         return {"fault": FAULT}
 
 
-def _encode(source: Path, folder: Path, width: int, small: int, *, is_lossless: bool) -> dict[str, Any]:
+def _encode(source: Path, folder: Path, width: int, small: int, *, is_lossless: bool) -> dict[str, object]:
     with source.open("rb") as file:
         head = file.read(16)
     is_lossless = is_lossless or not any(mark in head for mark in LOSSY_HEADS)

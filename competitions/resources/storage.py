@@ -15,7 +15,7 @@ from competitions.resources.stores import object_store
 from competitions.resources.stores.base import CHUNK_BYTES as CHUNK_BYTES
 
 
-def digest_of(path: Path) -> tuple[str, int]:
+def digest_and_size(path: Path) -> tuple[str, int]:
     """SHA-256 (hexadecimal) and size in bytes of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size
@@ -29,7 +29,7 @@ def store_path(path: Path, *, link: bool = False, sha256: str = "") -> StoredFil
     The object is there in full, and on the disk, before the row exists, so every row finds its object, also after a crash or
     a power cut in between. Raises `StoreFull`.
     """
-    sha256, size_bytes = (sha256, path.stat().st_size) if sha256 else digest_of(path)
+    sha256, size_bytes = (sha256, path.stat().st_size) if sha256 else digest_and_size(path)
     store = object_store()
     store.put(sha256, path, may_link=link)
     while True:

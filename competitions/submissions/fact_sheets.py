@@ -6,7 +6,7 @@ from typing import Final
 from django.db import transaction
 
 from accounts.models import User
-from competitions.factsheets.answers import questions_of, read_fact_sheet
+from competitions.factsheets.answers import fact_sheet_questions, read_fact_sheet
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.signals import submission_settled
 from competitions.teams.models import Membership
@@ -38,7 +38,7 @@ def fact_sheet_edit(*, submission: Submission, answers: object, by: User, now: d
         raise NOT_YOUR_FACT_SHEET(submission=submission)
     if not fact_sheet_is_open(submission, now):
         raise FACT_SHEET_CLOSED(submission=submission)
-    checked = read_fact_sheet(questions_of(submission.phase), answers)
+    checked = read_fact_sheet(fact_sheet_questions(submission.phase), answers)
     locked = Submission.objects.select_for_update(of=("self",)).select_related("phase", "team").get(pk=submission.pk)
     if locked.fact_sheet == checked:
         return False

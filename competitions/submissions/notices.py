@@ -13,7 +13,7 @@ from competitions.notifications.services import notify, was_told
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Membership, Team
-from competitions.teams.notices import members_of, registered_people
+from competitions.teams.notices import registered_people, team_members
 
 ENDINGS: Final = {State.FINISHED: "is finished", State.FAILED: "has failed"}
 NOTICES: Final = (timedelta(hours=24), timedelta(days=3))  # before the end of a phase, the shortest first
@@ -30,7 +30,7 @@ def submitter_notify(
     phase = submission.phase
     what = "smoke run of submission" if submission.is_smoke else "submission"
     notify(
-        people=members_of(submission.team).filter(pk=submission.submitted_by_id),
+        people=team_members(submission.team).filter(pk=submission.submitted_by_id),
         kind=Kind.RUN,
         competition=phase.competition,
         event=f"submission-{submission.pk}-{submission.status}",
@@ -46,7 +46,7 @@ def rescoring_notify(*, submission: Submission, now: datetime) -> None:
         return
     phase, team = submission.phase, submission.team
     notify(
-        people=members_of(team),
+        people=team_members(team),
         kind=Kind.RESCORING,
         competition=phase.competition,
         event=f"rescoring-{phase.pk}-{team.pk}-{now:%Y-%m-%d}",
@@ -63,7 +63,7 @@ def team_standing_notify(*, team: Team, reason: str = "") -> None:
     if not reason:
         text = f"Your team “{team}” takes part in “{team.competition}” again: the disqualification was taken back."
     notify(
-        people=members_of(team),
+        people=team_members(team),
         kind=Kind.DISQUALIFICATION,
         competition=team.competition,
         subject=f"The team {team} {'was disqualified' if reason else 'takes part again'}",
@@ -81,7 +81,7 @@ def submission_standing_notify(*, submission: Submission, reason: str = "") -> N
     if not reason:
         text = f"Your team's submission {number} to “{submission.phase.name}” of “{competition}” counts again."
     notify(
-        people=members_of(submission.team),
+        people=team_members(submission.team),
         kind=Kind.DISQUALIFICATION,
         competition=competition,
         subject=f"Submission {number} {'was disqualified' if reason else 'counts again'}",

@@ -14,8 +14,14 @@ from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.questions import Answers
 from competitions.compute.images import is_image
-from competitions.environments.choice import NO_ENVIRONMENT, NO_WISH, Environment, Wish, environment_choose
-from competitions.factsheets.answers import questions_of, read_fact_sheet
+from competitions.environments.choice import (
+    NO_ENVIRONMENT,
+    NOTHING_NAMED,
+    Environment,
+    NamedEnvironment,
+    environment_choose,
+)
+from competitions.factsheets.answers import fact_sheet_questions, read_fact_sheet
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
@@ -47,7 +53,7 @@ class NewSubmission:
     """A new submission of one upload, as the form and the API describe it.
 
     `fact_sheet` maps the keys of the phase's questions to answers. With `tasks` it runs on those of the phase's alone, and stands on
-    no board. With `is_smoke` it runs on the phase's public mini split alone: it costs no quota, and nothing is asked of it. `wish`
+    no board. With `is_smoke` it runs on the phase's public mini split alone: it costs no quota, and nothing is asked of it. `environment`
     names the weights and the image that code runs with. The same idempotency key gives the same submission again.
     """
 
@@ -60,7 +66,7 @@ class NewSubmission:
     fact_sheet: object = None
     tasks: Collection[Task] = ()
     is_smoke: bool = False
-    wish: Wish = NO_WISH
+    environment: NamedEnvironment = NOTHING_NAMED
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
         _require_kind(phase, new.kind)
-    questions = [] if new.is_smoke else questions_of(phase)
+    questions = [] if new.is_smoke else fact_sheet_questions(phase)
     answers = read_fact_sheet(questions, new.fact_sheet if questions and new.fact_sheet is not None else {})
     checked = _Checked(new, team, received_at, now, key, answers)
     try:
@@ -186,11 +192,11 @@ def _made(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -
 def _environment(team: Team, checked: _Checked) -> Environment:
     """What the code runs with; predictions and datasets run with nothing of the team's."""
     new = checked.new
-    if new.wish == NO_WISH:
+    if new.environment == NOTHING_NAMED:
         return NO_ENVIRONMENT
     if new.kind != Kind.CODE and not new.phase.as_on_codabench:
         raise refusals.ENVIRONMENT_WITHOUT_CODE(kind=new.kind)
-    return environment_choose(team=team, phase=new.phase, wish=new.wish, now=checked.now)
+    return environment_choose(team=team, phase=new.phase, named=new.environment, now=checked.now)
 
 
 def _made_before(team: Team, phase: Phase, upload: Upload, idempotency_key: str) -> Submission | None:

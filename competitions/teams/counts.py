@@ -1,4 +1,4 @@
-"""How many teams a competition has: baselines, and teams that became part of others, aside."""
+"""The number of teams in a competition, without baselines and teams that were merged into others."""
 
 from typing import Any, Final
 

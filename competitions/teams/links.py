@@ -17,8 +17,8 @@ MOST_DAYS: Final = 30
 _signer: Final = signing.Signer(salt="podium.teams.links")
 
 
-def token_of(link: InvitationLink) -> str:
-    """What stands in the link's address. Nobody can make one up, or find out one from another."""
+def signed_token(link: InvitationLink) -> str:
+    """The signed token in the link's address: nobody can guess one, or derive it from another."""
     return _signer.sign(link.key.hex)
 
 
@@ -32,7 +32,7 @@ def link_by_token(token: str) -> InvitationLink | None:
 
 
 def is_live(link: InvitationLink, now: datetime) -> bool:
-    """Whether somebody can still join by it. A team that became part of another one invites nobody."""
+    """True while people can join by it. A team that was merged into another invites nobody."""
     return link.is_open(now) and link.team.merged_into_id is None
 
 

@@ -133,7 +133,7 @@ def merges_ended_by(competition: Competition, now: datetime) -> Phase | None:
 
 
 def merges_are_open(competition: Competition, now: datetime) -> bool:
-    """Whether teams may merge now: neither the deadline for it nor the close of a phase has ended that."""
+    """True while teams may merge: neither the deadline nor the close of a phase has ended that."""
     deadline = competition.merges_close_at
     return (deadline is None or now < deadline) and merges_ended_by(competition, now) is None
 

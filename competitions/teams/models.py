@@ -14,7 +14,7 @@ from core.fields import OneLineField
 
 
 class RegistrationQuestion(AskedQuestion):
-    """What an organizer asks everybody who registers: real name, affiliation, an honour code."""
+    """A question to everybody who registers: real name, affiliation, an honour code."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="registration_questions")
 
@@ -123,7 +123,7 @@ class Membership(models.Model):
 
 
 class OfferState(models.TextChoices):
-    """What became of an invitation or a proposal: of two answers one counts."""
+    """The state of an invitation or a proposal: it takes one answer."""
 
     OPEN = "open", "waiting for an answer"
     ACCEPTED = "accepted", "accepted"

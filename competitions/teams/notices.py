@@ -1,4 +1,4 @@
-"""What the people of teams and competitions are told."""
+"""Notifications to the members of teams and competitions."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from competitions.notifications.services import event_forget, notify
 from competitions.teams.models import Registration, Team
 
 
-def members_of(team: Team) -> QuerySet[User]:
+def team_members(team: Team) -> QuerySet[User]:
     """The people of a team."""
     return User.objects.filter(memberships__team=team)
 

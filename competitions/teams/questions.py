@@ -14,7 +14,7 @@ def save_registration_question(question: RegistrationQuestion) -> RegistrationQu
 
 
 def answers_given(question: RegistrationQuestion) -> int:
-    """How many people have answered it."""
+    """The number of people who have answered it."""
     return Registration.objects.filter(competition=question.competition_id, answers__has_key=question.key).count()
 
 

@@ -1,4 +1,4 @@
-"""Why a registration or a change of a team is refused."""
+"""Refusals of a registration or of a change of a team."""
 
 from typing import Final
 

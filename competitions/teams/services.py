@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
@@ -31,7 +31,7 @@ def register(
     competition: Competition,
     rules_version: int,
     now: datetime,
-    answers: Mapping[str, Any] | None = None,
+    answers: Mapping[str, object] | None = None,
 ) -> Registration:
     """Register by accepting the current rules, or accept them again after a change.
 
@@ -46,7 +46,7 @@ def register(
         raise refusals.NO_RULES(competition=competition)
     if rules.number != rules_version:
         raise refusals.RULES_VERSION_UNKNOWN(given=rules_version, current_version=rules.number)
-    before = registration_of(user, competition)
+    before = find_registration(user, competition)
     closed_at = competition.registration_closes_at
     if before is None and closed_at is not None and now >= closed_at:
         raise refusals.REGISTRATION_CLOSED(competition=competition, closed_at=closed_at)
@@ -72,7 +72,7 @@ def register(
     return registration
 
 
-def _checked_answers(competition: Competition, before: Mapping[str, Any], answers: Mapping[str, Any]) -> Answers:
+def _checked_answers(competition: Competition, before: Mapping[str, object], answers: Mapping[str, object]) -> Answers:
     """The answers as the questions want them: what is said now, and what was said before to questions that still stand."""
     questions = list(competition.registration_questions.all())
     earlier_answers = {key: answer for key, answer in before.items() if key in {question.key for question in questions}}
@@ -106,13 +106,13 @@ def registration_decide(
     return bool(changed)
 
 
-def registration_of(user: User, competition: Competition) -> Registration | None:
+def find_registration(user: User, competition: Competition) -> Registration | None:
     return Registration.objects.filter(user=user, competition=competition).select_related("rules_version").first()
 
 
 def require_registration(*, user: User, competition: Competition) -> Registration:
     """The person's registration, when it is approved and under the rules in force; else the refusal that says why not."""
-    registration = registration_of(user, competition)
+    registration = find_registration(user, competition)
     if registration is None:
         raise refusals.NOT_REGISTERED(competition=competition)
     if registration.state == Registration.State.PENDING:
@@ -127,13 +127,13 @@ def require_registration(*, user: User, competition: Competition) -> Registratio
     return registration
 
 
-def team_of(user: User, competition: Competition) -> Team | None:
+def find_team(user: User, competition: Competition) -> Team | None:
     return Team.objects.filter(competition=competition, memberships__user=user).select_related("captain").first()
 
 
 def require_team(*, user: User, competition: Competition) -> Team:
     """The person's team, or `NO_TEAM`."""
-    team = team_of(user, competition)
+    team = find_team(user, competition)
     if team is None:
         raise refusals.NO_TEAM(competition=competition)
     return team
@@ -154,7 +154,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
     """
     require_registration(user=user, competition=competition)
     cleaned = clean_team_name(name)
-    if (existing := team_of(user, competition)) is not None:
+    if (existing := find_team(user, competition)) is not None:
         return _named(existing, cleaned)
     if Team.objects.filter(competition=competition, name__iexact=cleaned).exists():
         raise refusals.TeamNameTaken(cleaned)
@@ -163,7 +163,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
             team = Team.objects.create(competition=competition, name=cleaned, captain=user, is_baseline=is_baseline)
             Membership.objects.create(team=team, user=user, competition=competition, joined_at=now)
     except IntegrityError as error:  # somebody was faster; the constraint decides, this is its text
-        if team_of(user, competition):
+        if find_team(user, competition):
             raise refusals.ALREADY_IN_TEAM(who="You", team=cleaned) from error
         raise refusals.TeamNameTaken(cleaned) from error
     return team
@@ -193,7 +193,7 @@ def join_alone(*, user: User, competition: Competition, now: datetime) -> Team |
 
 def personal_team(*, user: User, competition: Competition, now: datetime) -> Team:
     """The person's team; one that is named after the person where there is none. Raises `NOT_REGISTERED` and its kin."""
-    if (team := team_of(user, competition)) is not None:
+    if (team := find_team(user, competition)) is not None:
         return team
     for name in (user.username, f"{user.username} {user.pk}"):
         try:
@@ -263,7 +263,7 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
     user = User.objects.filter(named_by(person), registrations__competition=team.competition, is_active=True).first()
     if user is None:
         raise refusals.UNKNOWN_PERSON(name=person)
-    if (existing := team_of(user, team.competition)) is not None and not existing.is_personal:
+    if (existing := find_team(user, team.competition)) is not None and not existing.is_personal:
         raise refusals.IN_ANOTHER_TEAM(who=person)
     _retire_expired(team, now)
     if team.invitations.filter(user=user, state=Invitation.State.OPEN).exists():
@@ -312,7 +312,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
     Raises what `admit` does, `TEAM_DISQUALIFIED` for either team, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is
     not registered.
     """
-    existing = team_of(by, team.competition)
+    existing = find_team(by, team.competition)
     both = [team.pk, *([existing.pk] if existing else [])]
     list(Team.objects.select_for_update().filter(pk__in=both).order_by("pk"))
     team = locked_team(team)
@@ -321,7 +321,7 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
     require_registration(user=by, competition=team.competition)
     if team.memberships.count() >= team.competition.max_team_size:
         raise refusals.TEAM_FULL(limit=team.competition.max_team_size)
-    if (existing := team_of(by, team.competition)) is not None:
+    if (existing := find_team(by, team.competition)) is not None:
         _leave_behind(existing)
     Membership.objects.create(team=team, user=by, competition=team.competition, joined_at=now)
     Team.objects.filter(pk=team.pk).update(is_personal=False)

@@ -1,7 +1,7 @@
-"""What a submission's page says of a board that grows: where its algorithm stands on the submitted datasets, or how its dataset does."""
+"""Parts of a submission's page for boards that grow: its runs on submitted datasets, or the state of its own dataset."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from django.db.models import Q
 
@@ -20,7 +20,13 @@ class DatasetStanding:
     wanted: int = 0
 
 
-def growing_context(submission: Submission, chosen: str) -> dict[str, Any]:
+class GrowingContext(TypedDict):
+    shown_runs: list[Run]
+    cells: list[Run]
+    standing_dataset: DatasetStanding | None
+
+
+def growing_context(submission: Submission, chosen: str) -> GrowingContext:
     """For the submission's page: runs that are shown in full, the others as `cells`, and its dataset.
 
     `chosen` is the run on a submitted dataset that the page was asked to show in full.

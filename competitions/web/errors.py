@@ -7,7 +7,7 @@ from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from competitions.web.middleware import answer_of
+from competitions.web.middleware import refusal_answer
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
 from core.problems import problem_response
 from core.refusals import Refusal
@@ -28,7 +28,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """413 for a form that holds more than the site takes in one; else 400. Middleware that reads a form may refuse it in words."""
     if isinstance(exception, Refusal):
-        return answer_of(request, exception)
+        return refusal_answer(request, exception)
     is_too_big = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
     status, code, detail = (413, "too_large", TOO_LARGE) if is_too_big else (400, "bad_request", NOT_UNDERSTOOD)
     if request.path.startswith("/api/"):

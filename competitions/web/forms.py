@@ -1,4 +1,4 @@
-"""What the pages' forms send: a form knows of which kind each value is; services decide what it may be, and say so."""
+"""Forms of the pages. A form checks the types of values; services decide which values are allowed."""
 
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -32,7 +32,7 @@ def cleaned(form: forms.Form) -> dict[str, Any]:
 
 
 class SearchForm(forms.Form):
-    """What a list of competitions is narrowed by, from its address."""
+    """Filters of a list of competitions, from its address."""
 
     q = forms.CharField(required=False, max_length=100, label="Search")
     show = forms.ChoiceField(
@@ -70,7 +70,7 @@ class MergeForm(forms.Form):
 
 
 class JoinForm(forms.Form):
-    """Which version of the rules was read; 0 where the page names none."""
+    """The version of the rules that was read; 0 where the page names none."""
 
     rules_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
@@ -115,7 +115,7 @@ class BundleForm(forms.Form):
 
 
 class ExportForm(forms.Form):
-    """What a bundle is written with: its files, or keys in their place."""
+    """A choice for an exported bundle: its files, or keys in their place."""
 
     KEYS: Final = "keys"
     content = forms.ChoiceField(required=False, choices=[("all", "With files"), (KEYS, "With keys")])

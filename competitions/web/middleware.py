@@ -24,12 +24,12 @@ class BodyMiddleware:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, object]
     ) -> HttpResponseBase | None:
         try:
             return admit(request, view, kwargs)
         except Refusal as refusal:
-            return answer_of(request, refusal)
+            return refusal_answer(request, refusal)
 
 
 class RefusalMiddleware:
@@ -45,18 +45,18 @@ class RefusalMiddleware:
         if not isinstance(error, Refusal):
             return None
         if "HX-Request" in request.headers:
-            return toast_of(error)
+            return refusal_toast(error)
         page = came_from(request)
         if request.method == "POST" and page:
             return back_to_form(request, error, page)
         return refusal_page(request, error)
 
 
-def answer_of(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+def refusal_answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """As whoever asks reads it: a program, the page's script, or a person."""
     if request.path.startswith("/api/"):
         return refusal_response(refusal)
-    return toast_of(refusal) if "HX-Request" in request.headers else refusal_page(request, refusal)
+    return refusal_toast(refusal) if "HX-Request" in request.headers else refusal_page(request, refusal)
 
 
 def refusal_page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
@@ -65,7 +65,7 @@ def refusal_page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     return render(request, "web/errors/refusal.html", context, status=refusal.http_status)
 
 
-def toast_of(refusal: Refusal) -> HttpResponse:
+def refusal_toast(refusal: Refusal) -> HttpResponse:
     """For htmx, which leaves the page as it is: the page's script shows the sentence (`toasts.js`)."""
     toast = {"text": refusal.detail, "tag": "error", "url": refusal.extra.get("next_step", "")}
     return HttpResponse(status=refusal.http_status, headers={"HX-Trigger": json.dumps({"toast": toast})})

@@ -1,9 +1,8 @@
-"""How far a submission is, in the words and numbers of a page."""
+"""The progress of a submission, in the words and numbers of a page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from competitions.runs.models import Run
@@ -47,7 +46,7 @@ class Progress:
 
     @property
     def projected_percent(self) -> int | None:
-        """Where the ring will end if the run goes on as it does."""
+        """The end of the ring if the run goes on at this pace."""
         return round(min(100 * self.projected_s / self.limit_s, 100)) if self.projected_s and self.limit_s else None
 
     @property
@@ -55,7 +54,7 @@ class Progress:
         return max(self.limit_s - self.elapsed_s, 0.0) if self.limit_s and self.elapsed_s is not None else None
 
 
-def progress_of(
+def submission_progress(
     submission: Submission, positions: Mapping[UUID, QueuePosition], *, now: datetime, run: Run | None = None
 ) -> Progress:
     """The state of one run, or of the run that decides the submission's status; `positions` are those of runs that wait."""
@@ -134,8 +133,7 @@ def _shares(run: Run, submission: Submission) -> tuple[float | None, float | Non
 
 
 def _ended(run: Run, submission: Submission) -> Progress:
-    meters: dict[str, Any] = run.meters
-    elapsed = meters.get("wall_s")
+    elapsed: float | None = run.meters.get("wall_s")
     if run.state == State.FAILED:
         info = REASONS[Reason(run.reason)]
         sentence = (

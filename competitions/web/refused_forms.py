@@ -1,6 +1,6 @@
 """A form that was refused: its page comes back with what was wrong and what was entered."""
 
-from typing import Any, Final
+from typing import Final, TypedDict
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -18,19 +18,24 @@ MAX_CHARS: Final = 20_000  # of all values together; a session is no place for m
 NOT_KEPT: Final = ("csrfmiddlewaretoken", "idempotency_key")
 
 
+class RefusedForm(TypedDict):
+    path: str
+    values: dict[str, str]
+
+
 def back_to_form(request: HttpRequest, refusal: Refusal, page: str) -> HttpResponse:
     """To the page of this site that the form is on, which says what was wrong and fills the form in again."""
     values = {
         name: value for name, value in request.POST.dict().items() if name not in NOT_KEPT and "password" not in name
     }
     if sum(len(str(value)) for value in values.values()) <= MAX_CHARS:
-        request.session[KEY] = {"path": urlsplit(page).path, "values": values}
-    messages.error(request, sentence_of(refusal))
+        request.session[KEY] = RefusedForm(path=urlsplit(page).path, values=values)
+    messages.error(request, refusal_sentence(refusal))
     return redirect(page)
 
 
-def sentence_of(refusal: Refusal) -> SafeString:
-    """What was wrong, with the link to what has to be done first."""
+def refusal_sentence(refusal: Refusal) -> SafeString:
+    """The refusal as HTML, with a link to the step that comes first."""
     detail = linebreaksbr(refusal.detail, autoescape=True)
     if next_step := refusal.extra.get("next_step"):
         return format_html('{} <a href="{}">Go there</a>', detail, next_step)
@@ -38,14 +43,14 @@ def sentence_of(refusal: Refusal) -> SafeString:
 
 
 def entered_values(request: HttpRequest) -> dict[str, str]:
-    """What was entered on this page and refused just before, by the fields' names; it is given once."""
-    refused_form: dict[str, Any] = request.session.get(KEY, {})
-    if refused_form.get("path") != request.path:
+    """Values that were entered on this page and refused just before, by field; they are given once."""
+    refused_form: RefusedForm | None = request.session.get(KEY)
+    if refused_form is None or refused_form["path"] != request.path:
         return {}
     del request.session[KEY]
-    return dict(refused_form["values"])
+    return refused_form["values"]
 
 
-def entered(request: HttpRequest) -> dict[str, Any]:
+def entered(request: HttpRequest) -> dict[str, object]:
     """Context processor: `entered`, read by the pages with forms alone."""
     return {"entered": SimpleLazyObject(lambda: entered_values(request))}

@@ -1,4 +1,4 @@
-"""What search engines are told: the pages of competitions that everybody sees."""
+"""The sitemap for search engines: pages of competitions that everybody sees."""
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser

@@ -21,7 +21,7 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_positions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
-from competitions.web.progress import Progress, progress_of
+from competitions.web.progress import Progress, submission_progress
 
 PAGE_SIZE: Final = 20
 LAST: Final = 2**63 - 1  # a number that no submission reaches
@@ -65,7 +65,7 @@ class SubmissionRow:
     added: tuple[str, ...]  # titles of the boards that its team put it on
 
 
-def rows_of(page: Sequence[ScoredSubmission], *, reader: Reader, now: datetime) -> list[SubmissionRow]:
+def build_rows(page: Sequence[ScoredSubmission], *, reader: Reader, now: datetime) -> list[SubmissionRow]:
     """The rows of these submissions, as this reader may see them."""
     live = [scored.submission for scored in page if not scored.submission.is_final]
     positions = queue_positions(run for submission in live for run in submission.runs.all())
@@ -94,7 +94,7 @@ def _row(
         is_smoke=submission.is_smoke,
         is_disqualified=submission.disqualified_at is not None,
         disqualified_reason=submission.disqualified_reason,
-        progress=Progress(sentence="") if is_said else progress_of(submission, positions, now=now),
+        progress=Progress(sentence="") if is_said else submission_progress(submission, positions, now=now),
         scores=tuple(
             ShownScore(
                 column.title, value, column.unit, results.to_best.get(column.key, ""), column.get_sorting_display()
@@ -109,7 +109,7 @@ def _row(
     )
 
 
-def page_of(
+def submission_page(
     *, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase], only: Phase | None = None
 ) -> list[ScoredSubmission]:
     """A team's newest submissions before that number with all that their rows show: a page, and one more if there are more.
@@ -122,9 +122,9 @@ def page_of(
     by_pk = {phase.pk: phase for phase in phases}
     for submission in submissions:
         submission.phase = by_pk[submission.phase_id]
-    told = [submission for submission in submissions if submission.status not in SAID_BY_STATUS]
+    unexplained = [submission for submission in submissions if submission.status not in SAID_BY_STATUS]
     runs = Run.objects.select_related("queue").defer("receipt", "scores")
-    prefetch_related_objects(told, Prefetch("runs", queryset=runs))
+    prefetch_related_objects(unexplained, Prefetch("runs", queryset=runs))
     return with_scores(submissions)
 
 

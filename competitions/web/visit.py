@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
@@ -211,10 +210,10 @@ def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:
     return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now())
 
 
-def _facts_of_all(*, for_team: bool) -> dict[str, Any]:
+def _facts_of_all(*, for_team: bool) -> dict[str, object]:
     """The facts that are the same for everybody, as annotations of a competition."""
     rules = RulesVersion.objects.filter(competition=OuterRef("pk")).order_by("-number")
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "current_rules": Subquery(rules.values("number")[:1]),
         "has_questions": Exists(Question.objects.filter(competition=OuterRef("pk"))),
         "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, competition=OuterRef("pk"))),
@@ -226,13 +225,13 @@ def _facts_of_all(*, for_team: bool) -> dict[str, Any]:
     return facts
 
 
-def _facts_of_person(user: User, *, for_team: bool) -> dict[str, Any]:
+def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
     """The facts about one person, as annotations of a competition that is joined to their `registration` and `role`."""
     membership = Membership.objects.filter(user=user, competition=OuterRef("pk"))
     invitations = Invitation.objects.filter(
         user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
     )
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "registration_state": F("registration__state"),
         "accepted_rules": F("registration__rules_version__number"),
         "team_id": Subquery(membership.values("team")[:1]),

@@ -6,7 +6,7 @@ import hmac
 import json
 import uuid
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.db import transaction
@@ -76,14 +76,14 @@ def _settle(message: WebhookMessage, claim_id: uuid.UUID, *, is_accepted: bool, 
     """Record what became of the try. A failure pauses the whole webhook, so that a target that hangs holds up nobody else's."""
     now, tries = timezone.now(), message.tries + 1
     is_over = is_accepted or is_gone or tries > len(PAUSES)
-    changes: dict[str, Any] = {"tries": tries, "answer": answer[:300], "claimed_until": None}
+    changes: dict[str, object] = {"tries": tries, "answer": answer[:300], "claimed_until": None}
     if is_over:
         changes["state"] = WebhookMessage.State.DELIVERED if is_accepted else WebhookMessage.State.FAILED
         changes["settled_at"] = now
     else:
         changes["due_at"] = now + PAUSES[tries - 1]
-    mine = WebhookMessage.objects.filter(pk=message.pk, claim_id=claim_id, state=WebhookMessage.State.WAITING)
-    if not mine.update(**changes):
+    claimed = WebhookMessage.objects.filter(pk=message.pk, claim_id=claim_id, state=WebhookMessage.State.WAITING)
+    if not claimed.update(**changes):
         log.warning("webhook_taken_over", message=message.pk)
         return
     hook = Webhook.objects.filter(pk=message.webhook_id)

@@ -3,7 +3,7 @@
 import base64
 import secrets
 import uuid
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -56,7 +56,7 @@ class Webhook(models.Model):
 
     @property
     def kind_labels(self) -> list[str]:
-        """What it is told of, in words; empty for everything."""
+        """The kinds of its messages, in words; empty for all."""
         return [Kind(kind).label for kind in self.kinds]
 
     @property
@@ -109,6 +109,6 @@ class WebhookMessage(AskedRow):
 
     @property
     def kind(self) -> str:
-        """What it is about, as receivers read it."""
-        body: dict[str, Any] = self.body
+        """The message's kind as receivers read it."""
+        body: dict[str, object] = self.body
         return str(body["type"])

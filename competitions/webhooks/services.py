@@ -30,7 +30,7 @@ TOO_MANY_WEBHOOKS: Final = RefusalKind(
 NOTHING_TO_SEND: Final = RefusalKind(409, "webhook_stopped", "The webhook is turned off. Turn it on first.")
 
 
-def webhooks_of(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
+def webhooks_for(*, competition: Competition, team: Team | None) -> QuerySet[Webhook]:
     """Those of a team, or of the organizers (None)."""
     return Webhook.objects.filter(competition=competition, team=team)
 
@@ -41,7 +41,7 @@ def webhook_create(
 ) -> Webhook:
     """A new webhook. Raises `TOO_MANY_WEBHOOKS`."""
     Competition.objects.select_for_update().get(pk=competition.pk)  # two at once count each other
-    if webhooks_of(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
+    if webhooks_for(competition=competition, team=team).count() >= MOST_OF_AN_OWNER:
         raise TOO_MANY_WEBHOOKS()
     return Webhook.objects.create(
         competition=competition, team=team, url=url, kinds=list(kinds), created_by=by, created_at=now
@@ -109,8 +109,10 @@ def webhooks_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwar
     Webhook.objects.filter(team=absorbed).update(team=team)
 
 
-def _body(kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str) -> dict[str, Any]:
-    """What receivers read: the notification as the inbox has it. It holds no score, so that nothing sealed is told by it."""
+def _body(
+    kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str
+) -> dict[str, object]:
+    """The message to receivers: the notification as in the inbox. It has no score, so it gives away nothing sealed."""
     return {
         "type": kind,
         "timestamp": now.isoformat(),
@@ -123,7 +125,7 @@ def _body(kind: str, competition: Competition, now: datetime, *, subject: str, t
     }
 
 
-def _message(webhook: Webhook, event: str, body: dict[str, Any], now: datetime) -> WebhookMessage:
+def _message(webhook: Webhook, event: str, body: dict[str, object], now: datetime) -> WebhookMessage:
     message, is_new = WebhookMessage.objects.get_or_create(
         webhook=webhook, event=event, defaults={"body": body, "due_at": now, "created_at": now}
     )

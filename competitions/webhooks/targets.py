@@ -129,8 +129,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> int:
     watch.start()
     try:
         path = target.parts.path or "/"
-        asked = f"{path}?{target.parts.query}" if target.parts.query else path
-        connection.request("POST", asked, body, {"Host": target.parts.netloc, **headers}, preload_content=False)
+        full_path = f"{path}?{target.parts.query}" if target.parts.query else path
+        connection.request("POST", full_path, body, {"Host": target.parts.netloc, **headers}, preload_content=False)
         status = connection.getresponse().status
         if too_late.is_set():  # the half of an answer reads like a whole one
             raise TimeoutError("timed out")
@@ -164,7 +164,7 @@ def _hang_up(connection: HTTPConnection, too_late: threading.Event) -> None:
 
 
 def _in_words(error: Exception, target: Target) -> str:
-    """What the owners read: nothing of the site's own network."""
+    """The error for the webhook's owners: it tells nothing about the site's own network."""
     if isinstance(error, TimeoutError) or "timed out" in str(error):
         return f"{target.host} did not answer in time."
     if "CERTIFICATE" in str(error).upper():

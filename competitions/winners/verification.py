@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import User
-from competitions.environments.choice import environment_of
+from competitions.environments.choice import submission_environment
 from competitions.leaderboards.models import Score
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.runs.models import Run
@@ -67,7 +67,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
         "file_name": place.code_name,
         "now": now,
         "seed": len(earlier),
-        "environment": environment_of(place.submission),
+        "environment": submission_environment(place.submission),
     }
     verification, checks = verification_create(**arguments), checks_of(phase)
     place_move(

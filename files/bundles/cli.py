@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict
+
+from pydantic import TypeAdapter
 
 from files.bundles.archive import zip_folder
 from files.bundles.faults import YAML_NAME, Report
@@ -135,31 +137,41 @@ def _import(chosen: argparse.Namespace) -> int:
     return _print_result(chosen, _follow(f"{chosen.site.rstrip('/')}/api/v1/bundles/{body['id']}/", token))
 
 
-def _print_result(chosen: argparse.Namespace, job: dict[str, Any]) -> int:
+class ImportJob(TypedDict, total=False):
+    """An import as the site's API says it."""
+
+    state: str
+    step: str
+    url: str
+    detail: str
+    report: object
+
+
+def _print_result(chosen: argparse.Namespace, job: ImportJob) -> int:
     """Print what became of an import."""
     is_made = job["state"] == "finished"
     if chosen.json:
         print(json.dumps(job, indent=2))
         return 0 if is_made else 1
-    print("\n".join(Report.from_json(job["report"] or {}).lines()))
+    print("\n".join(TypeAdapter(Report).validate_python(job["report"] or {}).lines()))
     print(chosen.site.rstrip("/") + job["url"] if is_made else "It was not imported, and nothing was created.")
     return 0 if is_made else 1
 
 
-def _follow(url: str, token: str) -> dict[str, Any]:
+def _follow(url: str, token: str) -> ImportJob:
     """Wait for the import's end, and print its progress. Raises `OSError` for a refusal of the site."""
     last = ""
     while True:
         job = _import_state(url, token)
         if job.get("state") in ("finished", "failed"):
             return job
-        if job.get("step") and job["step"] != last:
+        if job.get("step", "") not in ("", last):
             last = job["step"]
             print(last, file=sys.stderr)
         time.sleep(POLL_S)
 
 
-def _import_state(url: str, token: str) -> dict[str, Any]:
+def _import_state(url: str, token: str) -> ImportJob:
     """The import's state; empty while the site is away, for it goes on. Raises `OSError` if refused."""
     import requests
 
@@ -168,7 +180,7 @@ def _import_state(url: str, token: str) -> dict[str, Any]:
     except requests.RequestException:
         return {}
     try:
-        job: dict[str, Any] = answer.json()
+        job: ImportJob = answer.json()
     except ValueError:
         job = {}
     if 400 <= answer.status_code < 500 and answer.status_code != TOO_MANY_REQUESTS:

@@ -80,7 +80,7 @@ IGNORED_COLUMN: Final = {
 NEVER_OPEN: Final = timedelta(seconds=1)
 
 
-def is_legacy(data: dict[str, Any]) -> bool:
+def is_legacy(data: dict[str, object]) -> bool:
     """True for the shape of 1.5, whatever `version` says.
 
     It has a mapping of phases, pages by title, or columns outside boards.
@@ -98,12 +98,12 @@ class Legacy:
 
     def __init__(self, document: Document, report: Report) -> None:
         self.document, self.report = document, report
-        self.data: dict[str, Any] = document.data
+        self.data: dict[str, object] = document.data
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, object]:
         """The competition in the keys of version 2, each part with `where` it stood."""
         data = self.data
-        spec: dict[str, Any] = {key: data[key] for key in ROOT_SAME if key in data}
+        spec: dict[str, object] = {key: data[key] for key in ROOT_SAME if key in data}
         spec["docker_image"] = data.get("competition_docker_image") or data.get("docker_image") or ""
         spec["registration_auto_approve"] = not _flag(data.get("has_registration"), default=True)
         self._pages(spec)
@@ -118,7 +118,7 @@ class Legacy:
     def _note_mapping(self, where: Where, message: str) -> None:
         self.report.mapped.append(self.document.note(where, message))
 
-    def _pages(self, spec: dict[str, Any]) -> None:
+    def _pages(self, spec: dict[str, object]) -> None:
         pages = self.data.get("html")
         if not isinstance(pages, dict) or not pages:
             self._fault(("html",), "there are no pages; `html` must map titles to files, with at least `terms`")
@@ -133,7 +133,7 @@ class Legacy:
             if title != "terms"
         ]
 
-    def _phases(self, spec: dict[str, Any]) -> None:
+    def _phases(self, spec: dict[str, object]) -> None:
         phases = self.data.get("phases")
         if isinstance(phases, list):
             phases = dict(enumerate(phases))
@@ -148,10 +148,11 @@ class Legacy:
         rows.sort(key=lambda row: _number(row[1].get("phasenumber")))
         rows = self._without_parent(rows)
         spec["tasks"] = [self._task(number, key, phase) for number, (key, phase) in enumerate(rows)]
-        spec["phases"] = [self._phase(number, key, phase) for number, (key, phase) in enumerate(rows)]
-        self._ends(spec["phases"])
+        specs = [self._phase(number, key, phase) for number, (key, phase) in enumerate(rows)]
+        self._ends(specs)
+        spec["phases"] = specs
 
-    def _without_parent(self, rows: list[tuple[Any, dict[str, Any]]]) -> list[tuple[Any, dict[str, Any]]]:
+    def _without_parent(self, rows: list[tuple[Any, dict[str, object]]]) -> list[tuple[Any, dict[str, object]]]:
         parallel = any("parent_phasenumber" in phase or phase.get("is_parallel_parent") for _, phase in rows)
         if not parallel or len(rows) < 2:
             return rows
@@ -161,9 +162,9 @@ class Legacy:
         )
         return rows[1:]
 
-    def _task(self, number: int, key: Any, phase: dict[str, Any]) -> dict[str, Any]:
+    def _task(self, number: int, key: Any, phase: dict[str, object]) -> dict[str, object]:
         label = str(phase.get("label") or f"Phase {number + 1}")
-        task: dict[str, Any] = {name: phase[name] for name in TASK_FILES if phase.get(name) is not None}
+        task: dict[str, object] = {name: phase[name] for name in TASK_FILES if phase.get(name) is not None}
         during = _flag(phase.get("ingestion_program_only_during_scoring"), default=False)
         return task | {
             "index": number,
@@ -172,10 +173,10 @@ class Legacy:
             "where": ("phases", key),
         }
 
-    def _phase(self, number: int, key: Any, phase: dict[str, Any]) -> dict[str, Any]:
+    def _phase(self, number: int, key: Any, phase: dict[str, object]) -> dict[str, Any]:
         where = ("phases", key)
         self._left_out(phase, where, {*PHASE_SAME, *TASK_FILES}, IGNORED_PHASE)
-        spec: dict[str, Any] = {name: phase[name] for name in PHASE_SAME if phase.get(name) is not None}
+        spec: dict[str, object] = {name: phase[name] for name in PHASE_SAME if phase.get(name) is not None}
         if "label" not in phase:
             self._fault(where, "the phase has no `label`, which is its name")
         start = self._date((*where, "start_date"), phase.get("start_date"), needed=True)
@@ -218,7 +219,7 @@ class Legacy:
             self._fault(where, str(error))
             return None
 
-    def _boards(self, spec: dict[str, Any]) -> None:
+    def _boards(self, spec: dict[str, object]) -> None:
         board = self.data.get("leaderboard")
         boards = board.get("leaderboards") if isinstance(board, dict) else None
         columns = board.get("columns") if isinstance(board, dict) else None
@@ -233,7 +234,7 @@ class Legacy:
         ]
         spec["leaderboards"] = [board for number, board in enumerate(leaderboards) if board["columns"] or number == 0]
 
-    def _board(self, key: str, board: Any, columns: dict[str, Any], rule: str, *, first: bool) -> dict[str, Any]:
+    def _board(self, key: str, board: Any, columns: dict[str, object], rule: str, *, first: bool) -> dict[str, object]:
         where = ("leaderboard", "leaderboards", key)
         label = str(board.get("label") or key) if isinstance(board, dict) else str(key)
         board_columns = [
@@ -259,10 +260,10 @@ class Legacy:
         }
 
     def _column(
-        self, number: int, name: str, column: dict[str, Any], board_columns: list[tuple[str, dict[str, Any]]]
-    ) -> dict[str, Any]:
+        self, number: int, name: str, column: dict[str, object], board_columns: list[tuple[str, dict[str, object]]]
+    ) -> dict[str, object]:
         where = ("leaderboard", "columns", name)
-        spec: dict[str, Any] = {
+        spec: dict[str, object] = {
             "key": name,
             "title": column.get("label") or name,
             "index": number,
@@ -278,10 +279,16 @@ class Legacy:
         self._left_out(column, where, known, IGNORED_COLUMN)
         return spec
 
-    def _computed(self, where: Where, computed: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+    def _computed(self, where: Where, computed: dict[str, object], keys: list[str]) -> dict[str, object]:
         operation = str(computed.get("operation") or "").strip().lower()
         fields = computed.get("fields")
-        names = [part.strip() for part in fields.split(",")] if isinstance(fields, str) else list(fields or [])
+        names = (
+            [part.strip() for part in fields.split(",")]
+            if isinstance(fields, str)
+            else fields
+            if isinstance(fields, list)
+            else []
+        )
         unknown = [name for name in names if name not in keys]
         if operation not in ("avg", "mean") or not names or unknown:
             message = f"the computation {operation or '?'!r} of {names} is left out: it needs `operation: Avg` and columns of this board"
@@ -305,7 +312,7 @@ class Legacy:
                 return rule
         return "Add"
 
-    def _left_out(self, data: dict[str, Any], where: Where, known: set[str], ignored: dict[str, str]) -> None:
+    def _left_out(self, data: dict[str, object], where: Where, known: set[str], ignored: dict[str, str]) -> None:
         forced = ("force_best_submission_to_leaderboard", "force_submission_to_leaderboard")
         for key in data:
             place = (*where, key)
@@ -328,7 +335,7 @@ def _place(document: Document, where: Where) -> tuple[str, int | None]:
     return note.path, note.line
 
 
-def _belongs_to(column: dict[str, Any], label: str) -> bool:
+def _belongs_to(column: dict[str, object], label: str) -> bool:
     board = column.get("leaderboard")
     board_label = board.get("label") if isinstance(board, dict) else board
     return str(board_label or "").strip().lower() == label.strip().lower()

@@ -133,9 +133,9 @@ class _Builder:
         except ValueError as error:  # a number of thousands of digits
             raise yaml.MarkedYAMLError(problem=str(error), problem_mark=node.start_mark) from error
 
-    def _mapping(self, node: yaml.MappingNode, where: Where, depth: int) -> dict[str, Any]:
-        mapping: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
+    def _mapping(self, node: yaml.MappingNode, where: Where, depth: int) -> dict[str, object]:
+        mapping: dict[str, object] = {}
+        merged: dict[str, object] = {}
         for key_node, value_node in node.value:
             if key_node.tag == MERGE:
                 merged |= self._merge(value_node, where, depth)
@@ -150,7 +150,7 @@ class _Builder:
             mapping[key] = self.build(value_node, place, depth + 1)
         return merged | mapping
 
-    def _merge(self, node: yaml.Node, where: Where, depth: int) -> dict[str, Any]:
+    def _merge(self, node: yaml.Node, where: Where, depth: int) -> dict[str, object]:
         parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
         values = [self.build(part, where, depth + 1) for part in parts]
         return {key: value for part in reversed(values) if isinstance(part, dict) for key, value in part.items()}

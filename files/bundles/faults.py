@@ -49,7 +49,7 @@ class Report:
     def is_importable(self) -> bool:
         return not self.faults
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         return {"ok": self.is_importable} | asdict(self)
 
     def lines(self) -> list[str]:
@@ -62,12 +62,6 @@ class Report:
             ("Created", self.created),
         ]
         return [line for title, items in sections if items for line in (f"{title}:", *(f"- {item}" for item in items))]
-
-    @classmethod
-    def from_json(cls, report: dict[str, Any]) -> "Report":
-        """The report, for a program that got it from a site."""
-        notes = {name: [Note(**note) for note in report[name]] for name in ("faults", "warnings", "mapped", "ignored")}
-        return cls(shape=report["shape"], title=report["title"], created=report["created"], **notes)
 
 
 class InvalidBundle(Refusal):

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from files.bundles.archive import BundleFiles
 from files.bundles.reader import BundleReader, program_kind
@@ -45,6 +45,15 @@ ENVIRONMENT_BYTES: Final = 8 * GIB  # likewise, for the wheels and what they ins
 PUBLIC_INDEX: Final = "https://pypi.org/simple/"
 NOUNS: Final = {"weights": "weights", "image": "an image of its own"}
 Files = dict[FileRole, Path]
+
+
+class BroughtImage(TypedDict, total=False):
+    """The part of a stage that names an image of the team."""
+
+    image: str
+    own_image: OwnImage
+    pull: PullPolicy
+    is_image_of_team: bool
 
 
 class LocalJob(NamedTuple):
@@ -230,7 +239,7 @@ class _TaskPlan:
         )
 
     @property
-    def _own_image(self) -> dict[str, Any]:
+    def _own_image(self) -> BroughtImage:
         """The image that is brought; the scoring program never runs in it."""
         if image := self.sent.image:
             return {"image": image.image_id, "own_image": image, "pull": PullPolicy.NEVER, "is_image_of_team": True}

@@ -47,7 +47,7 @@ NAMED: Final = {
     "images": ("file",),
     "podium": ("cover",),
 }
-Part = tuple[str, Where, Mapping[str, Any]]  # kind, place, values by key
+Part = tuple[str, Where, Mapping[str, object]]  # kind, place, values by key
 # Where the parts of version 2 come from in the old shape.
 LEGACY_PARTS: Final = {"leaderboards": "leaderboard.", "phases": "phases", "tasks": "phases", "pages": "html"}
 
@@ -97,7 +97,7 @@ class BundleReader:
         self.report.title = str(raw.get("title") or "")[:256]
         self._validate(raw, legacy=legacy)
 
-    def _version(self, data: dict[str, Any], *, legacy: bool) -> None:
+    def _version(self, data: dict[str, object], *, legacy: bool) -> None:
         version = data.get("version")
         if version is None:
             if not legacy:
@@ -112,7 +112,7 @@ class BundleReader:
                 f"version is {version}, but the keys are those of {'1.5' if legacy else '2'}, which is how it is read",
             )
 
-    def _second(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _second(self, data: dict[str, object]) -> dict[str, object]:
         raw = dict(data)
         if "leaderboards" not in raw and isinstance(raw.get("leaderboard"), list):
             raw["leaderboards"] = raw.pop("leaderboard")
@@ -156,7 +156,7 @@ class BundleReader:
         else:
             self._strange(inner, value, where)
 
-    def _validate(self, raw: dict[str, Any], *, legacy: bool) -> None:
+    def _validate(self, raw: dict[str, object], *, legacy: bool) -> None:
         try:
             spec = CompetitionSpec.model_validate(raw)
         except ValidationError as error:
@@ -182,7 +182,7 @@ class BundleReader:
         self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec), *self.images.notes]
 
     @staticmethod
-    def _origin(raw: dict[str, Any], loc: Where, *, legacy: bool) -> Where:
+    def _origin(raw: dict[str, object], loc: Where, *, legacy: bool) -> Where:
         """The place of a part of version 2's keys in an old document."""
         if not legacy:
             return loc
@@ -413,7 +413,7 @@ def _parts(spec: CompetitionSpec) -> Iterator[Part]:
         yield "phases", phase.where, dict(phase)
 
 
-def _document_parts(raw: dict[str, Any]) -> Iterator[Part]:
+def _document_parts(raw: dict[str, object]) -> Iterator[Part]:
     """The same of a document that is not valid: missing files are said beside what else is wrong."""
     yield "", (), raw
     for kind in ("pages", "tasks", "phases"):

@@ -189,7 +189,7 @@ class PhaseExtra(Spec):
     smoke_task: Index | None = None
     preset: str | None = None
     budget: BudgetSpec | None = None
-    prediction_format: dict[str, Any] | None
+    prediction_format: dict[str, object] | None
     text_files: list[str] | None = None
     docker_image: str
     environment: list[Literal["weights", "image", "requirements"]] = []

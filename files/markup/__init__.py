@@ -30,7 +30,7 @@ MAX_CHARACTERS: Final = 100_000  # of a text
 MARKUP_VERSION: Final = 1  # raised with each change of what a text becomes: stored HTML of another version is made anew
 
 
-def _formula(source: str, options: dict[str, Any]) -> str:
+def _formula(source: str, options: dict[str, object]) -> str:
     return mathml(source, is_block=bool(options.get("display_mode")))
 
 

@@ -1,4 +1,4 @@
-"""What clients may say and what they are answered. Fields are listed one by one, so that none leaks."""
+"""Bodies of requests and answers. Fields are listed one by one, so that none leaks."""
 
 from competitions.api.serializers.competitions import (
     CompetitionDetailOut,

@@ -43,7 +43,7 @@ class RowOut(serializers.Serializer[Any]):
     cells = CellOut(many=True, required=False, help_text="On each submitted dataset, of a board that grows by them.")
 
 
-def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
+def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, object]:
     """A board's row as JSON, its values as shown."""
     entry = row.entry
     values = zip(columns, shown_values(columns, entry.values), strict=True)
@@ -60,8 +60,8 @@ def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, Any]:
     }
 
 
-def _cell_out(column: DatasetColumn, entry: Entry) -> dict[str, Any]:
-    """How far a row is on a submitted dataset."""
+def _cell_out(column: DatasetColumn, entry: Entry) -> dict[str, object]:
+    """The state of a row on a submitted dataset."""
     return {
         "key": column.key,
         "state": column.state_in(entry.values),
@@ -97,7 +97,7 @@ class CommitmentOut(serializers.ModelSerializer[Commitment]):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:
-        return manifest_of(commitment) if scores_are_public(commitment.leaderboard) else None
+        return {**manifest_of(commitment)} if scores_are_public(commitment.leaderboard) else None
 
 
 class WinnerOut(serializers.ModelSerializer[Place]):

@@ -6,7 +6,7 @@ from competitions.notifications.models import Notification
 
 
 class NotificationOut(serializers.ModelSerializer[Notification]):
-    """What a person was told."""
+    """A notification."""
 
     competition = serializers.SlugField(source="competition.slug", read_only=True)
     is_read = serializers.SerializerMethodField()
@@ -20,7 +20,7 @@ class NotificationOut(serializers.ModelSerializer[Notification]):
 
 
 class NotificationFilter(serializers.Serializer[None]):
-    """Which of them."""
+    """Filters of a list of notifications."""
 
     unread = serializers.BooleanField(default=False)
 

@@ -32,7 +32,7 @@ class Settings(serializers.ModelSerializer[RowT]):
             raise serializers.ValidationError(dict.fromkeys(long, f"At most {MOST_LISTED} are taken."))
         return super().to_internal_value(data)
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         """Refuse names that would change nothing: a typing error must not pass for a change."""
         sent = set(self.initial_data) if isinstance(self.initial_data, Mapping) else set()
         known = {name for name, field in self.fields.items() if not field.read_only}
@@ -121,7 +121,7 @@ class BoardColumn(ColumnSettings):
         fields = [name for name in ColumnSettings.Meta.fields if name != "confirmed"]
         validators: list[Any] = []  # that keys differ is asked of all columns together
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         """The board asks for unknown names of all that was sent."""
         return attrs
 
@@ -159,7 +159,7 @@ def columns_with(board: Leaderboard, values: Iterable[Mapping[str, Any]]) -> lis
     return [filled(stored.get(sent["key"]) or Column(leaderboard=board), sent) for sent in values]
 
 
-def filled(row: RowT, values: Mapping[str, Any]) -> RowT:
+def filled(row: RowT, values: Mapping[str, object]) -> RowT:
     """The row with these values, not saved."""
     for name, value in values.items():
         setattr(row, name, value)

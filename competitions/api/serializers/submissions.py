@@ -55,7 +55,7 @@ class SubmissionIn(serializers.Serializer[Any]):
     upload = serializers.UUIDField(required=False)
     file = serializers.FileField(required=False, allow_empty_file=True)
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, attrs: dict[str, object]) -> dict[str, object]:
         if ("upload" in attrs) == ("file" in attrs):
             raise serializers.ValidationError(
                 "Give either `upload` (the key of a finished upload) or `file`, not both."
@@ -64,7 +64,7 @@ class SubmissionIn(serializers.Serializer[Any]):
 
 
 class SmokeFilter(serializers.Serializer[Any]):
-    """What the code of a smoke run at home runs with."""
+    """Weights and image of a smoke run on the participant's own computer."""
 
     weights_bytes = serializers.IntegerField(required=False, min_value=0, max_value=2**63 - 1)
     image = serializers.CharField(max_length=500, required=False)
@@ -72,7 +72,7 @@ class SmokeFilter(serializers.Serializer[Any]):
 
 
 class SubmissionFilter(serializers.Serializer[Any]):
-    """What a list of submissions can be narrowed by."""
+    """Filters of a list of submissions."""
 
     LOOKUPS: ClassVar = {"competition": "phase__competition__slug", "phase": "phase_id", "status": "status"}
 
@@ -80,12 +80,12 @@ class SubmissionFilter(serializers.Serializer[Any]):
     phase = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     status = serializers.ChoiceField(choices=State.choices, required=False)
 
-    def lookups(self) -> dict[str, Any]:
+    def lookups(self) -> dict[str, object]:
         """The checked values as lookups of a queryset."""
         return {self.LOOKUPS[name]: value for name, value in self.validated_data.items()}
 
 
-def _answer(fields: list[str], row: Any, values: dict[str, Any]) -> dict[str, Any]:
+def _answer(fields: list[str], row: Any, values: dict[str, object]) -> dict[str, object]:
     """The fields of a row as they are, but for those in `values`; the renderer writes times and numbers of rows as text.
 
     In a list of submissions, asking each field to represent itself took a fifth of the time of the whole answer.
@@ -119,14 +119,14 @@ class RunOut(serializers.ModelSerializer[Run]):
             "smoke_scores",
         ]
 
-    def to_representation(self, run: Run) -> dict[str, Any]:
+    def to_representation(self, run: Run) -> dict[str, object]:
         position = self.context["queue_positions"].get(run.pk)
         values = {"task": run.task.name, "queue_place": position and position.place}
         return _answer(self.Meta.fields, run, values | {"smoke_scores": run.scores if run.is_smoke else {}})
 
 
 class VerdictOut(serializers.Serializer[Any]):
-    """Why a submission failed: whose fault it is, and what to do."""
+    """The reason of a failure: whose fault it is, and what to do."""
 
     reason = serializers.CharField()
     blame = serializers.CharField()
@@ -163,7 +163,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip
 
-    def to_representation(self, scored: ScoredSubmission) -> dict[str, Any]:  # type: ignore[override]  # with its scores
+    def to_representation(self, scored: ScoredSubmission) -> dict[str, object]:  # type: ignore[override]  # with its scores
         submission, results = scored.submission, results_of(scored, self.context["reader"])
         runs = list(submission.runs.all())
         return _answer(

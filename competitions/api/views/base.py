@@ -1,4 +1,4 @@
-"""What the views share: who asks, for which competition or phase, and what of it they may see."""
+"""Base of the views: the person who asks, and the competition or phase as far as they may see it."""
 
 from functools import cached_property
 from typing import Any
@@ -32,12 +32,15 @@ class ApiView(GenericAPIView[Any]):
         return user
 
     def body_room(self, request: Request, **kwargs: Any) -> int | None:
-        """How many bytes this person may send here, where that is more than a form. `takes_files` says whether as files."""
+        """The number of bytes that this person may send here, where that is more than a form.
+
+        `takes_files` says if they may come as files.
+        """
         return None
 
     @cached_property
     def reader(self) -> Reader:
-        """Who asks, for what is decided about disclosure."""
+        """The person who asks, for decisions about disclosure."""
         user = self.request.user
         assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
         return reader_of(user)

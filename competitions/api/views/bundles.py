@@ -1,6 +1,6 @@
 """Bundles by API: import one, export a competition as one."""
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -69,7 +69,7 @@ class Bundles(ApiView):
 
 
 class BundleImported(ApiView):
-    """How far one import has come, and its report when it is over."""
+    """The progress of an import, and its report at the end."""
 
     read_scope = write_scope = Scope.ORGANIZE
 
@@ -79,7 +79,7 @@ class BundleImported(ApiView):
         return Response(import_shape(job))
 
 
-def import_shape(job: BundleImport) -> dict[str, Any]:
+def import_shape(job: BundleImport) -> dict[str, object]:
     """An import, and the competition that it made, as long as that is there."""
     slug = job.competition.slug if job.competition else None
     return {
@@ -94,7 +94,7 @@ def import_shape(job: BundleImport) -> dict[str, Any]:
 
 
 class ExportIn(serializers.Serializer[None]):
-    """Whether programs and data are in the bundle, or keys in their place."""
+    """A choice for an exported bundle: programs and data, or keys in their place."""
 
     files = serializers.ChoiceField(choices=["all", "keys"], default="all")
 
@@ -128,7 +128,7 @@ class ExportView(ApiView):
 
 
 class Exported(ExportView):
-    """Whether an export is ready, and where its file is, which is kept for a day."""
+    """The state of an export, and the address of its file, which is kept for a day."""
 
     @extend_schema(operation_id="bundles_export_retrieve", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, pk: int) -> Response:
@@ -146,7 +146,7 @@ class ExportedFile(ExportView):
         return stored_response(cast("HttpRequest", request), export.file, file_name=export.file_name)
 
 
-def export_shape(export: BundleExport) -> dict[str, Any]:
+def export_shape(export: BundleExport) -> dict[str, object]:
     """An export, and where its file is once it is written."""
     url = f"/api/v1/exports/{export.pk}/file/" if export.file_id else None
     gaps = codabench_gaps(export.competition)

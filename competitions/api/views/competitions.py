@@ -55,7 +55,7 @@ class CompetitionDetail(ApiView):
 
 
 class CompetitionFiles(ApiView):
-    """What participants may download, with sizes and digests."""
+    """Files that participants may download, with sizes and digests."""
 
     serializer_class = s.FileOut
 
@@ -89,7 +89,7 @@ class RegistrationView(ApiView):
     @extend_schema(responses=s.RegistrationOut)
     def get(self, request: Request, slug: str) -> Response:
         competition = self.competition(slug)
-        registration = services.registration_of(self.person(), competition)
+        registration = services.find_registration(self.person(), competition)
         if registration is None:
             raise NOT_REGISTERED(competition=competition)
         return Response(s.RegistrationOut(registration).data)
@@ -182,8 +182,8 @@ class MergeAnswer(ApiView):
     @extend_schema(request=None, responses=s.MergeOut)
     def post(self, request: Request, key: str, answer: str) -> Response:
         user, now = self.person(), timezone.now()
-        mine = Q(team__memberships__user=user) | Q(other__memberships__user=user)
-        proposals = MergeProposal.objects.filter(mine).distinct().select_related("team__competition", "other")
+        own = Q(team__memberships__user=user) | Q(other__memberships__user=user)
+        proposals = MergeProposal.objects.filter(own).distinct().select_related("team__competition", "other")
         proposal = get_object_or_404(proposals, key=key)
         acts = {
             "accept": merging.merge_accept,
@@ -202,10 +202,10 @@ class MyInvitations(ApiView):
 
     @extend_schema(operation_id="invitations_list", responses=s.InvitationOut(many=True))
     def get(self, request: Request) -> Response:
-        mine = Invitation.objects.filter(
+        own = Invitation.objects.filter(
             user=self.person(), state=Invitation.State.OPEN, expires_at__gt=timezone.now()
         ).select_related("team__competition", "user")
-        return Response(s.InvitationOut(mine, many=True).data)
+        return Response(s.InvitationOut(own, many=True).data)
 
 
 class InvitationAnswer(ApiView):

@@ -14,7 +14,7 @@ from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import (
     environment_file_add,
     environment_file_remove,
-    environment_files_of,
+    own_environment_files,
     team_files,
 )
 from competitions.resources.models import Upload
@@ -54,7 +54,7 @@ class EnvironmentFileDetail(ApiView):
 
     def file(self, key: UUID) -> EnvironmentFile:
         environment_file: EnvironmentFile = get_object_or_404(
-            environment_files_of(self.person()).select_related("uploaded_by"), key=key
+            own_environment_files(self.person()).select_related("uploaded_by"), key=key
         )
         return environment_file
 

@@ -76,20 +76,20 @@ class LeaderboardDetail(BoardView):
         return Response(body, headers={"ETag": etag, "Cache-Control": "no-cache"})
 
 
-def _sort(board: Leaderboard, asked: str) -> str:
-    """What to sort by: a known key, which may stand in a header, or nothing for the board's own order. Raises `UnknownSort`."""
-    if not asked:
+def _sort(board: Leaderboard, sort: str) -> str:
+    """The column to sort by, safe in a header; empty for the board's own order. Raises `UnknownSort`."""
+    if not sort:
         return ""
     load_boards([board.phase])
     columns = board.visible_columns
     known = {column.key for column in page_columns(board, columns) if column.is_sortable}
-    if asked not in known:
-        raise UnknownSort(asked)
+    if sort not in known:
+        raise UnknownSort(sort)
     primary = primary_column(list(board.columns.all()))
-    return "" if primary is not None and asked == primary.key else asked
+    return "" if primary is not None and sort == primary.key else sort
 
 
-def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, Any]:
+def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, object]:
     """One page of a board as JSON."""
     load_boards([board.phase])
     page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
@@ -109,7 +109,7 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
 
 
 class CommitmentDetail(ApiView):
-    """What was committed to at the close of a sealed board, and after the reveal the manifest that proves it."""
+    """The commitment to a sealed board at its close and, after the reveal, the manifest that proves it."""
 
     serializer_class = s.CommitmentOut
 

@@ -13,7 +13,7 @@ from competitions.notifications.services import mark_read
 
 
 class Notifications(ApiView):
-    """What you were told, newest first; with `unread` only what you have not read."""
+    """Your notifications, newest first; with `unread` only those that you have not read."""
 
     serializer_class = s.NotificationOut
     pagination_class = IdCursorPagination
@@ -25,10 +25,10 @@ class Notifications(ApiView):
         parameters=[OpenApiParameter("unread", bool)],
     )
     def get(self, request: Request) -> Response:
-        asked = s.NotificationFilter(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        mine = Notification.objects.filter(user=self.person()).select_related("competition")
-        page = self.paginate_queryset(mine.filter(read_at=None) if asked.validated_data["unread"] else mine)
+        filters = s.NotificationFilter(data=request.query_params)
+        filters.is_valid(raise_exception=True)
+        rows = Notification.objects.filter(user=self.person()).select_related("competition")
+        page = self.paginate_queryset(rows.filter(read_at=None) if filters.validated_data["unread"] else rows)
         return self.get_paginated_response(s.NotificationOut(page, many=True).data)
 
 

@@ -1,6 +1,6 @@
 """Competitions as code: what is live, as a folder; and pushes of a folder, which are compared first and applied after a yes."""
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
@@ -73,7 +73,7 @@ class CompetitionDocumentFile(CodeView):
 
 
 class PublishIn(serializers.Serializer[None]):
-    """Whether it is published although something cannot work yet."""
+    """Publish it although something cannot work yet."""
 
     anyway = serializers.BooleanField(default=False)
 
@@ -145,7 +145,7 @@ class PushView(CodeView):
 
 
 class PushDetail(PushView):
-    """How far a push has come, and what it changes."""
+    """The progress of a push, and its changes."""
 
     @extend_schema(operation_id="pushes_retrieve", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, pk: int) -> Response:
@@ -160,7 +160,7 @@ class PushApply(PushView):
         return Response(push_shape(push_agree(push=self.push(pk), now=timezone.now())), status=202)
 
 
-def push_shape(push: CompetitionPush) -> dict[str, Any]:
+def push_shape(push: CompetitionPush) -> dict[str, object]:
     """A push, for programs. `version` is that of the live competition, empty where the push makes a new one."""
     names = ("state", "step", "slug", "version", "result", "changes", "impact", "report", "fault")
     return {"id": push.pk, "is_stale": push.is_stale, **{name: getattr(push, name) for name in names}}

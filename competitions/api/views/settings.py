@@ -26,6 +26,7 @@ CONFIRMS: Final = (
     "Send the settings that change. What that does to teams comes back as a problem `needs_confirmation` with sentences in `impact`; "
     "nothing is saved then. Send the same again with its `confirmation` as `confirmed` to agree to exactly that."
 )
+Values = dict[str, Any]  # what a serializer has validated
 ViewT = TypeVar("ViewT", bound=type["SettingsView"])
 
 
@@ -44,11 +45,11 @@ class SettingsView(ApiView):
         """Those that the asker may change."""
         raise NotImplementedError
 
-    def lookup(self) -> dict[str, Any]:
-        """How the address names the row."""
+    def lookup(self) -> dict[str, object]:
+        """The row's lookup from the address."""
         return dict(self.kwargs)
 
-    def store(self, row: Any, values: dict[str, Any], confirmed: str) -> Model:
+    def store(self, row: Any, values: Values, confirmed: str) -> Model:
         """Have the row changed by what owns it; returns it as it is then."""
         raise NotImplementedError
 
@@ -78,7 +79,7 @@ class CompetitionSettings(SettingsView):
     def rows(self) -> QuerySet[Competition]:
         return self.managed.select_related("queue")
 
-    def store(self, row: Competition, values: dict[str, Any], confirmed: str) -> Competition:
+    def store(self, row: Competition, values: Values, confirmed: str) -> Competition:
         tags = values.pop("tags", None)
         return change_competition(s.filled(row, values), tags=tags, now=timezone.now(), confirmed=confirmed).row
 
@@ -92,10 +93,10 @@ class PhaseSettings(SettingsView):
     def rows(self) -> QuerySet[Phase]:
         return Phase.objects.filter(competition__in=self.managed).select_related("competition__queue")
 
-    def lookup(self) -> dict[str, Any]:
+    def lookup(self) -> dict[str, object]:
         return {"competition__slug": self.kwargs["slug"], "slug": self.kwargs["phase_slug"]}
 
-    def store(self, row: Phase, values: dict[str, Any], confirmed: str) -> Phase:
+    def store(self, row: Phase, values: Values, confirmed: str) -> Phase:
         tasks = values.pop("tasks", None)
         tasks = list(row.tasks.all()) if tasks is None else tasks
         return change_phase(s.filled(row, values), tasks=tasks, now=timezone.now(), confirmed=confirmed).row
@@ -123,7 +124,7 @@ class BoardSettings(OfBoard):
     def rows(self) -> QuerySet[Leaderboard]:
         return Leaderboard.objects.select_related("phase__competition__queue")
 
-    def lookup(self) -> dict[str, Any]:
+    def lookup(self) -> dict[str, object]:
         return {"pk": self.board().pk}
 
     @transaction.atomic
@@ -131,7 +132,7 @@ class BoardSettings(OfBoard):
         Phase.objects.select_for_update(of=("self",), no_key=True).get(pk=self.board().phase_id)
         return super().patch(request, **kwargs)
 
-    def store(self, row: Leaderboard, values: dict[str, Any], confirmed: str) -> Leaderboard:
+    def store(self, row: Leaderboard, values: Values, confirmed: str) -> Leaderboard:
         columns = values.pop("columns", None)
         entered = list(row.columns.all()) if columns is None else s.columns_with(row, columns)
         return change_board(s.filled(row, values), entered, now=timezone.now(), confirmed=confirmed).row
@@ -146,7 +147,7 @@ class ColumnSettings(OfBoard):
     def rows(self) -> QuerySet[Column]:
         return Column.objects.filter(leaderboard=self.board())
 
-    def lookup(self) -> dict[str, Any]:
+    def lookup(self) -> dict[str, object]:
         return {"key": self.kwargs["column_key"]}
 
     @transaction.atomic
@@ -154,7 +155,7 @@ class ColumnSettings(OfBoard):
         Phase.objects.select_for_update(of=("self",), no_key=True).get(pk=self.board().phase_id)
         return super().patch(request, **kwargs)
 
-    def store(self, row: Column, values: dict[str, Any], confirmed: str) -> Column:
+    def store(self, row: Column, values: Values, confirmed: str) -> Column:
         board, changed = self.board(), s.filled(row, values)
         columns = [changed if column.pk == row.pk else column for column in board.columns.all()]
         change_board(board, columns, now=timezone.now(), confirmed=confirmed)
@@ -168,10 +169,10 @@ class TaskSettings(SettingsView):
     serializer_class = s.TaskSettings
 
     def rows(self) -> QuerySet[Task]:
-        mine = Q(competition__in=self.managed) | Q(competition=None, owner=self.person())
-        return Task.objects.filter(mine, dataset=None).select_related("competition")
+        own = Q(competition__in=self.managed) | Q(competition=None, owner=self.person())
+        return Task.objects.filter(own, dataset=None).select_related("competition")
 
-    def store(self, row: Task, values: dict[str, Any], confirmed: str) -> Task:
+    def store(self, row: Task, values: Values, confirmed: str) -> Task:
         shared_with = values.pop("shared_with", None)
         changed = s.filled(row, values)
         return change_task(changed, shared_with=shared_with, now=timezone.now(), confirmed=confirmed).row
@@ -187,5 +188,5 @@ class QueueSettings(SettingsView):
         user = self.person()
         return Queue.objects.all() if user.is_superuser else Queue.objects.filter(owner=user)
 
-    def store(self, row: Queue, values: dict[str, Any], confirmed: str) -> Queue:
+    def store(self, row: Queue, values: Values, confirmed: str) -> Queue:
         return change_queue(s.filled(row, values), now=timezone.now(), confirmed=confirmed).row

@@ -24,8 +24,8 @@ from competitions.catalog.models import Leaderboard
 from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
-from competitions.environments.choice import Wish
-from competitions.factsheets.answers import questions_of
+from competitions.environments.choice import NamedEnvironment
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.downloads import stored_response
@@ -52,7 +52,7 @@ IDEMPOTENCY = OpenApiParameter(
 )
 
 
-def _rows(user: User, lookups: dict[str, Any]) -> QuerySet[Submission]:
+def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
     runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
     return (
@@ -72,7 +72,7 @@ class SubmissionView(ApiView):
         submission: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
         return submission
 
-    def shown(self, submissions: Sequence[Submission]) -> list[dict[str, Any]]:
+    def shown(self, submissions: Sequence[Submission]) -> list[dict[str, object]]:
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
         context = {"reader": self.reader, "queue_positions": queue_positions(runs)}
@@ -104,9 +104,9 @@ class SubmissionList(SubmissionView):
         responses=s.SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
-        asked = s.SubmissionFilter(data=request.query_params)
-        asked.is_valid(raise_exception=True)
-        page = self.paginate_queryset(_rows(self.person(), asked.lookups()))
+        filters = s.SubmissionFilter(data=request.query_params)
+        filters.is_valid(raise_exception=True)
+        page = self.paginate_queryset(_rows(self.person(), filters.lookups()))
         return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
@@ -129,7 +129,7 @@ class SubmissionList(SubmissionView):
                 description=serializer.validated_data["description"],
                 fact_sheet=serializer.validated_data["fact_sheet"],
                 is_smoke=serializer.validated_data["smoke"],
-                wish=Wish(serializer.validated_data["weights"], serializer.validated_data["image"]),
+                environment=NamedEnvironment(serializer.validated_data["weights"], serializer.validated_data["image"]),
                 idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             ),
             now=timezone.now(),
@@ -205,14 +205,14 @@ class SubmissionFactSheet(SubmissionView):
 
 
 class FactSheet(ApiView):
-    """What is asked of every submission to a phase."""
+    """The questions of a phase's fact sheet."""
 
     serializer_class = s.FactQuestionOut
 
     @extend_schema(responses=s.FactQuestionOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        return Response(s.FactQuestionOut(questions_of(phase), many=True).data)
+        return Response(s.FactQuestionOut(fact_sheet_questions(phase), many=True).data)
 
 
 class SubmissionLogs(SubmissionView):
@@ -230,7 +230,7 @@ class SubmissionLogs(SubmissionView):
 
 
 class SubmissionReceipt(SubmissionView):
-    """What is needed to run the submission again: digests, image, limits, hardware, times."""
+    """Everything to run the submission again: digests, image, limits, hardware, times."""
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request: Request, pk: int) -> Response:
@@ -269,8 +269,8 @@ class PhaseSmoke(ApiView):
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
-        asked = s.SmokeFilter(data=request.query_params)
-        asked.is_valid(raise_exception=True)
+        filters = s.SmokeFilter(data=request.query_params)
+        filters.is_valid(raise_exception=True)
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
         if not organizes(user, phase):
             require_registration(user=user, competition=phase.competition)
@@ -279,11 +279,11 @@ class PhaseSmoke(ApiView):
             named = {"slug": slug, "phase_slug": phase_slug, "name": f"{SMOKE}{role}"}
             return reverse("api:file", kwargs=named)
 
-        return Response(smoke_offer(phase, address, Brought(**asked.validated_data)).model_dump(mode="json"))
+        return Response(smoke_offer(phase, address, Brought(**filters.validated_data)).model_dump(mode="json"))
 
 
 class Limits(ApiView):
-    """What your team may still submit in a phase, and when it gets more."""
+    """The submissions that your team has left in a phase, and the time when it gets more."""
 
     serializer_class = s.AllowanceOut
 

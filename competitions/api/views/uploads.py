@@ -45,8 +45,8 @@ class RawParser(BaseParser):
     media_type = "application/offset+octet-stream"
 
     def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, object] | None = None
+    ) -> dict[str, object]:
         return {}
 
 
@@ -77,7 +77,7 @@ class UploadDetail(ApiView):
     def body_room(self, request: Request, *, key: UUID) -> int:  # type: ignore[override]  # what the address names
         """Bytes that are left of the upload. Raises `OFFSET_MISSING`, `WRONG_OFFSET` or `UPLOAD_TOO_LARGE`."""
         upload = self.upload(key)
-        require_offset(upload, _offset_of(request))
+        require_offset(upload, _upload_offset(request))
         size_bytes = upload.received_bytes + announced_bytes(cast("HttpRequest", request))
         if size_bytes > upload.size_bytes:
             raise UPLOAD_TOO_LARGE(size_bytes=size_bytes, limit_bytes=upload.size_bytes)
@@ -97,7 +97,7 @@ class UploadDetail(ApiView):
         request={"application/offset+octet-stream": OpenApiTypes.BINARY},
     )
     def patch(self, request: Request, key: UUID) -> Response:
-        upload, offset = self.upload(key), _offset_of(request)
+        upload, offset = self.upload(key), _upload_offset(request)
         return self.answer(
             upload_append(key=upload.key, user=upload.user, offset=offset, chunks=_body(request), now=timezone.now())
         )
@@ -112,7 +112,7 @@ class UploadDetail(ApiView):
         return Response(s.UploadOut(upload).data, headers=headers)
 
 
-def _offset_of(request: Request) -> int:
+def _upload_offset(request: Request) -> int:
     offset = request.headers.get("Upload-Offset", "")
     if not is_number(offset):
         raise OFFSET_MISSING()

@@ -1,7 +1,6 @@
 """The leaderboard of a phase, made from what a bundle says."""
 
 from datetime import datetime
-from typing import Any
 
 from competitions.bundles.importing.rows import Existing, filled
 from competitions.bundles.settings import read_settings
@@ -50,7 +49,7 @@ def board_write(
     return store_board(board, columns, now=now).row
 
 
-def _settings(spec: ColumnSpec, keys: dict[int, str]) -> dict[str, Any]:
+def _settings(spec: ColumnSpec, keys: dict[int, str]) -> dict[str, object]:
     computed = spec.computation is not None
     kind = Column.Kind.COMPUTED if computed else Column.Kind.METER if spec.podium.meter else Column.Kind.SCORE
     return read_settings(Column, spec) | {

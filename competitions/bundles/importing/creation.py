@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from django.db.models import Exists, OuterRef
 from django.utils.text import slugify
@@ -165,7 +164,7 @@ class Maker:
             return text, Format.HTML
         return text, Format.MIXED if HTML_TAG.search(text) else Format.MARKDOWN
 
-    def _text_of(self, relative: str, before: Text | None) -> tuple[str, Format]:
+    def _read_text(self, relative: str, before: Text | None) -> tuple[str, Format]:
         """A text that is the same as before keeps how it is written: both kinds of Markdown have one suffix."""
         text, form = self._text(relative)
         is_html = form == Format.HTML
@@ -176,7 +175,7 @@ class Maker:
     def _rules(self, competition: Competition, now: datetime) -> None:
         rules = current_rules(competition)
         before = (rules.text, Format(rules.format)) if rules else None
-        text, form = self._text_of(self.spec.terms, before) if self.spec.terms else ("", Format.MARKDOWN)
+        text, form = self._read_text(self.spec.terms, before) if self.spec.terms else ("", Format.MARKDOWN)
         if not text.strip():
             text, form = NO_TERMS, Format.MARKDOWN
         rules_publish(competition=competition, text=text, form=form, now=now)
@@ -185,7 +184,7 @@ class Maker:
         before = Existing(competition.pages.all(), "title")
         for index, spec in enumerate(self.spec.pages):
             page = before.take(spec.title, Page(competition=competition, title=spec.title))
-            body, form = self._text_of(spec.file, (page.body, Format(page.format)) if page.pk else None)
+            body, form = self._read_text(spec.file, (page.body, Format(page.format)) if page.pk else None)
             by_title = Page.Tab.DATA if spec.title.strip().lower() == "data" else Page.Tab.OVERVIEW
             tab = Page.Tab(spec.podium.tab or by_title)
             written(page, is_checked=False, tab=tab, slug=address_of(page, tab), body=body, format=form, index=index)
@@ -318,13 +317,13 @@ class Maker:
         boards_write(phase, spec, self.spec.leaderboards[0], now)
 
 
-def _defaults() -> dict[str, Any]:
+def _defaults() -> dict[str, object]:
     """Defaults of a phase whose bundle names neither budget, nor preset, nor how its board grows."""
     names = {*bundle_places(Phase), "dataset_check", "smoke_task"}
     return {field.name: field.get_default() for field in Phase._meta.concrete_fields if field.name in names}
 
 
-def _preset_and_budget(spec: PhaseSpec) -> dict[str, Any]:
+def _preset_and_budget(spec: PhaseSpec) -> dict[str, object]:
     preset = spec.podium.preset
     return (PRESETS[preset].fields() if preset else {}) | said_settings(Phase, spec, "podium.budget")
 

@@ -17,7 +17,7 @@ from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
 from competitions.resources.orphans import mark_unneeded
-from competitions.resources.storage import digest_of, store_path
+from competitions.resources.storage import digest_and_size, store_path
 from competitions.resources.versions import require_room
 from files.bundles.archive import BundleFiles, open_bundle
 from files.bundles.faults import InvalidBundle, Report
@@ -77,7 +77,7 @@ def bundle_import(
         except BaseException as error:
             forget_parts(stored, now)
             if isinstance(error, ValidationError):
-                raise refusal_of(reader, error) from error
+                raise schema_refusal(reader, error) from error
             raise
     return imported
 
@@ -88,7 +88,7 @@ def forget_parts(stored: dict[str, Part], now: datetime) -> None:
     mark_unneeded(StoredFile.objects.filter(pk__in=new), now=now)
 
 
-def refusal_of(reader: BundleReader, error: ValidationError) -> InvalidBundle:
+def schema_refusal(reader: BundleReader, error: ValidationError) -> InvalidBundle:
     """Faults that the site's own rules find and the bundle's rules do not."""
     for name, messages in getattr(error, "message_dict", {"": error.messages}).items():
         where = (name,) if name and name != "__all__" else ()
@@ -112,7 +112,7 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
     for number, name in enumerate(names):
         progress(f"Storing {number + 1} of {len(names)}: {name}")
         path, file_name = files.zip_part(name, scratch)
-        sha256, _ = digest_of(path)
+        sha256, _ = digest_and_size(path)
         is_new = not StoredFile.objects.filter(sha256=sha256).exists()
         stored[name] = Part(store_path(path, sha256=sha256), file_name, is_new)
     return stored

@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -15,7 +14,7 @@ from django.db.models import ProtectedError, RestrictedError
 
 from accounts.models import User
 from competitions.bundles.importing.creation import Maker
-from competitions.bundles.importing.importer import forget_parts, new_bytes, refusal_of, stored_parts
+from competitions.bundles.importing.importer import forget_parts, new_bytes, schema_refusal, stored_parts
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
 from competitions.bundles.pushing.difference import Change, differences
@@ -127,7 +126,7 @@ class Push:
         try:
             competition = Maker(self.reader, self.references, self.owner, self.parts).competition(now)
         except ValidationError as error:
-            raise refusal_of(self.reader, error) from error
+            raise schema_refusal(self.reader, error) from error
         except (ProtectedError, RestrictedError) as error:
             rows = error.protected_objects if isinstance(error, ProtectedError) else error.restricted_objects
             names = sorted({str(row) for row in rows})[:5]
@@ -196,7 +195,7 @@ def _impact(
         if pk not in after:
             continue
         changed, new_tasks = after[pk]
-        changes: dict[str, Any] = changed_values(phase, values_of(changed))
+        changes: dict[str, object] = changed_values(phase, values_of(changed))
         if tasks != new_tasks:
             changes["tasks"] = new_tasks
         yield from (f"{phase.name}: {sentence}" for sentence in impact_of(phase, changes, now))

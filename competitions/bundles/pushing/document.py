@@ -13,7 +13,8 @@ from typing import Any, Final
 from django.utils.text import slugify
 
 from accounts.models import User
-from competitions.bundles.writer import BundleWriter, suffix_of, yaml_text
+from competitions.bundles.settings import Nested
+from competitions.bundles.writer import BundleWriter, resource_suffix, yaml_text
 from competitions.catalog.models import Competition, Page, Phase, Task
 from competitions.resources.models import Resource, StoredFile
 from files.bundles.schema import PHASE_FILES, TASK_FILES
@@ -53,7 +54,7 @@ class LiveDocument(BundleWriter):
 
     def file(self, resource: Resource, owner: Task | Phase) -> str:
         """By task or phase and kind; what participants download keeps its name."""
-        kind = f"{resource.kind}{suffix_of(resource)}"
+        kind = f"{resource.kind}{resource_suffix(resource)}"
         is_offered = isinstance(owner, Phase) and PLAIN_NAME.match(resource.file_name)
         folder = f"phases/{owner.slug}/" if isinstance(owner, Phase) else self._folder(owner)
         names = [resource.file_name, f"{resource.kind}-{resource.file_name}"] if is_offered else [kind]
@@ -78,7 +79,7 @@ class LiveDocument(BundleWriter):
             json.dumps(sorted(self.values.items(), key=itemgetter(0)), default=str).encode()
         ).hexdigest()
 
-    def _plain(self) -> dict[str, Any]:
+    def _plain(self) -> Nested:
         """The document with names in place of numbers, and with contents in place of paths."""
         data, names = self.data, _unique([task.get("name") or task["key"] for task in self.data["tasks"]])
         shared, titles = data["leaderboards"], _unique([page["title"] for page in data["pages"]])
@@ -101,17 +102,17 @@ class LiveDocument(BundleWriter):
         """A stored file by its digest."""
         return digest_text(self.stored[path]) if path else None
 
-    def _page(self, place: int, page: Mapping[str, Any]) -> dict[str, Any]:
+    def _page(self, place: int, page: Nested) -> Nested:
         return {"text": self.texts[page["file"]], "tab": page["podium"]["tab"], "place": place}
 
-    def _task_values(self, task: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    def _task_values(self, task: Nested, names: list[str]) -> Nested:
         values = {name: value for name, value in task.items() if name not in ("index", "podium", *TASK_FILES)}
         check = dict(task.get("podium", {}))
         if "checks" in check:
             check["checks"] = names[check["checks"]]
         return values | check | {name: self._content(task[name]) for name in TASK_FILES if name in task}
 
-    def _phase_values(self, phase: Mapping[str, Any], names: list[str], shared: list[Any]) -> dict[str, Any]:
+    def _phase_values(self, phase: Nested, names: list[str], shared: list[Nested]) -> Nested:
         extra = dict(phase["podium"])
         if "grows" in extra:
             extra["grows"] = extra["grows"] | {"check": names[extra["grows"]["check"]]}
@@ -148,20 +149,19 @@ def digest_text(stored: StoredFile) -> str:
     return f"sha256:{stored.sha256} ({stored.size_bytes:,} bytes)"
 
 
-def _board_values(place: int, board: dict[str, Any]) -> dict[str, Any]:
+def _board_values(place: int, board: Nested) -> Nested:
     keys = {column["index"]: column["key"] for column in board["columns"]}
     own = {name: value for name, value in board.items() if name not in ("primary_index", "columns", "podium", "key")}
     columns = {column["key"]: _column_values(column, keys) for column in board["columns"]}
-    extra: dict[str, Any] = board["podium"]
-    return own | extra | {"place": place, "primary": keys.get(board["primary_index"]), "columns": columns}
+    primary = keys.get(board["primary_index"])
+    return {**own, **board["podium"], "place": place, "primary": primary, "columns": columns}
 
 
-def _column_values(column: dict[str, Any], keys: Mapping[int, str]) -> dict[str, Any]:
+def _column_values(column: Nested, keys: Mapping[int, str]) -> Nested:
     values = {name: value for name, value in column.items() if name not in ("podium", "key", "computation_indexes")}
     if "computation_indexes" in column:
         values["computed_from"] = [keys[index] for index in column["computation_indexes"]]
-    extra: dict[str, Any] = column["podium"]
-    return values | extra
+    return {**values, **column["podium"]}
 
 
 def _flat(place: Place, value: Any) -> Iterator[tuple[Place, Any]]:

@@ -15,12 +15,14 @@ from competitions.resources.versions import resources_named_by
 
 def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:
     """Those of these files that the person may have, by digest."""
-    mine = Competition.objects.managed_by(user)
-    phases = Phase.objects.filter(competition__in=mine)
+    managed = Competition.objects.managed_by(user)
+    phases = Phase.objects.filter(competition__in=managed)
     used = resources_named_by(Task.objects.readable_by(user)) | resources_named_by(phases)
     resources = Resource.objects.filter(Q(owner=user) | Q(pk__in=used))
     held = Q(pk__in=resources.values("file")) | Q(
         pk__in=Upload.objects.filter(user=user, file__isnull=False).values("file")
     )
-    held |= Q(pk__in=mine.values("logo")) | Q(pk__in=PageImage.objects.filter(competition__in=mine).values("file"))
+    held |= Q(pk__in=managed.values("logo")) | Q(
+        pk__in=PageImage.objects.filter(competition__in=managed).values("file")
+    )
     return {file.pk: file for file in StoredFile.objects.filter(held, pk__in=digests)}

@@ -156,7 +156,7 @@ def _step(push: CompetitionPush, claim_id: uuid.UUID, step: str) -> None:
 
 def _compared(push: CompetitionPush, claim_id: uuid.UUID, read: Push, pushed: PushResult) -> None:
     is_stale = read.live is not None and pushed.version != (push.base or _last_pushed(read.live.pk))
-    result = _result_of(pushed) | {"version": pushed.version, "is_stale": is_stale, "competition": read.live}
+    result = _result_json(pushed) | {"version": pushed.version, "is_stale": is_stale, "competition": read.live}
     if not _over(push, claim_id, state=State.COMPARED, **result):
         raise _ClaimLost
 
@@ -172,11 +172,11 @@ def _applied(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> 
     if pushed.version != push.version and not push.is_forced:
         raise CHANGED_SINCE()
     competition = pushed.competition
-    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_of(pushed)):
+    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_json(pushed)):
         raise _ClaimLost
 
 
-def _result_of(pushed: PushResult) -> dict[str, Any]:
+def _result_json(pushed: PushResult) -> dict[str, object]:
     return {
         "slug": pushed.slug,
         "result": pushed.result,
@@ -187,8 +187,8 @@ def _result_of(pushed: PushResult) -> dict[str, Any]:
 
 
 def _over(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:
-    mine = waiting_pushes().filter(pk=push.pk, claim_id=claim_id)
-    return bool(mine.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
+    claimed = waiting_pushes().filter(pk=push.pk, claim_id=claim_id)
+    return bool(claimed.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
 
 
 def forget_push_files(*, now: datetime) -> int:

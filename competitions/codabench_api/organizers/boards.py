@@ -5,7 +5,7 @@ import io
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -19,7 +19,7 @@ from accounts.models import Scope
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
-from competitions.codabench_api.shapes import board_shape, column_shape, score_line
+from competitions.codabench_api.shapes import ScoreLine, board_shape, column_shape, score_line
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import SEALED, may_know_of, may_see_board, may_see_scores
 from competitions.leaderboards.models import Entry
@@ -27,10 +27,25 @@ from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
 from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.reading.board import Row, ranked_rows
+from competitions.submissions.models import Submission
 from core.refusals import RefusalKind
 from core.spreadsheets import safe_cell
 
 MOST_ROWS: Final = 5_000  # a request may take a moment; 20,000 took three seconds
+
+
+class BoardRow(TypedDict):
+    id: int
+    submission: int
+    rank: int | None
+    owner: str
+    parent: None
+    slug_url: None
+    organization: None
+    is_baseline: bool
+    created_when: str
+    scores: list[ScoreLine]
+    fact_sheet_answers: dict[str, object]
 
 
 def visible_board(reader: Reader, phase: Phase) -> Leaderboard:
@@ -58,26 +73,26 @@ RESULTS_TOO_LARGE: Final = RefusalKind(
 )
 
 
-def board_with_rows(board: Leaderboard) -> dict[str, Any]:
-    """A board with its tasks and every row, best first, in Codabench's words. Raises `TooLarge`."""
-    if board.entry_count > MOST_ROWS:
-        raise RESULTS_TOO_LARGE(rows=board.entry_count, limit=MOST_ROWS)
-    tasks, columns = list(board.phase.tasks.order_by("pk")), board.visible_columns
-    listed = [column_shape(column) for column in columns]
-    facts = fact_columns(board.phase)
+def board_with_rows(board: Leaderboard) -> dict[str, object]:
+    """A board with its tasks and every row, best first, in Codabench's words. Raises `RESULTS_TOO_LARGE`."""
+    tasks, facts = list(board.phase.tasks.order_by("pk")), fact_columns(board.phase)
+    listed = [column_shape(column) for column in board.visible_columns]
     return board_shape(board) | {
         "tasks": [{"id": task.pk, "name": task.name, "colWidth": len(listed), "columns": listed} for task in tasks],
         "fact_sheet_keys": [[fact.question.key, fact.title] for fact in facts] or None,
-        "submissions": [row_shape(row, columns, [task.pk for task in tasks], facts) for row in _rows(board)],
+        "submissions": _rows(board, [task.pk for task in tasks], facts),
     }
 
 
-def _rows(board: Leaderboard) -> Iterator[Row]:
+def _rows(board: Leaderboard, tasks: list[int], facts: list[FactColumn]) -> list[BoardRow]:
+    if board.entry_count > MOST_ROWS:
+        raise RESULTS_TOO_LARGE(rows=board.entry_count, limit=MOST_ROWS)
     entries = Entry.objects.filter(leaderboard=board).select_related("team", "score__submission")
-    return ranked_rows(entries.order_by(*Entry.IN_ORDER))
+    columns = board.visible_columns
+    return [row_shape(row, columns, tasks, facts) for row in ranked_rows(entries.order_by(*Entry.IN_ORDER))]
 
 
-def row_shape(row: Row, columns: list[Column], tasks: list[int], facts: list[FactColumn]) -> dict[str, Any]:
+def row_shape(row: Row, columns: list[Column], tasks: list[int], facts: list[FactColumn]) -> BoardRow:
     """A row: whose it is, each score for each task, and what was answered for everybody."""
     entry, values = row.entry, row.entry.values
     submission = entry.score.submission_id
@@ -96,9 +111,7 @@ def row_shape(row: Row, columns: list[Column], tasks: list[int], facts: list[Fac
     }
 
 
-def _score_lines(
-    column: Column, submission: int, values: Mapping[str, Any], tasks: list[int]
-) -> Iterator[dict[str, Any]]:
+def _score_lines(column: Column, submission: int, values: Mapping[str, float], tasks: list[int]) -> Iterator[ScoreLine]:
     by_task: list[tuple[int | None, float]] = [
         (task, values[task_key(column.key, task)]) for task in tasks if task_key(column.key, task) in values
     ]
@@ -148,7 +161,7 @@ class Results(RobotView):
             raise RESULTS_TOO_LARGE(rows=rows, limit=MOST_ROWS)
         if form == "csv" and len(boards) > 1:
             raise BadForm("There are several leaderboards. Name a phase (`?phase=`), or take results.zip.")
-        tables = {f"{board.title} - {board.phase.name}({board.phase_id})": table_of(board) for board in boards}
+        tables = {f"{board.title} - {board.phase.name}({board.phase_id})": results_table(board) for board in boards}
         if form == "json":
             return Response({title: table.by_owner() for title, table in tables.items()})
         if form == "zip":
@@ -158,9 +171,9 @@ class Results(RobotView):
 
     def _boards(self, competition: Competition) -> list[Leaderboard]:
         """Those that the asker may see. A phase that is asked for must be there and have one."""
-        asked = self.asked_number("phase")
-        if asked is not None:
-            return [visible_board(self.reader, get_object_or_404(competition.phases, pk=asked))]
+        number = self.query_number("phase")
+        if number is not None:
+            return [visible_board(self.reader, get_object_or_404(competition.phases, pk=number))]
         boards = [phase.main_board for phase in competition.phases.all()]
         return [board for board in boards if board is not None and may_see_board(self.reader, board)]
 
@@ -188,21 +201,21 @@ class Table:
         return text.getvalue()
 
 
-def table_of(board: Leaderboard) -> Table:
+def results_table(board: Leaderboard) -> Table:
     """Every row, best first, with the answers for everybody, then each column for each task."""
-    shape, tasks = board_with_rows(board), {task.pk: task.name for task in board.phase.tasks.all()}
-    titles = {column["key"]: column["title"] for column in shape["columns"]}
+    tasks, facts = {task.pk: task.name for task in board.phase.tasks.order_by("pk")}, fact_columns(board.phase)
+    board_rows = _rows(board, list(tasks), facts)
+    titles = {column.key: column.title for column in board.visible_columns}
     scores = {
-        (line["task_id"], line["column_key"]): None for row in shape["submissions"] for line in row["scores"]
+        (line["task_id"], line["column_key"]): None for row in board_rows for line in row["scores"]
     }  # a set that keeps its order
-    facts = shape["fact_sheet_keys"] or []
     names = [f"{tasks[task]}({task})-{titles[key]}" if task in tasks else titles[key] for task, key in scores]
     rows = []
-    for row in shape["submissions"]:
+    for row in board_rows:
         values = {(line["task_id"], line["column_key"]): line["score"] for line in row["scores"]}
-        answers = [str(row["fact_sheet_answers"].get(key, "")) for key, _ in facts]
+        answers = [str(row["fact_sheet_answers"].get(fact.question.key, "")) for fact in facts]
         rows.append((row["owner"], row["id"], [*answers, *(values.get(score, "") for score in scores)]))
-    return Table([*(title for _, title in facts), *names], rows)
+    return Table([*(fact.title for fact in facts), *names], rows)
 
 
 def _file(content: bytes, content_type: str, name: str) -> HttpResponse:
@@ -227,7 +240,7 @@ class BoardConnection(RobotView):
 
     write_scope = Scope.SUBMIT
 
-    def _board(self, pk: int) -> tuple[Any, Leaderboard]:
+    def _board(self, pk: int) -> tuple[Submission, Leaderboard]:
         submission = self.submission(pk)
         return submission, get_object_or_404(Leaderboard.objects.filter(phase=submission.phase_id)[:1])
 

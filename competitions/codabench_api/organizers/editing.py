@@ -22,7 +22,7 @@ from competitions.catalog.models import Competition, Format, Page
 from competitions.catalog.services import rules_publish
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.shapes import competition_shape
-from competitions.codabench_api.uploads import report_of
+from competitions.codabench_api.uploads import import_report
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.resources.uploads import upload_whole
@@ -61,7 +61,7 @@ def competition_make(view: RobotView) -> Response:
     user = view.person()
     require_host(user)
     form, now = view.form, timezone.now()
-    content = bundle_of(form)
+    content = bundle_from_form(form)
     sent = upload_whole(
         user=user, file_name="competition.zip", size_bytes=len(content), chunks=iter([content]), now=now
     )
@@ -71,12 +71,12 @@ def competition_make(view: RobotView) -> Response:
     if job.competition is not None:
         return Response(competition_shape(job.competition, user) | {"ignored": _ignored(form)}, status=201)
     if job.state == BundleImport.State.FAILED:
-        raise InvalidBundle(report_of(job))
+        raise InvalidBundle(import_report(job))
     return Response({"status": "Starting", "status_id": job.pk}, status=202)
 
 
-def _queue(view: RobotView, asked: Any) -> Queue | None:
-    number = asked.get("id") if isinstance(asked, Mapping) else asked
+def _queue(view: RobotView, value: Any) -> Queue | None:
+    number = value.get("id") if isinstance(value, Mapping) else value
     if number in (None, ""):
         return None
     queue = Queue.objects.usable_by(view.person()).filter(pk=number).first() if str(number).isdecimal() else None
@@ -85,7 +85,7 @@ def _queue(view: RobotView, asked: Any) -> Queue | None:
     return queue
 
 
-def bundle_of(form: Mapping[str, Any]) -> bytes:
+def bundle_from_form(form: Mapping[str, object]) -> bytes:
     """The bundle that says what the editor sent. Raises `BadForm` for parts that are no lists of objects."""
     files: dict[str, bytes] = {"terms.md": str(form.get("terms") or "").encode()}
     named = {name: form[name] for name in CompetitionSpec.model_fields if form.get(name) not in (None, "")}
@@ -108,8 +108,8 @@ def bundle_of(form: Mapping[str, Any]) -> bytes:
     return _packed(files)
 
 
-def _ignored(form: Mapping[str, Any]) -> list[str]:
-    """What was sent and leads to nothing here, by name; an empty value says nothing."""
+def _ignored(form: Mapping[str, object]) -> list[str]:
+    """Names of values that were sent and have no meaning here; empty values are no matter."""
     whole = [name for name, value in form.items() if value and name not in CompetitionSpec.model_fields]
     phases = [
         f"phases.{number}.{name}"
@@ -120,14 +120,14 @@ def _ignored(form: Mapping[str, Any]) -> list[str]:
     return [*whole, *phases]
 
 
-def _objects(form: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def _objects(form: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
     given = form.get(name) or []
     if not isinstance(given, list) or not all(isinstance(item, Mapping) for item in given):
         raise BadForm(f"`{name}` must be a list of objects. Send the competition as JSON.")
     return given
 
 
-def _task_keys(phase: Mapping[str, Any]) -> list[str]:
+def _task_keys(phase: Mapping[str, object]) -> list[str]:
     """Keys of a phase's tasks, which are sent as texts or as objects."""
     tasks = phase.get("tasks") or []
     if not isinstance(tasks, list):
@@ -135,7 +135,7 @@ def _task_keys(phase: Mapping[str, Any]) -> list[str]:
     return [str(task.get("key") if isinstance(task, Mapping) else task) for task in tasks]
 
 
-def _phase(number: int, phase: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
+def _phase(number: int, phase: Mapping[str, object], keys: list[str]) -> dict[str, object]:
     spec = {name: phase[name] for name in PhaseSpec.model_fields if phase.get(name) is not None}
     if "max_submissions_per_person" in phase:
         spec["max_submissions"] = phase["max_submissions_per_person"] or 0
@@ -162,7 +162,7 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
 
 
 @transaction.atomic
-def competition_change(competition: Competition, form: Mapping[str, Any], by: User) -> None:
+def competition_change(competition: Competition, form: Mapping[str, object], by: User) -> None:
     """Change settings, pages and rules. Raises `BadForm` for a value that is wrong, or that is changed in the workspace
     alone, and `NeedsConfirmation` for what concerns teams; sent again with its `confirmation` as `confirmed`, that is agreed to.
 
@@ -191,7 +191,7 @@ def competition_change(competition: Competition, form: Mapping[str, Any], by: Us
         _pages_replace(competition, _objects(form, "pages"))
 
 
-def _refuse_others(competition: Competition, form: Mapping[str, Any], by: User) -> None:
+def _refuse_others(competition: Competition, form: Mapping[str, object], by: User) -> None:
     changeable = {*FLAGS, *TEXTS, "registration_auto_approve", "terms", "pages", "confirmed"}
     left = [name for name in form if name not in changeable]
     if not left:
@@ -212,7 +212,7 @@ def _truth(name: str, value: Any) -> bool:
     return word == "true"
 
 
-def _pages_replace(competition: Competition, pages: list[Mapping[str, Any]]) -> None:
+def _pages_replace(competition: Competition, pages: list[Mapping[str, object]]) -> None:
     """Pages keep their tab and format by title; one that is no longer sent goes."""
     before = {page.title: page for page in competition.pages.all()}
     competition.pages.all().delete()

@@ -1,6 +1,6 @@
 """Codabench's calls on fact sheets, tasks, queues, participants, quota and dumps."""
 
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -24,7 +24,7 @@ from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import phase_shape, task_shape
-from competitions.codabench_api.uploads import report_of
+from competitions.codabench_api.uploads import import_report
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
@@ -94,7 +94,7 @@ class UploadTask(RobotView):
         if over.task is not None:
             return Response(task_shape(over.task), status=201)
         if over.state == BundleImport.State.FAILED:
-            raise InvalidBundle(report_of(over))
+            raise InvalidBundle(import_report(over))
         return Response({"status": "Starting", "status_id": job.pk}, status=202)
 
 
@@ -105,7 +105,7 @@ class Queues(RobotView):
     parameters = ("search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        queues = Queue.objects.usable_by(self.person()).filter(name__icontains=self.asked("search"))
+        queues = Queue.objects.usable_by(self.person()).filter(name__icontains=self.query("search"))
         return self.page(queues, queue_shape)
 
     def post(self, request: Request) -> Response:
@@ -128,23 +128,23 @@ class QueueView(RobotView):
     patch = delete = put
 
 
-def queue_shape(queue: Queue) -> dict[str, Any]:
+def queue_shape(queue: Queue) -> dict[str, object]:
     return {"id": queue.pk, "name": queue.name, "vhost": queue.name, "is_public": queue.owner_id is None}
 
 
 class Participants(RobotView):
-    """Who takes part in the competitions that the asker organizes, or in one of them."""
+    """Participants of the competitions that the asker organizes, or of one of them."""
 
     parameters = ("competition", "status", "search", "user__username", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         managed = Competition.objects.managed_by(self.person())
-        number = self.asked_number("competition")
+        number = self.query_number("competition")
         if number is not None:
             managed = managed.filter(pk=get_object_or_404(managed, pk=number).pk)
         rows = Registration.objects.filter(competition__in=managed).select_related("user").order_by("pk")
         lookups = {"status": "state", "search": "user__username__icontains", "user__username": "user__username"}
-        rows = rows.filter(**{lookup: self.asked(name) for name, lookup in lookups.items() if self.asked(name)})
+        rows = rows.filter(**{lookup: self.query(name) for name, lookup in lookups.items() if self.query(name)})
         return self.rows(rows, participant_shape)
 
 
@@ -173,7 +173,7 @@ class ParticipantView(RobotView):
     put = patch
 
 
-def participant_shape(registration: Registration) -> dict[str, Any]:
+def participant_shape(registration: Registration) -> dict[str, object]:
     user = registration.user
     return {
         "id": registration.pk,
@@ -199,7 +199,7 @@ class TogglePublish(RobotView):
 
 
 class MyProfile(RobotView):
-    """Who the token or the session is of."""
+    """The person behind the token or the session."""
 
     def get(self, request: Request) -> Response:
         user = self.person()
@@ -226,7 +226,7 @@ class Phases(RobotView):
 
     def get(self, request: Request) -> Response:
         phases = _phases(self)
-        if (competition := self.asked_number("competition")) is not None:
+        if (competition := self.query_number("competition")) is not None:
             phases = phases.filter(competition=competition)
         return self.rows(phases.order_by("pk"), lambda phase: phase_shape(phase, timezone.now()), limit=500)
 
@@ -260,7 +260,7 @@ def _phases(view: RobotView) -> QuerySet[Phase]:
 
 
 class UserQuota(RobotView):
-    """How much room the asker's files take."""
+    """The space that the asker's files take."""
 
     def get(self, request: Request) -> Response:
         return Response({"quota": settings.ORGANIZER_STORAGE_BYTES, "storage_used": storage_used(self.person())})
@@ -275,7 +275,7 @@ class Organizations(RobotView):
 
 
 class Dump(RobotView):
-    """Where a competition's bundle is fetched; `keys_instead_of_files` for one with keys."""
+    """Export a competition's bundle and say its address; `keys_instead_of_files` for one with keys."""
 
     write_scope = Scope.ORGANIZE
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.db.models import F
@@ -15,6 +15,11 @@ from competitions.teams.models import Team
 from core.refusals import RefusalKind
 from files.manifest import (
     FORMAT,
+    Amended,
+    AmendmentContent,
+    Changes,
+    Document,
+    Manifest,
     amend,
     amendment_digest,
     changes_in_words,
@@ -22,6 +27,7 @@ from files.manifest import (
     difference,
     rebuilt,
 )
+from files.manifest import Amendment as PublishedAmendment
 from files.text import printable
 
 AMENDMENT_REASON_MISSING: Final = RefusalKind(
@@ -50,15 +56,15 @@ def amending(boards: Sequence[Leaderboard], team: Team, *, reason: str, now: dat
         _publish(commitment, difference(rows, _rows(board, team)), reason=reason, now=now)
 
 
-def _rows(board: Leaderboard, team: Team) -> dict[str, Any]:
+def _rows(board: Leaderboard, team: Team) -> Document:
     """The rows that a change of this team may change: all of them where ranks are averaged over datasets."""
     is_relative = any(column.is_relative for column in board.columns.all())
     return {"entries": entries_of(board, None if is_relative else team)}
 
 
-def _publish(commitment: Commitment, changes: dict[str, Any], *, reason: str, now: datetime) -> Amendment:
+def _publish(commitment: Commitment, changes: Changes, *, reason: str, now: datetime) -> Amendment:
     last = commitment.amendments.last()
-    content = {
+    content: AmendmentContent = {
         "number": last.number + 1 if last else 1,
         "made_at": now.isoformat(),
         "reason": printable(reason).strip()[:1000],
@@ -92,7 +98,7 @@ def decision_publish(*, board: Leaderboard, reason: str, now: datetime) -> None:
         _publish(commitment, {}, reason=reason, now=now)
 
 
-def unexplained(commitment: Commitment) -> dict[str, Any]:
+def unexplained(commitment: Commitment) -> Changes:
     """How the board of now differs from what the commitment and its amendments give; empty when it does not."""
     return difference(current(_published(commitment)), document_of(commitment.leaderboard))
 
@@ -102,7 +108,7 @@ def changed_since(commitment: Commitment) -> list[str]:
     return changes_in_words(unexplained(commitment))
 
 
-def manifest_of(commitment: Commitment) -> dict[str, Any]:
+def manifest_of(commitment: Commitment) -> Manifest:
     """The manifest: the board of then, every amendment, and the rows of now, so that whatever else changed shows."""
     document, changes = _published(commitment), unexplained(commitment)
     return {
@@ -117,9 +123,9 @@ def manifest_of(commitment: Commitment) -> dict[str, Any]:
     }
 
 
-def _published(commitment: Commitment) -> dict[str, Any]:
+def _published(commitment: Commitment) -> Amended:
     """The document of then with the amendments since."""
-    amendments = [
+    amendments: list[PublishedAmendment] = [
         {
             "number": amendment.number,
             "made_at": amendment.made_at.isoformat(),
@@ -129,4 +135,5 @@ def _published(commitment: Commitment) -> dict[str, Any]:
         }
         for amendment in commitment.amendments.all()
     ]
-    return {**commitment.document, "amendments": amendments}
+    document: Document = commitment.document
+    return {**document, "amendments": amendments}

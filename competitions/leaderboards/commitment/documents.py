@@ -1,17 +1,16 @@
 """What decides a board, as plain values: what a commitment covers and an amendment changes."""
 
-from typing import Any
-
 from competitions.catalog.models import Column, Leaderboard, Task
-from competitions.leaderboards.models import Entry
+from competitions.leaderboards.models import Entry as EntryRow
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.teams.models import Team
+from files.manifest import Column as CommittedColumn
+from files.manifest import Document, Entry
 
 
-def document_of(board: Leaderboard) -> dict[str, Any]:
+def document_of(board: Leaderboard) -> Document:
     """What decides the board, as it is in the database now: what it shows, and what it is ranked by."""
     columns, primary = _columns(board), primary_column(list(board.columns.all()))
-    fields = ("key", "title", "unit", "kind", "sorting", "precision", "rank_by_shown", "is_relative")
     return {
         "board": {
             "competition": board.phase.competition.slug,
@@ -20,16 +19,16 @@ def document_of(board: Leaderboard) -> dict[str, Any]:
             "rule": board.rule,
             "breaks_ties": board.breaks_ties,
             "primary": primary.key if primary else "",
-            "columns": [{name: getattr(column, name) for name in fields} for column in columns],
+            "columns": [_column(column) for column in columns],
         },
         "tasks": [_task(task) for task in board.phase.tasks.select_related(*PROGRAMS).order_by("pk")],
         "entries": entries_of(board),
     }
 
 
-def entries_of(board: Leaderboard, team: Team | None = None) -> list[dict[str, Any]]:
+def entries_of(board: Leaderboard, team: Team | None = None) -> list[Entry]:
     """The board's rows, or one team's, each as it is committed to."""
-    columns, rows = _columns(board), Entry.objects.filter(leaderboard=board)
+    columns, rows = _columns(board), EntryRow.objects.filter(leaderboard=board)
     rows = rows.filter(team=team) if team else rows
     entries = rows.select_related("team", "score__submission").order_by("score__submission")
     return [_entry(entry, columns, shows_tasks=board.shows_tasks) for entry in entries.iterator(chunk_size=5000)]
@@ -42,6 +41,19 @@ def _columns(board: Leaderboard) -> list[Column]:
     return [column for column in columns if not column.is_hidden or column == primary]
 
 
+def _column(column: Column) -> CommittedColumn:
+    return {
+        "key": column.key,
+        "title": column.title,
+        "unit": column.unit,
+        "kind": column.kind,
+        "sorting": column.sorting,
+        "precision": column.precision,
+        "rank_by_shown": column.rank_by_shown,
+        "is_relative": column.is_relative,
+    }
+
+
 PROGRAMS = ("scoring_program", "reference_data", "ingestion_program", "input_data")
 
 
@@ -52,7 +64,7 @@ def _task(task: Task) -> dict[str, str | None]:
     }
 
 
-def _entry(entry: Entry, columns: list[Column], *, shows_tasks: bool) -> dict[str, Any]:
+def _entry(entry: EntryRow, columns: list[Column], *, shows_tasks: bool) -> Entry:
     """One counting submission; the team's name may change and is not part of what is committed to."""
     submission, keys = entry.score.submission, {column.key for column in columns}
     return {

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from competitions.catalog.models import Column, Phase
 from competitions.catalog.questions import shown_answer
-from competitions.factsheets.answers import questions_of
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.submissions.models import Submission
 
@@ -47,7 +47,7 @@ class FactColumn:
 
 def fact_columns(phase: Phase) -> list[FactColumn]:
     """The answers that stand on the phase's boards, as columns."""
-    return [FactColumn(question) for question in questions_of(phase) if question.is_on_board]
+    return [FactColumn(question) for question in fact_sheet_questions(phase) if question.is_on_board]
 
 
 VERIFIED: Final = "badge:verified"

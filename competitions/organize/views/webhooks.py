@@ -7,7 +7,7 @@ from django.views.decorators.http import require_http_methods
 
 from competitions.organize.views.workspace import competition_of
 from competitions.web.views.webhooks import WebhookForm, added
-from competitions.webhooks.services import webhooks_of
+from competitions.webhooks.services import webhooks_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -22,6 +22,6 @@ def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
         "competition": competition,
         "tab": "webhooks",
         "form": form,
-        "webhooks": webhooks_of(competition=competition, team=None),
+        "webhooks": webhooks_for(competition=competition, team=None),
     }
     return render(request, "organize/workspace/webhooks.html", context, status=422 if form.is_bound else 200)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Sum
 from django.urls import reverse
@@ -22,7 +22,7 @@ from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Registration, Team
-from competitions.web.presentation.charts import levels_of, score_chart
+from competitions.web.presentation.charts import baseline_levels, score_chart
 from core.design.charts import Axis, Chart, Point, Series, Tone
 
 DAYS: Final = 28
@@ -242,10 +242,10 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
         (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
         for milestone in best_of_all_over_time(board)
     ]
-    return score_chart(best, [], column, until=reader.now, levels=levels_of(baselines_of(board), column))
+    return score_chart(best, [], column, until=reader.now, levels=baseline_levels(baselines_of(board), column))
 
 
-def overview_of(competition: Competition, reader: Reader) -> dict[str, Any]:
+def overview_of(competition: Competition, reader: Reader) -> dict[str, object]:
     """All that the page shows."""
     days, now = days_of(competition, reader.now), reader.now
     best, counted = _best(competition, reader), charts_of(days)

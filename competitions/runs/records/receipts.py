@@ -28,7 +28,7 @@ def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, Any
         "inputs": {name: f"sha256:{stored.sha256}" for name, stored in programs.items() if stored},
         "columns": column_keys(columns),
         "image": phase.image_name,
-        **environment_of(run),
+        **submission_environment(run),
         "seed": run.submission.seed,
         "attempt": run.attempt,
         "lease_id": str(run.lease_id),
@@ -43,7 +43,7 @@ def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, Any
     }
 
 
-def environment_of(run: Run) -> dict[str, Any]:
+def submission_environment(run: Run) -> dict[str, Any]:
     """What the team brought for its code, by name and digest; nothing where it brought nothing."""
     submission, environment = run.submission, {}
     if submission.weights is not None:

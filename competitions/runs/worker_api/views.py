@@ -22,7 +22,7 @@ from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
-from competitions.resources.storage import CHUNK_BYTES, digest_of, spooled, store_path
+from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.leases.results import InvalidResult, read_result, understood
@@ -325,7 +325,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
     lease = lease_of(request, run_id)
     with spooled(_read_body(request, _output_limit(lease, name))) as path:
         announced = request.headers.get("X-Content-SHA256", "")
-        actual, _ = digest_of(path)
+        actual, _ = digest_and_size(path)
         if announced != actual:
             raise DIGEST_MISMATCH(actual=actual, announced=announced or "nothing")
         stored = store_path(path, link=True, sha256=actual)

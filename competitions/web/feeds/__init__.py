@@ -1,1 +1,1 @@
-"""What other programs read again and again: Atom feeds of announcements and of a board's best score, and calendars of deadlines."""
+"""Feeds for other programs: Atom for announcements and for a board's best score, calendars for deadlines."""

@@ -28,7 +28,7 @@ READ_AGAIN_AFTER: Final = timedelta(hours=6)
 
 @require_safe
 def competition_calendar(request: HttpRequest, slug: str) -> HttpResponse:
-    """When the phases of one competition open and close."""
+    """A calendar of one competition: its phases open and close."""
     visited = visit(request, slug)
     return _response(_calendar(visited.competition.title, visited.phases))
 
@@ -37,8 +37,8 @@ def competition_calendar(request: HttpRequest, slug: str) -> HttpResponse:
 def personal_calendar(request: HttpRequest, token: str) -> HttpResponse:
     """The dates of all competitions that a person takes part in. Calendar programs do not sign in: the address is the secret."""
     user = _reader(token)
-    mine = Registration.objects.filter(user=user).exclude(state=Registration.State.DENIED).values("competition")
-    seen = Competition.objects.visible_to(user).filter(pk__in=mine)
+    joined = Registration.objects.filter(user=user).exclude(state=Registration.State.DENIED).values("competition")
+    seen = Competition.objects.visible_to(user).filter(pk__in=joined)
     now = timezone.now()
     phases = Phase.objects.filter(Q(closes_at=None) | Q(closes_at__gt=now - timedelta(days=31)), competition__in=seen)
     return _response(_calendar(settings.BRAND.name, phases.select_related("competition")))

@@ -1,1 +1,1 @@
-"""What the header and the cards of competitions show."""
+"""Content of the header and of the cards of competitions."""

@@ -1,4 +1,4 @@
-"""What a row of a board shows beside its values: how it moved since yesterday, its people, a bar of its score, and its way there."""
+"""The details of a board's row beside its values: moves since yesterday, members, a bar and a line of its score."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -25,14 +25,14 @@ class ScoreScale:
     column: Column
     best: float
     worst: float
-    baselines: tuple[tuple[float, str], ...] = ()  # percent, and what a reader is told
+    baselines: tuple[tuple[float, str], ...] = ()  # percent, and the text for readers
 
     def percent(self, entry: Entry) -> float | None:
-        """How far a row's bar goes; None for a row without the score."""
+        """The length of a row's bar; None for a row without the score."""
         value = entry.values.get(self.column.key)
-        return None if value is None else self.percent_of(round(value, self.column.precision))
+        return None if value is None else self.as_percent(round(value, self.column.precision))
 
-    def percent_of(self, value: float) -> float:
+    def as_percent(self, value: float) -> float:
         span = self.best - self.worst
         share = (value - self.worst) / span if span else 1.0
         return round(max(LEAST_PERCENT, min(100.0, 100 * share)), 1)
@@ -63,7 +63,7 @@ class RowDetails:
         return -(self.change or 0)
 
 
-def scale_of(
+def score_scale(
     board: Leaderboard, column: Column | None, rows: Sequence[Row], baselines: Sequence[Entry]
 ) -> ScoreScale | None:
     """The axis of the bars of these rows; None where the column that decides is hidden, or no row has a score."""
@@ -89,7 +89,7 @@ def _baselines(scale: ScoreScale, entries: Iterable[Entry]) -> Iterable[tuple[fl
             yield percent, f"{entry.team.name}: {scale.column.shown(entry.values[scale.column.key])}"
 
 
-def details_of(board: Leaderboard, rows: Sequence[Row], scale: ScoreScale | None) -> dict[int, RowDetails]:
+def row_details(board: Leaderboard, rows: Sequence[Row], scale: ScoreScale | None) -> dict[int, RowDetails]:
     """By the number of the row, in two queries for any number of rows."""
     teams = [row.entry.team_id for row in rows]
     earlier, members = earlier_ranks(board, teams), _members(teams)
@@ -99,7 +99,7 @@ def details_of(board: Leaderboard, rows: Sequence[Row], scale: ScoreScale | None
             more_members=max(0, len(members.get(row.entry.team_id, [])) - MEMBERS_SHOWN),
             change=earlier[row.entry.team_id] - row.rank if row.rank and row.entry.team_id in earlier else None,
             percent=scale.percent(row.entry) if scale else None,
-            spark=spark_of(row.entry, scale.column) if scale else None,
+            spark=score_spark(row.entry, scale.column) if scale else None,
         )
         for row in rows
     }
@@ -114,7 +114,7 @@ def _members(team_ids: Sequence[int]) -> dict[int, list[str]]:
 
 
 def improvements(entry: Entry, column: Column) -> list[tuple[datetime, float]]:
-    """When a team's score got better, and to what, rounded as shown; without those that look the same."""
+    """Improvements of a team's score with their dates, rounded as shown; without those that look the same."""
     steps: list[tuple[datetime, float]] = []
     for at, value in entry.trend:
         shown = round(value, column.precision)
@@ -123,7 +123,7 @@ def improvements(entry: Entry, column: Column) -> list[tuple[datetime, float]]:
     return steps
 
 
-def spark_of(entry: Entry, column: Column) -> Spark | None:
+def score_spark(entry: Entry, column: Column) -> Spark | None:
     """None below two scores, which are no line."""
     steps = improvements(entry, column)
     if len(steps) < 2:

@@ -41,7 +41,7 @@ def _dated(values: Sequence[Dated], column: Column) -> list[Point]:
     return [time_point(at, float(column.shown(value)), column.shown(value), note) for at, value, note in values]
 
 
-def levels_of(baselines: Sequence[Entry], column: Column) -> list[Level]:
+def baseline_levels(baselines: Sequence[Entry], column: Column) -> list[Level]:
     """The scores of baselines, to compare with."""
     known = [(entry.team.name, entry.values[column.key]) for entry in baselines if column.key in entry.values]
     return [Level(name, float(column.shown(value)), column.shown(value)) for name, value in known]
@@ -52,7 +52,7 @@ def _unit_title(column: Column) -> str:
 
 
 def _score_summary(best: Sequence[Dated], own: Sequence[Dated], column: Column) -> str:
-    """What the chart says, in a sentence."""
+    """The content of the chart in a sentence."""
     parts = []
     if best:
         (_, first, _), (_, last, team) = best[0], best[-1]
@@ -80,7 +80,7 @@ def own_chart(own: Sequence[Dated], column: Column) -> Chart | None:
 
 
 def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, team: str, *, until: datetime) -> Chart:
-    """How a team's score got better; there is at least one."""
+    """A chart of a team's improvements; there is at least one."""
     points = _dated([(at, value, "") for at, value in steps], column)
     return Chart(
         key="improvements",

@@ -1,4 +1,4 @@
-"""What waits for a person, shown before the list of competitions: places to answer, invitations, runs in progress."""
+"""Everything that waits for a person, above the list of competitions: winners' places, invitations, runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Home:
     running: Sequence[Submission] = ()
 
 
-def home_of(user: User | AnonymousUser, now: datetime) -> Home:
+def home_content(user: User | AnonymousUser, now: datetime) -> Home:
     if not isinstance(user, User):
         return Home()
     invitations = Invitation.objects.filter(user=user, state=Invitation.State.OPEN, expires_at__gt=now)

@@ -71,7 +71,7 @@ def _takes_part(user: User) -> Exists:
     return Exists(Registration.objects.filter(competition=OuterRef("pk"), user=user))
 
 
-def cards_of(competitions: Iterable[Competition], now: datetime) -> list[Card]:
+def competition_cards(competitions: Iterable[Competition], now: datetime) -> list[Card]:
     """Cards of competitions that `listed_for` chose."""
     listed = list(competitions)
     best = best_scores(listed, now)

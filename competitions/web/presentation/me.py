@@ -12,7 +12,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
 from competitions.notifications.models import Notification
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Membership, Registration
-from competitions.web.presentation.home import Home, home_of
+from competitions.web.presentation.home import Home, home_content
 
 SHOWN: Final = 8  # of each kind; where there is a page with all of them, it is linked
 
@@ -38,7 +38,7 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Me:
-    """What a person's own page shows. `unread` is None where they were never told anything."""
+    """The content of a person's own page."""
 
     competitions: Sequence[OwnCompetition]
     deadlines: Sequence[Deadline]
@@ -48,10 +48,10 @@ class Me:
     unread: int
 
 
-def me_of(user: User, now: datetime) -> Me:
+def me_content(user: User, now: datetime) -> Me:
     """Everything in eight queries, however much of it there is."""
     own = _competitions(user)
-    told: list[Any] = list(
+    notifications: list[Any] = list(
         Notification.objects.filter(user=user)
         .select_related("competition")
         .annotate(unread=unread_notifications(user))[:SHOWN]
@@ -60,10 +60,10 @@ def me_of(user: User, now: datetime) -> Me:
     return Me(
         competitions=own,
         deadlines=_deadlines([item.competition.pk for item in own], now),
-        waiting=home_of(user, now),
-        notifications=told,
+        waiting=home_content(user, now),
+        notifications=notifications,
         tokens=list(tokens[:SHOWN]),
-        unread=told[0].unread if told else 0,
+        unread=notifications[0].unread if notifications else 0,
     )
 
 

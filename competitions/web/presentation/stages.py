@@ -1,4 +1,4 @@
-"""Where the time of a run went: its states one after the other, as parts of one bar."""
+"""The time of a run by state, as parts of one bar."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Stage:
     width: float
 
 
-def history_of(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
+def run_history(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
     """The moves of a run, each with the seconds that it had been in the state it left."""
     events = list(run.events.all())
     since = [began_at, *(event.at for event in events)]
@@ -31,7 +31,7 @@ def history_of(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
     ]
 
 
-def stages_of(run: Run, history: Sequence[tuple[RunEvent, float]], *, now: datetime) -> list[Stage]:
+def run_stages(run: Run, history: Sequence[tuple[RunEvent, float]], *, now: datetime) -> list[Stage]:
     """In order; a run that goes on has spent the time since its last move in its state. Empty where nothing took any time."""
     spent = [(State(event.source), seconds) for event, seconds in history]
     if history and not run.is_final:

@@ -1,4 +1,4 @@
-"""Where a competition is between its first phase and its last: the timeline, and the date that matters next."""
+"""The timeline of a competition, and the date that matters next."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

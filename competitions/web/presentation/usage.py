@@ -1,4 +1,4 @@
-"""How a run's stages used CPU, memory and GPU, as charts: one for each measure, with a line for each stage."""
+"""Charts of the CPU, memory and GPU that a run used: one for each measure, with a line for each stage."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ MIB: Final = 2**20
 Line = list[tuple[float, float]]  # seconds since the stage began, value
 
 
-def usages_of(reader: Reader, phase: Phase, runs: Iterable[Run]) -> dict[Any, list[RunUsage]]:
+def run_usages(reader: Reader, phase: Phase, runs: Iterable[Run]) -> dict[Any, list[RunUsage]]:
     """The lines of these runs' newest attempts that this reader may see, by run, in one query.
 
     They follow the logs: a program can write into how much memory it takes what it prints.

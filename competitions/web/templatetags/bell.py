@@ -14,7 +14,10 @@ MOST_SHOWN: Final = 99
 
 @register.simple_tag(takes_context=True)
 def unread(context: Context) -> str:
-    """How many notifications wait, as the bell says it; empty for none. Pages that ask the database anyway have counted them already."""
+    """The number of unread notifications as the bell shows it; empty for none.
+
+    Pages that ask the database anyway have counted them already.
+    """
     visited, counted = context.get("visit"), context.get("unread_count")
     if isinstance(visited, Visit):
         counted = visited.facts.unread

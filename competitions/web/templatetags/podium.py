@@ -146,7 +146,7 @@ CELL_NOTES = {
 
 @register.filter
 def cell(entry: Entry, column: DatasetColumn) -> SafeString:
-    """What a row reached on a submitted dataset, or how far it is there."""
+    """A row's score on a submitted dataset, or the state of its run there."""
     state = column.state_in(entry.values)
     if state == CellState.FAILED:
         label = Reason(column.reason_in(entry.values)).label

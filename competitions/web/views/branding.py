@@ -1,4 +1,4 @@
-"""What the operator of a site sets: colours, sign, imprint and privacy."""
+"""The site's own colours, logo, imprint and privacy page, as its operator sets them."""
 
 from pathlib import Path
 

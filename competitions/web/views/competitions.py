@@ -1,5 +1,6 @@
 """The list of competitions, and a competition's Overview, Data and Rules pages with their downloads."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -23,11 +24,11 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import open_stored
 from competitions.teams.links import link_by_token
 from competitions.teams.refusals import RegistrationInvalid
-from competitions.teams.services import join_alone, register, registration_of, require_registration
+from competitions.teams.services import find_registration, join_alone, register, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
-from competitions.web.presentation.home import home_of
-from competitions.web.presentation.listing import cards_of, listed_for, narrowed
+from competitions.web.presentation.home import home_content
+from competitions.web.presentation.listing import competition_cards, listed_for, narrowed
 from competitions.web.presentation.table_head import table_head
 from competitions.web.visit import Visit, visit
 from files.images import HEAD_BYTES, image_type
@@ -36,22 +37,21 @@ PREVIEWED = 6  # files of the Data page whose first rows are looked at
 
 
 def render_tab(
-    request: HttpRequest, visited: Visit, template: str, context: dict[str, Any], *, tab: str = ""
+    request: HttpRequest, visited: Visit, template: str, context: Mapping[str, object], *, tab: str = ""
 ) -> HttpResponse:
     """A page of a competition, inside its banner and tabs; `tab` is the one that it belongs to."""
-    inside = {"visit": visited, "competition": visited.competition, "tab": tab}
-    return render(request, template, inside | context)
+    return render(request, template, {"visit": visited, "competition": visited.competition, "tab": tab, **context})
 
 
 def follows_link(request: HttpRequest, competition: Competition) -> bool:
-    """Whether the person came by an invitation link of this competition, where they go on."""
+    """True if the person came by an invitation link of this competition, and so goes on there."""
     match = resolve_path(request.session.get(AFTER_SIGN_IN, ""))
     link = link_by_token(match.kwargs["token"]) if match is not None and match.view_name == "web:link" else None
     return link is not None and link.team.competition_id == competition.pk
 
 
 def resolve_path(path: str) -> ResolverMatch | None:
-    """What a path of this site leads to; None for nothing."""
+    """The view behind a path of this site; None if there is none."""
     try:
         return resolve(path)
     except Resolver404:
@@ -63,15 +63,17 @@ def index(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     form, listed = SearchForm(request.GET), listed_for(request.user, now)
     if form.is_valid():
-        asked = form.cleaned_data
-        listed = narrowed(listed, now, words=asked["q"], show=asked["show"], order=asked["order"], tag=asked["tag"])
+        filters = form.cleaned_data
+        listed = narrowed(
+            listed, now, words=filters["q"], show=filters["show"], order=filters["order"], tag=filters["tag"]
+        )
     page = Paginator(listed, 24).get_page(request.GET.get("page"))
     shown: list[Any] = list(page)
     context = {
         "page": page,
         "unread_count": shown[0].unread if shown else None,
-        "cards": cards_of(shown, now),
-        "home": home_of(request.user, now),
+        "cards": competition_cards(shown, now),
+        "home": home_content(request.user, now),
         "form": form,
         "is_search": any(form.data.get(name) for name in form.fields),
     }
@@ -84,7 +86,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     series = get_object_or_404(Series, slug=slug)
     now = timezone.now()
     tracks = listed_for(request.user, now).filter(series=series).order_by("pk")
-    return render(request, "web/home/series.html", {"series": series, "cards": cards_of(tracks, now)})
+    return render(request, "web/home/series.html", {"series": series, "cards": competition_cards(tracks, now)})
 
 
 @require_safe
@@ -189,8 +191,8 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
 def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInvalid | None = None) -> HttpResponse:
     """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
     user = request.user
-    registration = registration_of(user, visited.competition) if isinstance(user, User) else None
-    before: dict[str, Any] = registration.answers if registration else {}
+    registration = find_registration(user, visited.competition) if isinstance(user, User) else None
+    before: dict[str, object] = registration.answers if registration else {}
     answers = answers_of_form(request.POST) if refusal else before
     context = {
         "rules": current_rules(visited.competition),

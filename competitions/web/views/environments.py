@@ -15,9 +15,9 @@ from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import (
     environment_file_add,
     environment_file_remove,
-    environment_files_of,
     environment_room,
     kinds_accepted,
+    own_environment_files,
 )
 from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
@@ -34,7 +34,7 @@ from core.refusals import Refusal
 @require_safe
 @login_required
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the team has brought, newest versions first, and what it may bring."""
+    """The team's weights and images, newest versions first, and the kinds that it may upload."""
     visited = visit(request, slug)
     team_id = visited.facts.team_id
     files = EnvironmentFile.objects.filter(team=team_id).select_related("uploaded_by") if team_id else []
@@ -96,7 +96,7 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
 def environment_remove(request: HttpRequest, key: UUID) -> HttpResponse:
     """Remove one file; its name and digest stay on record."""
     user = person(request)
-    file = get_object_or_404(environment_files_of(user).select_related("team__competition"), key=key)
+    file = get_object_or_404(own_environment_files(user).select_related("team__competition"), key=key)
     environment_file_remove(file=file, note=f"Removed by {user}.")
     messages.success(request, f"{file.reference} was removed.")
     return redirect("web:environment", file.team.competition.slug)

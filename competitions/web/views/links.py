@@ -24,9 +24,11 @@ from competitions.web.visit import visit
 def make(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a link to one's team."""
     visited = visit(request, slug)
-    mine = services.require_team(user=person(request), competition=visited.competition)
-    asked = cleaned(LinkForm(request.POST))
-    link = links.link_make(team=mine, by=person(request), max_uses=asked["people"], days=asked["days"], now=visited.now)
+    team = services.require_team(user=person(request), competition=visited.competition)
+    values = cleaned(LinkForm(request.POST))
+    link = links.link_make(
+        team=team, by=person(request), max_uses=values["people"], days=values["days"], now=visited.now
+    )
     messages.success(request, f"The link works until {link.expires_at:%Y-%m-%d %H:%M} UTC. Copy it below.")
     return redirect("web:team", slug)
 
@@ -44,7 +46,7 @@ def revoke(request: HttpRequest, key: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """What the link leads to, and the way there; a POST joins. Who signs in or up comes back here.
+    """Show the team behind a link, and the way into it; a POST joins. People who sign in or up come back here.
 
     Raises `LINK_OVER`; a link that was made up, or of a competition that is not published, does not exist.
     """
@@ -62,7 +64,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         request.session.pop(AFTER_SIGN_IN, None)
         messages.success(request, f"You are now in the team “{joined}”.")
         return redirect("web:team", joined.competition.slug)
-    registration = services.registration_of(request.user, link.team.competition)
+    registration = services.find_registration(request.user, link.team.competition)
     if registration is None:
         return render(request, "web/competition/join.html", {"link": link, "step": "rules"})
     return render(request, "web/competition/join.html", {"link": link, "step": "join"})

@@ -22,8 +22,8 @@ from competitions.notifications.services import (
     DEFAULTS,
     mark_one_read,
     mark_read,
-    preferences_of,
     preferences_set,
+    stored_preferences,
     unread_count,
 )
 from competitions.teams.models import Registration
@@ -34,7 +34,7 @@ AS_EVERYWHERE: Final = "as_everywhere"
 
 
 class OlderForm(forms.Form):
-    """Which page of the inbox: what came before this one."""
+    """A page of the inbox: the notifications before this one."""
 
     before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
@@ -50,7 +50,7 @@ class PreferencesForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, competition: Competition | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        general, own = preferences_of(user, None), preferences_of(user, competition)
+        general, own = stored_preferences(user, None), stored_preferences(user, competition)
         for kind in Kind:
             usual = general.get(kind, DEFAULTS[kind])
             choices = [(AS_EVERYWHERE, f"As everywhere ({usual.label.lower()})"), *Delivery.choices]
@@ -68,7 +68,7 @@ class PreferencesForm(forms.Form):
 @login_required
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
-    """What the person was told, newest first."""
+    """The person's notifications, newest first."""
     older = OlderForm(request.GET)
     before = older.cleaned_data["before"] if older.is_valid() else None
     rows = Notification.objects.filter(user=person(request)).select_related("competition")
@@ -106,11 +106,11 @@ def read(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: HttpRequest) -> HttpResponse:
-    """What is mailed, for all competitions or for the one that `?competition=` names."""
+    """Choices of mails, for all competitions or for the one that `?competition=` names."""
     user = person(request)
-    mine = Competition.objects.filter(pk__in=Registration.objects.filter(user=user).values("competition"))
+    joined = Competition.objects.filter(pk__in=Registration.objects.filter(user=user).values("competition"))
     slug = request.GET.get("competition", "")
-    competition = get_object_or_404(mine, slug=slug) if slug else None
+    competition = get_object_or_404(joined, slug=slug) if slug else None
     form = PreferencesForm(request.POST or None, user=user, competition=competition)
     if request.method == "POST" and form.is_valid():
         preferences_set(user=user, competition=competition, chosen=form.chosen)
@@ -119,7 +119,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "competition": competition,
-        "competitions": mine.order_by("title"),
+        "competitions": joined.order_by("title"),
         "calendar": calendar_url(user),
     }
     return render(request, "web/me/preferences.html", context, status=422 if form.is_bound else 200)
@@ -129,18 +129,18 @@ def preferences(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest, token: str) -> HttpResponse:
     """Stop the mails that a signed link names, without signing in. Opening the link changes nothing: scanners of mail open links, too."""
-    wish = _wish(token)
-    if request.method == "POST" and not opt_out(wish=wish):
+    mails = _signed_mails(token)
+    if request.method == "POST" and not opt_out(mails=mails):
         raise Http404
     context = {
-        "kind": wish.kind,
+        "kind": mails.kind,
         "is_done": request.method == "POST",
         "choices": reverse("web:notification-preferences"),
     }
     return render(request, "web/me/stop.html", context)
 
 
-def _wish(token: str) -> OptOut:
+def _signed_mails(token: str) -> OptOut:
     try:
         return read_opt_out(token)
     except BadSignature as error:

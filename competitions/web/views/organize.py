@@ -86,7 +86,7 @@ def bundle_import_page(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @login_required
 def bundle_status(request: HttpRequest, pk: int) -> HttpResponse:
-    """How far it is, served alone; it asks again until it is over."""
+    """The progress of an import, served alone; it polls until the import is over."""
     return render(request, "web/bundles/_import_status.html", {"job": _job(request, pk)})
 
 
@@ -117,7 +117,7 @@ def bundle_export_page(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @login_required
 def bundle_export_status(request: HttpRequest, pk: int) -> HttpResponse:
-    """Whether it is ready, served alone; it asks again until it is over."""
+    """The state of an export, served alone; it polls until the export is over."""
     return render(request, "web/bundles/_export_status.html", {"export": _export(request, pk)})
 
 

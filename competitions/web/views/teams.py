@@ -1,6 +1,5 @@
 """The Team page: found a team, invite, answer invitations, merge with another team, hand over, leave."""
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -14,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services
-from competitions.teams.links import MOST_DAYS, live_links, token_of
+from competitions.teams.links import MOST_DAYS, live_links, signed_token
 from competitions.teams.models import Invitation, MergeProposal, Team
 from competitions.web.forms import HandOverForm, InvitationForm, MergeForm, TeamNameForm, cleaned
 from competitions.web.views.competitions import render_tab
@@ -30,35 +29,35 @@ def person(request: HttpRequest) -> User:
 @login_required
 def team(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug, for_team=True)
-    mine = team_of_visit(visited)
+    own = team_of_visit(visited)
     now = visited.now
     waiting = Invitation.objects.filter(
         user=person(request), team__competition=visited.competition, state=Invitation.State.OPEN, expires_at__gt=now
     ).select_related("team", "invited_by")
     context = {
-        "team": mine,
-        "members": mine.memberships.select_related("user") if mine else [],
-        "sent": mine.invitations.filter(state=Invitation.State.OPEN, expires_at__gt=now).select_related("user")
-        if mine
+        "team": own,
+        "members": own.memberships.select_related("user") if own else [],
+        "sent": own.invitations.filter(state=Invitation.State.OPEN, expires_at__gt=now).select_related("user")
+        if own
         else [],
         "waiting": waiting,
         "brings_environment": any(phase.own_environment for phase in visited.phases),
         "links": [
-            (link, request.build_absolute_uri(reverse("web:link", args=[token_of(link)])))
-            for link in live_links(mine, now)
+            (link, request.build_absolute_uri(reverse("web:link", args=[signed_token(link)])))
+            for link in live_links(own, now)
         ]
-        if mine and mine.captain_id == request.user.pk
+        if own and own.captain_id == request.user.pk
         else [],
         "most_days": MOST_DAYS,
-        "storage": team_storage(mine.pk) if mine else None,
-        "is_captain": bool(mine and mine.captain_id == request.user.pk),
-        **(_merges(mine, visited) if mine else {}),
+        "storage": team_storage(own.pk) if own else None,
+        "is_captain": bool(own and own.captain_id == request.user.pk),
+        **(_merges(own, visited) if own else {}),
     }
     return render_tab(request, visited, "web/teams/team.html", context, tab="team")
 
 
-def _merges(team: Team, visited: Visit) -> dict[str, Any]:
-    """What the page says of merging: open proposals both ways, and until when."""
+def _merges(team: Team, visited: Visit) -> dict[str, object]:
+    """Open merge proposals in both directions, and the deadline for them."""
     waiting = MergeProposal.objects.filter(state=MergeProposal.State.OPEN).select_related(
         "team", "other", "proposed_by"
     )
@@ -73,7 +72,7 @@ def _back(slug: str) -> HttpResponse:
     return redirect("web:team", slug)
 
 
-def _mine(request: HttpRequest, slug: str) -> tuple[Visit, Team]:
+def _own_team(request: HttpRequest, slug: str) -> tuple[Visit, Team]:
     visited = visit(request, slug)
     return visited, services.require_team(user=person(request), competition=visited.competition)
 
@@ -91,9 +90,9 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def rename(request: HttpRequest, slug: str) -> HttpResponse:
-    _, mine = _mine(request, slug)
+    _, own = _own_team(request, slug)
     name = cleaned(TeamNameForm(request.POST))["name"]
-    services.team_rename(team=mine, by=person(request), name=name)
+    services.team_rename(team=own, by=person(request), name=name)
     messages.success(request, f"Your team is called “{services.clean_team_name(name)}”.")
     return _back(slug)
 
@@ -101,9 +100,9 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
-    visited, mine = _mine(request, slug)
-    asked = cleaned(InvitationForm(request.POST))
-    invitation = services.invite(team=mine, by=person(request), now=visited.now, **asked)
+    visited, own = _own_team(request, slug)
+    values = cleaned(InvitationForm(request.POST))
+    invitation = services.invite(team=own, by=person(request), now=visited.now, **values)
     messages.success(
         request, f"{invitation.person} was invited and can accept until {invitation.expires_at:%Y-%m-%d %H:%M} UTC."
     )
@@ -113,9 +112,9 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
-    _, mine = _mine(request, slug)
-    to = get_object_or_404(User, username=cleaned(HandOverForm(request.POST))["to"], memberships__team=mine)
-    services.captain_hand_over(team=mine, by=person(request), to=to)
+    _, own = _own_team(request, slug)
+    to = get_object_or_404(User, username=cleaned(HandOverForm(request.POST))["to"], memberships__team=own)
+    services.captain_hand_over(team=own, by=person(request), to=to)
     messages.success(request, f"{to} is the captain now.")
     return _back(slug)
 
@@ -123,9 +122,9 @@ def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
-    _, mine = _mine(request, slug)
-    services.team_leave(team=mine, by=person(request))
-    messages.success(request, f"You left the team “{mine}”.")
+    _, own = _own_team(request, slug)
+    services.team_leave(team=own, by=person(request))
+    messages.success(request, f"You left the team “{own}”.")
     return _back(slug)
 
 
@@ -139,13 +138,13 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     if answer == "withdraw":
         services.invitation_withdraw(invitation=invitation, by=user)
         return _back(slug)
-    mine = get_object_or_404(Invitation, pk=invitation.pk, user=user)
+    invitation = get_object_or_404(Invitation, pk=invitation.pk, user=user)
     if answer == "accept":
-        joined = services.invitation_accept(invitation=mine, by=user, now=timezone.now())
+        joined = services.invitation_accept(invitation=invitation, by=user, now=timezone.now())
         messages.success(request, f"You are now in the team “{joined}”.")
     else:
-        services.invitation_decline(invitation=mine, by=user)
-        messages.info(request, f"You declined the invitation to “{mine.team}”.")
+        services.invitation_decline(invitation=invitation, by=user)
+        messages.info(request, f"You declined the invitation to “{invitation.team}”.")
     return _back(slug)
 
 
@@ -153,9 +152,9 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
 @login_required
 def merge_propose(request: HttpRequest, slug: str) -> HttpResponse:
     """Propose to another team that it joins this one."""
-    visited, mine = _mine(request, slug)
+    visited, own = _own_team(request, slug)
     other = cleaned(MergeForm(request.POST))["other"]
-    proposal = merging.merge_propose(team=mine, by=person(request), other_name=other, now=visited.now)
+    proposal = merging.merge_propose(team=own, by=person(request), other_name=other, now=visited.now)
     messages.success(request, f"The captain of “{proposal.other}” was asked. The teams merge when they accept.")
     return _back(slug)
 

@@ -18,7 +18,7 @@ from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.notifications.models import Kind
 from competitions.teams.models import Team
-from competitions.teams.services import require_team, team_of
+from competitions.teams.services import find_team, require_team
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import visit
 from competitions.webhooks.models import Webhook
@@ -29,7 +29,7 @@ from competitions.webhooks.services import (
     webhook_resume,
     webhook_stop,
     webhook_test,
-    webhooks_of,
+    webhooks_for,
 )
 from competitions.webhooks.targets import TargetRefused, check_url
 
@@ -37,7 +37,7 @@ SHOWN_MESSAGES: Final = 50
 
 
 class WebhookForm(forms.Form):
-    """Where to send, and what about."""
+    """The address of a webhook, and the kinds of messages that it gets."""
 
     url = forms.URLField(
         label="Address",
@@ -70,7 +70,7 @@ class WebhookForm(forms.Form):
 
 
 class MessageForm(forms.Form):
-    """Which message is sent again."""
+    """A message to send again."""
 
     message = forms.IntegerField(min_value=1, max_value=2**63 - 1)
 
@@ -84,7 +84,7 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return added(request, form, visited.competition, team)
-    context = {"form": form, "webhooks": webhooks_of(competition=visited.competition, team=team)}
+    context = {"form": form, "webhooks": webhooks_for(competition=visited.competition, team=team)}
     response = render_tab(request, visited, "web/teams/webhooks.html", context, tab="team")
     response.status_code = 422 if form.is_bound else 200
     return response
@@ -177,7 +177,7 @@ def _mine(request: HttpRequest, key: UUID) -> Webhook:
     user = person(request)
     webhook = get_object_or_404(Webhook.objects.select_related("competition", "team"), key=key)
     if webhook.team_id is not None:
-        team = team_of(user, webhook.competition)
+        team = find_team(user, webhook.competition)
         is_mine = team is not None and team.pk == webhook.team_id
     else:
         is_mine = Competition.objects.managed_by(user).filter(pk=webhook.competition_id).exists()

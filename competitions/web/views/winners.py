@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 from uuid import UUID
 
 from django.contrib import messages
@@ -72,7 +72,7 @@ def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
 @require_safe
 @login_required
 def place(request: HttpRequest, key: UUID) -> HttpResponse:
-    """Where the place stands, its history, and the form for what comes next."""
+    """A winner's place: its state, its history, and the form for the next step."""
     place, is_mine, is_organizer = _find(request, key)
     visited = visit(request, place.lane.leaderboard.phase.competition.slug)
     context = {
@@ -88,7 +88,13 @@ def place(request: HttpRequest, key: UUID) -> HttpResponse:
     return render_tab(request, visited, "web/winners/place.html", context, tab="leaderboard")
 
 
-def _charts(comparison: dict[str, Any]) -> list[Chart]:
+class Compared(TypedDict, total=False):
+    title: str
+    pairs: list[tuple[float, float]]
+    checks: list["Compared"]
+
+
+def _charts(comparison: Compared) -> list[Chart]:
     """The predictions of the run, then those of each check, against what is expected of them."""
     parts = [
         ("Submitted against made here", comparison),

@@ -1,4 +1,4 @@
-"""What a board remembers of its past: each team's improvements, and the ranks as the day began."""
+"""The past of a board: each team's improvements, and the ranks as the day began."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from pytest_django import DjangoAssertNumQueries
 from accounts.models import User
 from competitions.notifications.mails import OptOut, digests_mail, notifications_mail, opt_out
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
-from competitions.notifications.services import DEFAULTS, notify, preferences_of, preferences_set
-from tests.permissions import client_of
+from competitions.notifications.services import DEFAULTS, notify, preferences_set, stored_preferences
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ INBOX = "web:notifications"
 
 @pytest.fixture
 def member(site: Scenario) -> Client:
-    return client_of(site.member())
+    return user_client(site.member())
 
 
 def tell(site: Scenario, user: User, count: int = 1, **more: Any) -> list[Notification]:
@@ -44,7 +44,7 @@ def test_the_bell_says_how_many_are_unread_and_is_silent_without_any(site: Scena
 
 def test_following_a_notification_reads_it_and_nobody_elses_is_there(site: Scenario, member: Client) -> None:
     (row,) = tell(site, site.member())
-    stranger = client_of(person())
+    stranger = user_client(person())
     assert stranger.get(reverse("web:notification", args=[row.pk])).status_code == 404
     assert "News 0." not in stranger.get(reverse(INBOX)).content.decode()
     assert member.get(reverse("web:notification", args=[row.pk])).headers["Location"] == "/about-it/"
@@ -78,15 +78,15 @@ def test_choices_are_made_for_all_competitions_and_for_one(site: Scenario, membe
     url, user = reverse("web:notification-preferences"), site.member()
     fields = {kind.value: Delivery.DIGEST.value for kind in Kind}
     assert member.post(url, fields).status_code == 302
-    assert set(preferences_of(user, None).values()) == {Delivery.DIGEST}
+    assert set(stored_preferences(user, None).values()) == {Delivery.DIGEST}
     own = f"{url}?competition={site.competition.slug}"
     assert "As everywhere (daily digest)" in member.get(own).content.decode()
     member.post(own, dict.fromkeys(Kind.values, "as_everywhere") | {Kind.MERGE.value: "none"})
-    assert preferences_of(user, site.competition) == {Kind.MERGE: Delivery.NONE}
+    assert stored_preferences(user, site.competition) == {Kind.MERGE: Delivery.NONE}
     wrong = member.post(url, fields | {Kind.MERGE.value: "by pigeon"})
     assert wrong.status_code == 422
     assert "pigeon is not one of the available choices" in wrong.content.decode()
-    assert client_of(person()).get(own).status_code == 404, "a competition that this person is not in"
+    assert user_client(person()).get(own).status_code == 404, "a competition that this person is not in"
 
 
 def test_a_mail_is_stopped_by_one_click_without_signing_in(site: Scenario) -> None:
@@ -100,10 +100,10 @@ def test_a_mail_is_stopped_by_one_click_without_signing_in(site: Scenario) -> No
     path = url.removeprefix("http://").partition("/")[2]
     mailer = Client(enforce_csrf_checks=True)
     assert mailer.get(f"/{path}").status_code == 200
-    assert preferences_of(user, site.competition) == {}, "opening the link changes nothing"
+    assert stored_preferences(user, site.competition) == {}, "opening the link changes nothing"
     for _ in range(2):
         assert mailer.post(f"/{path}", {"List-Unsubscribe": "One-Click"}).status_code == 200
-    assert preferences_of(user, site.competition) == {Kind.DEADLINE: Delivery.NONE}
+    assert stored_preferences(user, site.competition) == {Kind.DEADLINE: Delivery.NONE}
     tell(site, user)
     assert notifications_mail(now=site.now) == 0
     assert Notification.objects.filter(read_at=None).count() == 2, "the inbox goes on"
@@ -113,7 +113,7 @@ def test_the_link_of_a_digest_stops_the_digest_alone(site: Scenario) -> None:
     user = site.member()
     preferences_set(user=user, competition=None, chosen={Kind.RUN: Delivery.DIGEST, Kind.MERGE: Delivery.AT_ONCE})
     Client().post(reverse("web:notifications-stop", args=[OptOut(user.pk).token]))
-    assert preferences_of(user, None) == {Kind.RUN: Delivery.NONE, Kind.MERGE: Delivery.AT_ONCE}
+    assert stored_preferences(user, None) == {Kind.RUN: Delivery.NONE, Kind.MERGE: Delivery.AT_ONCE}
     assert Delivery.DIGEST not in DEFAULTS.values()
     assert digests_mail(now=site.now) == 0
 
@@ -121,7 +121,7 @@ def test_the_link_of_a_digest_stops_the_digest_alone(site: Scenario) -> None:
 def test_what_waits_to_be_mailed_is_mailed_no_more_either(site: Scenario) -> None:
     user, later = site.member(), site.now + timedelta(days=2)
     for stop in (
-        lambda: opt_out(wish=OptOut(user.pk)),
+        lambda: opt_out(mails=OptOut(user.pk)),
         lambda: preferences_set(user=user, competition=None, chosen={Kind.DEADLINE: Delivery.NONE}),
         lambda: preferences_set(user=user, competition=site.competition, chosen={Kind.DEADLINE: Delivery.NONE}),
     ):
@@ -149,10 +149,10 @@ def test_a_choice_for_one_competition_stands_above_one_for_all(site: Scenario) -
     assert digests_mail(now=site.now + timedelta(days=2)) == 1
 
 
-@pytest.mark.parametrize("wish", [OptOut(0), OptOut(0, Kind.RUN, 1)], ids=["nobody's digest", "nobody's mails"])
-def test_a_link_that_was_forged_or_is_of_nobody_is_not_there(site: Scenario, wish: OptOut) -> None:
+@pytest.mark.parametrize("opt_out_link", [OptOut(0), OptOut(0, Kind.RUN, 1)], ids=["nobody's digest", "nobody's mails"])
+def test_a_link_that_was_forged_or_is_of_nobody_is_not_there(site: Scenario, opt_out_link: OptOut) -> None:
     stop = "web:notifications-stop"
-    assert Client().post(reverse(stop, args=[wish.token])).status_code == 404
-    assert Client().post(reverse(stop, args=[wish.token[:-1] + "_"])).status_code == 404
+    assert Client().post(reverse(stop, args=[opt_out_link.token])).status_code == 404
+    assert Client().post(reverse(stop, args=[opt_out_link.token[:-1] + "_"])).status_code == 404
     gone = OptOut(site.member().pk, Kind.RUN, 0)
     assert Client().post(reverse(stop, args=[gone.token])).status_code == 404

@@ -1,4 +1,4 @@
-"""What stands beside a row's values: bars on one axis, people, the change since yesterday, the small line of the best scores."""
+"""Parts of a board's row beside its values: bars on one axis, people, the change since yesterday, the small line of the best scores."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.reading.board import baselines_of, board_page
 from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
-from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
+from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
 from tests.scenario import Scenario
 
 MAE = Column(key="mae", title="MAE", precision=2, sorting="asc")
 AUC = Column(key="auc", title="AUC", precision=2, sorting="desc")
 
 
-def scored(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
+def score_team(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
     site.score(site.submit(team=site.join(name, is_baseline=is_baseline)), value)
 
 
 def details(site: Scenario) -> dict[str, RowDetails]:
     board = Leaderboard.objects.select_related("phase").get(pk=site.phase.leaderboard.pk)
     rows = board_page(board).rows
-    details_by_entry = details_of(board, rows, scale_of(board, board.columns.get(), rows, baselines_of(board)))
+    details_by_entry = row_details(board, rows, score_scale(board, board.columns.get(), rows, baselines_of(board)))
     return {row.entry.team.name: details_by_entry[row.entry.pk] for row in rows}
 
 
@@ -39,9 +39,9 @@ def test_bars_tell_equal_looking_scores_apart_as_little_as_the_board_does() -> N
 
 def test_one_hopeless_score_does_not_make_all_others_look_alike(site: Scenario) -> None:
     for number in range(10):
-        scored(site, f"team {number}", 0.1 + number / 100)
-    scored(site, "hopeless", 900.0)
-    scored(site, "constant", 0.15, is_baseline=True)
+        score_team(site, f"team {number}", 0.1 + number / 100)
+    score_team(site, "hopeless", 900.0)
+    score_team(site, "constant", 0.15, is_baseline=True)
     details_by_team = details(site)
     assert details_by_team["team 0"].percent == 100.0
     assert 30.0 < (details_by_team["team 5"].percent or 0) < 60.0
@@ -54,21 +54,21 @@ def test_a_row_names_its_people_and_how_many_more_there_are(site: Scenario) -> N
 
 
 def test_a_row_says_how_many_places_it_gained_since_yesterday(site: Scenario) -> None:
-    scored(site, "aa", 0.1)
-    scored(site, "bb", 0.2)
+    score_team(site, "aa", 0.1)
+    score_team(site, "bb", 0.2)
     daily_ranks_note(now=site.now)
-    scored(site, "new", 0.01)
+    score_team(site, "new", 0.01)
     changes = {name: row.change for name, row in details(site).items()}
     assert changes == {"new": None, "aa": -1, "bb": -1}
 
 
 def test_a_small_line_goes_up_whichever_way_is_better() -> None:
     for column, values in ((MAE, (0.5, 0.3)), (AUC, (0.3, 0.5))):
-        spark = spark_of(Entry(trend=[(0, values[0]), (100, values[1])]), column)
+        spark = score_spark(Entry(trend=[(0, values[0]), (100, values[1])]), column)
         assert spark is not None
         assert (spark.path, spark.x, spark.y) == ("M3.0 17.0H69.0V3.0", 69.0, 3.0)
         assert spark.words == f"From {values[0]:.2f} to {values[1]:.2f} in 1 step"
 
 
 def test_scores_that_look_the_same_are_no_line() -> None:
-    assert spark_of(Entry(trend=[(0, 0.501), (100, 0.499)]), MAE) is None
+    assert score_spark(Entry(trend=[(0, 0.501), (100, 0.499)]), MAE) is None

@@ -13,7 +13,7 @@ from competitions.organize.models import CompetitionDraft
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.submissions.models import Submission
-from competitions.web.progress import Progress, progress_of
+from competitions.web.progress import Progress, submission_progress
 
 LOG_CHARS: Final = 20_000
 
@@ -39,7 +39,7 @@ def trial_result(draft: CompetitionDraft) -> TrialResult | None:
     load_boards([submission.phase])
     reader, runs = reader_of(draft.owner), list(submission.runs.all())
     results = results_of(with_scores([submission])[0], reader)
-    progress = progress_of(submission, queue_positions(runs), now=reader.now)
+    progress = submission_progress(submission, queue_positions(runs), now=reader.now)
     sees_log = LogStream.SCORING in visible_streams(reader, submission.phase)
     log = "".join(log_text(run, LogStream.SCORING) for run in runs)[-LOG_CHARS:] if sees_log else ""
     seconds = (submission.finished_at - submission.created_at).total_seconds() if submission.finished_at else None

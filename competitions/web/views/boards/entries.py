@@ -1,8 +1,7 @@
-"""What is behind a row of a board: the entry with its story, the team with its rows, and detailed results for everybody."""
+"""Pages behind a row of a board: the entry with its history, the team with its rows, and public detailed results."""
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from csp.decorators import csp_exempt
@@ -13,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.questions import shown_answer
-from competitions.factsheets.answers import questions_of
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
@@ -38,14 +37,14 @@ def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     entry: Entry = get_object_or_404(rows, pk=pk)
     submission = entry.score.submission
     visited = visit(request, submission.phase.competition.slug)
-    board = _board_of(entry, visited)
+    board = _visible_board(entry, visited)
     if board is None:
         raise Http404
     entry.leaderboard = board
     return entry, visited, board
 
 
-def _board_of(entry: Entry, visited: Visit) -> Leaderboard | None:
+def _visible_board(entry: Entry, visited: Visit) -> Leaderboard | None:
     """The row's board with its phase, as the visit read them; None where this person may not see it."""
     boards = (board for phase in visited.phases_with_boards for board in phase.leaderboards.all())
     board = next(board for board in boards if board.pk == entry.leaderboard_id)
@@ -89,10 +88,10 @@ def _gap(board: Leaderboard, entry: Entry, primary: Column) -> str:
 
 
 def _public_answers(board: Leaderboard, submission: Submission) -> list[tuple[Question, str]]:
-    asked = (question for question in questions_of(board.phase) if question.is_public)
+    questions = (question for question in fact_sheet_questions(board.phase) if question.is_public)
     return [
         (question, shown_answer(submission.fact_sheet[question.key]))
-        for question in asked
+        for question in questions
         if question.key in submission.fact_sheet
     ]
 
@@ -116,12 +115,12 @@ def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     no such page, so that it tells of nobody whom no board shows."""
     visited = visit(request, slug)
     team = get_object_or_404(Team, competition=visited.competition, key=key, merged_into=None)
-    rows = [(entry, board) for entry in _best_rows(team) if (board := _board_of(entry, visited))]
+    rows = [(entry, board) for entry in _best_rows(team) if (board := _visible_board(entry, visited))]
     if not rows:
         raise Http404
     for entry, board in rows:
         entry.team, entry.leaderboard = team, board
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "team": team,
         "members": team.memberships.select_related("user"),
         "rows": [_row_of_team(entry, board) for entry, board in rows],
@@ -141,7 +140,7 @@ def _best_rows(team: Team) -> Iterable[Entry]:
     return best.values()
 
 
-def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, Any]:
+def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
     primary = _shown_primary(board)
     return {
         "entry": entry,

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -45,8 +45,8 @@ from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.leaderboards.sealing.commitments import commitment_of
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
-from competitions.web.presentation.board_rows import RowDetails, ScoreScale, details_of, scale_of, spark_of
-from competitions.web.presentation.charts import Dated, levels_of, score_chart
+from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
+from competitions.web.presentation.charts import Dated, baseline_levels, score_chart
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.design.charts import Chart, Level
@@ -63,7 +63,12 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
-        shown: dict[str, Any] = {"phase": phase, "board": board, "boards": boards_shown(visited, phase), "rows": None}
+        shown: dict[str, object] = {
+            "phase": phase,
+            "board": board,
+            "boards": boards_shown(visited, phase),
+            "rows": None,
+        }
         shown["commitment"] = commitment_of(board) if board is not None else None
         return render_tab(request, visited, "web/leaderboard/leaderboard.html", shown, tab="leaderboard")
     etag = board_etag(request, visited, board)
@@ -104,7 +109,7 @@ def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
 
 @dataclass(frozen=True)
 class PlaceOnBoard:
-    """Which rows of a board a page shows: those behind a cursor, those before one, or those around a row."""
+    """The part of a board that a page shows: the rows after a cursor, before one, or around a row."""
 
     cursor: str | None = None
     before: str | None = None
@@ -143,10 +148,10 @@ def _page(board: Leaderboard, place: PlaceOnBoard, sort: str) -> BoardPage:
 
 def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
     """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
-    asked = hashlib.sha256(
+    page = hashlib.sha256(
         repr((RELEASE, place, sort, decides, [column.key for column in columns])).encode()
     ).hexdigest()
-    key = f"rows:{board.pk}:{board.version}:{details_are_public(board)}:{asked}"
+    key = f"rows:{board.pk}:{board.version}:{details_are_public(board)}:{page}"
     drawn: DrawnPage | None = caches["pages"].get(key)
     if drawn is None:
         drawn = _draw(board, columns, place, sort, decides)
@@ -159,8 +164,8 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     page = _page(board, place, sort)
     column = None if sort else _drawn_column(board)
     baselines = baselines_of(board) if column else []
-    scale = scale_of(board, column, page.rows, baselines)
-    details = {} if sort else details_of(board, page.rows, scale)
+    scale = score_scale(board, column, page.rows, baselines)
+    details = {} if sort else row_details(board, page.rows, scale)
     template = get_template("web/leaderboard/_row.html")
     same = {
         "columns": columns,
@@ -177,8 +182,8 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     ]
     ranks = {row.entry.pk: row.rank for row in page.rows}
     has_best = place.is_first_page and column is not None and not column.is_relative  # one score has no average rank
-    best = _best_of(board, column) if column and has_best else []
-    levels = levels_of(baselines, column) if column else []
+    best = _best_scores(board, column) if column and has_best else []
+    levels = baseline_levels(baselines, column) if column else []
     return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels)
 
 
@@ -190,13 +195,13 @@ def _drawn_column(board: Leaderboard) -> Column | None:
 
 
 def _lead_chart(board: Leaderboard, page: DrawnPage, now: datetime) -> Chart | None:
-    """How the best score improved; None below two scores, which are no way."""
+    """A chart of the best score over time; None below two scores."""
     if page.scale is None or len(page.best) < 2:
         return None
     return score_chart(page.best, [], page.scale.column, until=_known_until(board, now), levels=page.levels)
 
 
-def _best_of(board: Leaderboard, column: Column) -> list[Dated]:
+def _best_scores(board: Leaderboard, column: Column) -> list[Dated]:
     return [
         (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
         for milestone in best_over_time(board)
@@ -204,14 +209,14 @@ def _best_of(board: Leaderboard, column: Column) -> list[Dated]:
 
 
 def _place(request: HttpRequest) -> PlaceOnBoard:
-    asked = request.GET
-    around = asked.get("around", "")
+    query = request.GET
+    around = query.get("around", "")
     if around:
         return PlaceOnBoard(around=int(around) if is_number(around) else 0)
-    return PlaceOnBoard(cursor=asked.get("cursor") or None, before=asked.get("before") or None)
+    return PlaceOnBoard(cursor=query.get("cursor") or None, before=query.get("before") or None)
 
 
-def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, Any]:
+def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, object]:
     columns = board.visible_columns
     primary = primary_column(list(board.columns.all()))
     sort = request.GET.get("sort", "")
@@ -225,7 +230,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     page: BoardPage | DrawnPage = (
         _page(board, place, sort) if board.is_transposed else _drawn(board, shown, place, sort, decides)
     )
-    mine = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
+    own_entry = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
     return {
         "phase": phase,
@@ -244,43 +249,43 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "next_cursor": page.next_cursor,
         "previous_cursor": page.previous_cursor,
         "is_first_page": place.is_first_page,
-        "mine": mine,
-        "detailed": detailed_entries(board, [*undrawn, mine] if mine else undrawn),
-        "my_rank": _my_rank(board, mine, page, sort) if mine else None,
+        "mine": own_entry,
+        "detailed": detailed_entries(board, [*undrawn, own_entry] if own_entry else undrawn),
+        "my_rank": _my_rank(board, own_entry, page, sort) if own_entry else None,
         "chart": _lead_chart(board, page, visited.now) if isinstance(page, DrawnPage) else None,
         **_search(request, board),
-        **(_own_row(page, mine, sort) if isinstance(page, DrawnPage) else {}),
+        **(_own_row(page, own_entry, sort) if isinstance(page, DrawnPage) else {}),
     }
 
 
-def _search(request: HttpRequest, board: Leaderboard) -> dict[str, Any]:
+def _search(request: HttpRequest, board: Leaderboard) -> dict[str, object]:
     """The rows of the teams that were looked for."""
     text = request.GET.get("q", "").strip()[:60]
     return {"searched": text, "found": search(board, text) if len(text) >= SHORTEST_SEARCH else []}
 
 
-def _own_row(page: DrawnPage, mine: Entry | None, sort: str) -> dict[str, Any]:
+def _own_row(page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, object]:
     """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
-    own = mine.pk if mine and not sort and mine.pk in page.ranks else None
+    own = own_entry.pk if own_entry and not sort and own_entry.pk in page.ranks else None
     before, after = page.around(own)
     return {
         "rows_before": before,
         "rows_after": after,
         "is_own_here": own is not None,
         "scale": page.scale,
-        "mine_more": _own_details(page, mine, sort) if mine else None,
+        "mine_more": _own_details(page, own_entry, sort) if own_entry else None,
     }
 
 
-def _own_details(page: DrawnPage, mine: Entry, sort: str) -> RowDetails | None:
-    """What is shown beside one's own values; on a page without the row, what takes no query."""
-    if mine.pk in page.details or sort or page.scale is None:
-        return page.details.get(mine.pk)
-    return RowDetails(percent=page.scale.percent(mine), spark=spark_of(mine, page.scale.column))
+def _own_details(page: DrawnPage, own_entry: Entry, sort: str) -> RowDetails | None:
+    """Details of one's own row; on a page without that row only those that need no query."""
+    if own_entry.pk in page.details or sort or page.scale is None:
+        return page.details.get(own_entry.pk)
+    return RowDetails(percent=page.scale.percent(own_entry), spark=score_spark(own_entry, page.scale.column))
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:
-    """What the links of the page keep of its address, each as the beginning of a query."""
+    """The parts of the page's address that its links repeat, each as the start of a query string."""
     here = {"phase": phase.slug, "board": board.key}
     sets = {"sets": str(datasets.number)} if datasets else {}
     sorted_by = {"sort": sort} if sort else {}
@@ -291,11 +296,11 @@ def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | 
     }
 
 
-def _my_rank(board: Leaderboard, mine: Entry, page: BoardPage | DrawnPage, sort: str) -> int | None:
+def _my_rank(board: Leaderboard, own_entry: Entry, page: BoardPage | DrawnPage, sort: str) -> int | None:
     """The rank of one's own row on the board; known already where it stands on the page."""
-    if isinstance(page, DrawnPage) and not sort and mine.pk in page.ranks:
-        return page.ranks[mine.pk]
-    return _rank(board, mine)
+    if isinstance(page, DrawnPage) and not sort and own_entry.pk in page.ranks:
+        return page.ranks[own_entry.pk]
+    return _rank(board, own_entry)
 
 
 def _rank(board: Leaderboard, entry: Entry) -> int | None:
@@ -331,7 +336,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     primary = deciding_column(list(board.columns.all()))
     if primary is None or primary.is_hidden:
         raise Http404
-    best = _best_of(board, primary)
+    best = _best_scores(board, primary)
     team = team_of_visit(visited)
     scores = team_over_time(board, team) if team else []
     own = [(score.received_at, score.values[primary.key], "") for score in scores]
@@ -341,13 +346,17 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "primary": primary,
         "is_picked": board.rule in PICKED,
         "chart": score_chart(
-            best, own, primary, until=_known_until(board, visited.now), levels=levels_of(baselines_of(board), primary)
+            best,
+            own,
+            primary,
+            until=_known_until(board, visited.now),
+            levels=baseline_levels(baselines_of(board), primary),
         ),
     }
     return render_tab(request, visited, "web/leaderboard/history.html", context, tab="leaderboard")
 
 
 def _known_until(board: Leaderboard, now: datetime) -> datetime:
-    """How far the best score that the board shows is known to hold: to its freeze or its phase's end, at most to now."""
+    """The end of the best score's line: the board's freeze or its phase's end, at the latest now."""
     freeze_at = board.freeze_at if board.phase.revealed_at is None else None
     return min(at for at in (now, board.phase.closes_at, freeze_at) if at is not None)

@@ -1,4 +1,4 @@
-"""What a reveal is made with and what it leaves: the preview for organizers, the manifest, the shake-up."""
+"""Pages of a reveal: the organizers' preview, the manifest, and the shake-up."""
 
 import json
 
@@ -108,10 +108,10 @@ def _top(board: Leaderboard) -> dict[str, object]:
 
 
 def _act(request: HttpRequest, visited: Visit, phase: Phase) -> HttpResponse:
-    asked = cleaned(RevealForm(request.POST))
-    if asked["act"] == "commit":
-        return _commit(request, visited, phase, asked["reason"])
-    phase_reveal(phase=phase, now=visited.now, before_the_end=asked["before_the_end"])
+    values = cleaned(RevealForm(request.POST))
+    if values["act"] == "commit":
+        return _commit(request, visited, phase, values["reason"])
+    phase_reveal(phase=phase, now=visited.now, before_the_end=values["before_the_end"])
     _log(request, phase, "Revealed the scores.")
     messages.success(request, f"The scores of “{phase.name}” are public now.")
     return redirect(f"{visited.url('leaderboard')}?phase={phase.slug}")

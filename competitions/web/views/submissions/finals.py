@@ -16,7 +16,7 @@ from competitions.leaderboards.ranking.rules import Rule
 from competitions.submissions.models import Submission
 from competitions.submissions.states import LIVE, State
 from competitions.teams.models import Team
-from competitions.web.submission_rows import LAST, PAGE_SIZE, page_of, rows_of
+from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, submission_page
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, team_of_visit, visit
@@ -27,7 +27,7 @@ SELECTABLE: Final = (State.FINISHED, *LIVE)
 
 
 class FinalsForm(forms.Form):
-    """What is chosen, beside what the page showed and what was selected then."""
+    """The chosen submissions, with those that the page showed and those selected at that time."""
 
     def __init__(self, *args: Any, team: Team, phase: Phase, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -66,9 +66,9 @@ def finals(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
     )
 
 
-def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, team: Team) -> dict[str, Any]:
+def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, team: Team) -> dict[str, object]:
     before = request.GET.get("before", "")
-    submissions = page_of(
+    submissions = submission_page(
         team=team.pk,
         statuses=SELECTABLE,
         before=int(before) if is_number(before) else LAST,
@@ -76,7 +76,7 @@ def _context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderbo
         only=phase,
     )
     page = submissions[:PAGE_SIZE]
-    rows = rows_of(page, reader=visited.reader, now=visited.now)
+    rows = build_rows(page, reader=visited.reader, now=visited.now)
     return {
         "phase": phase,
         "board": board,

@@ -1,6 +1,5 @@
 """A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
 
-from typing import Any
 from uuid import UUID
 
 from csp.decorators import csp_exempt
@@ -19,7 +18,7 @@ from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, prog
 from competitions.disclosure.readers import Reader, reader_of
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.streams import LogStream
-from competitions.factsheets.answers import questions_of
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
@@ -41,11 +40,11 @@ from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
 from competitions.web.presentation.logs import shown_log
-from competitions.web.presentation.stages import history_of, stages_of
-from competitions.web.presentation.usage import usage_charts, usages_of
-from competitions.web.progress import Progress, progress_of, with_expected_start
+from competitions.web.presentation.stages import run_history, run_stages
+from competitions.web.presentation.usage import run_usages, usage_charts
+from competitions.web.progress import Progress, submission_progress, with_expected_start
 from competitions.web.refused_forms import entered_values
-from competitions.web.submission_rows import rows_of
+from competitions.web.submission_rows import build_rows
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
@@ -54,7 +53,7 @@ from competitions.web.visit import visit
 def find(request: HttpRequest, pk: int) -> Submission:
     """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
     rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
-    runs = Run.objects.select_related("task", "queue")
+    runs = Run.objects.select_related("task", "queue", "worker")
     submission: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
     load_boards([submission.phase])
     return submission
@@ -70,7 +69,7 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
     reader = reader_of(person(request))
-    rows = rows_of([_scored(submission)], reader=reader, now=reader.now)
+    rows = build_rows([_scored(submission)], reader=reader, now=reader.now)
     return render(request, "web/submissions/_row.html", {"row": rows[0]})
 
 
@@ -96,20 +95,21 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "web/submissions/_live.html", context)
 
 
-def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, Any]:
+def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, object]:
     now = reader.now
     results = results_of(_scored(submission), reader)
     position = position_of(submission, reader)
-    questions = questions_of(submission.phase)
+    questions = fact_sheet_questions(submission.phase)
     runs = list(submission.runs.all())
     positions = queue_positions(runs)
     growing = growing_context(submission, request.GET.get("run", ""))
-    usages = usages_of(reader, submission.phase, growing["shown_runs"])
-    return growing | {
+    usages = run_usages(reader, submission.phase, growing["shown_runs"])
+    return {
+        **growing,
         "submission": submission,
-        "progress": with_expected_start(progress_of(submission, positions, now=now), runs, now=now),
+        "progress": with_expected_start(submission_progress(submission, positions, now=now), runs, now=now),
         "runs": [
-            _run_context(reader, submission, run, progress_of(submission, positions, now=now, run=run))
+            _run_context(reader, submission, run, submission_progress(submission, positions, now=now, run=run))
             | {"usage": usage_charts(run, submission.phase, usages.get(run.pk, []))}
             for run in growing["shown_runs"]
         ],
@@ -123,18 +123,18 @@ def _detail_context(request: HttpRequest, submission: Submission, reader: Reader
         "choices": [choice for choice in results.choices if may_choose(choice.board, now) or choice.is_picked],
         "may_choose": any(may_choose(choice.board, now) for choice in results.choices),
         "is_organizer": reader.organizes(submission.phase),
-        "facts": facts_of(submission, questions),
+        "facts": shown_answers(submission, questions),
         "comparisons": comparisons(submission, questions, results.exact),
         "asks_facts": bool(questions) and fact_sheet_is_open(submission, now),
         "is_of_my_team": Membership.objects.filter(team=submission.team_id, user=person(request)).exists(),
     }
 
 
-def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, Any]:
+def _run_context(reader: Reader, submission: Submission, run: Run, progress: Progress) -> dict[str, object]:
     phase = submission.phase
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
     receipt = disclosed_receipt(reader, phase, run.receipt, is_smoke=run.is_smoke)
-    history = history_of(run, run.queued_at if run.fills_board else submission.created_at)
+    history = run_history(run, run.queued_at if run.fills_board else submission.created_at)
     return {
         "run": run,
         "smoke_limit_s": time_limit_s(run, phase) if run.is_smoke else None,
@@ -147,13 +147,13 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
         "progress": progress,
         "logs": [shown_log(stream, log_text(run, stream), is_final=run.is_final) for stream in streams],
         "events": history,
-        "stages": stages_of(run, history, now=reader.now),
+        "stages": run_stages(run, history, now=reader.now),
         **_files(reader, submission, run),
     }
 
 
-def facts_of(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
-    """What was answered, as people read it."""
+def shown_answers(submission: Submission, questions: list[Question]) -> list[tuple[Question, str]]:
+    """The answers to the questions as people read them."""
     answered = [question for question in questions if question.key in submission.fact_sheet]
     return [(question, shown_answer(submission.fact_sheet[question.key])) for question in answered]
 
@@ -170,19 +170,19 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, "The fact sheet was changed." if changed else "The fact sheet is as it was.")
         return redirect("web:submission", pk)
     visited = visit(request, submission.phase.competition.slug)
-    asked, entered = questions_of(submission.phase), entered_values(request)
+    questions, entered = fact_sheet_questions(submission.phase), entered_values(request)
     answers = answers_of_form(entered) if entered else submission.fact_sheet
     context = {
         "submission": submission,
-        "questions": [(question, answers.get(question.key)) for question in asked],
+        "questions": [(question, answers.get(question.key)) for question in questions],
         "is_open": fact_sheet_is_open(submission, visited.now) and submission.team_id == visited.facts.team_id,
         "revisions": submission.fact_sheet_revisions.select_related("changed_by")[:50],
     }
     return render_tab(request, visited, "web/submissions/fact_sheet.html", context, tab="submissions")
 
 
-def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, Any]:
-    """What the newest attempt left, as far as this reader may have it; the page with details apart from the files."""
+def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object]:
+    """Files of the newest attempt that this reader may have; the page with details is kept apart."""
     outputs = run.outputs.filter(attempt__in=run.attempts_shown)
     phase, is_smoke = submission.phase, run.is_smoke
     shown = [output for output in outputs if may_download(reader, phase, output.name, is_smoke=is_smoke)]

@@ -13,9 +13,9 @@ from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.disclosure.scores import visible_columns
-from competitions.environments.choice import Wish
+from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
-from competitions.factsheets.answers import questions_of
+from competitions.factsheets.answers import fact_sheet_questions
 from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule
@@ -31,7 +31,7 @@ from competitions.teams.services import require_registration
 from competitions.web.forms import SubmissionForm, cleaned
 from competitions.web.presentation.charts import own_chart
 from competitions.web.refused_forms import back_to_form, entered_values
-from competitions.web.submission_rows import LAST, PAGE_SIZE, drawn, page_of, rows_of
+from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
@@ -61,7 +61,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     submissions = (
         []
         if team_id is None
-        else page_of(
+        else submission_page(
             team=team_id,
             statuses=FILTERS[show],
             before=int(before) if is_number(before) else LAST,
@@ -72,7 +72,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "phase": phase,
         "show": show,
         "filters": FILTERS,
-        "rows": drawn(rows_of(submissions[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
+        "rows": drawn(build_rows(submissions[:PAGE_SIZE], reader=visited.reader, now=visited.now)),
         "chart": _trend(visited, phase, submissions[:PAGE_SIZE]),
         "before": submissions[PAGE_SIZE - 1].submission.pk if len(submissions) > PAGE_SIZE else None,
         **(_panel(request, visited, phase, team_id) if team_id is not None and phase is not None else {}),
@@ -95,8 +95,8 @@ def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) 
     return own_chart(sorted(known), primary)
 
 
-def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, Any]:
-    """What stands beside the upload: quota, reset, closing time, budget; and what was entered before, where it was refused."""
+def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, object]:
+    """Everything around the upload: quota, closing time, budget, and the values of a form that was refused."""
     entered = entered_values(request)
     answers = answers_of_form(entered)
     limits = allowances(team_id=team_id, phase=phase, now=visited.now)
@@ -108,7 +108,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
         "brought": _brought(phase, team_id),
-        "questions": [(question, answers.get(question.key)) for question in questions_of(phase)]
+        "questions": [(question, answers.get(question.key)) for question in fact_sheet_questions(phase)]
         if visited.facts.has_questions
         else [],
         "entered": entered,
@@ -116,7 +116,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
 
 
 def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
-    """What the team's code may be run with in this phase, by kind, newest versions first: references to offer."""
+    """References to the team's weights and images that this phase takes, by kind, newest versions first."""
     if not phase.own_weights and not phase.own_images:
         return {}
     ready = EnvironmentFile.objects.filter(team=team_id, state=EnvironmentFile.State.READY)
@@ -154,13 +154,13 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     The script asks for JSON; a refusal then carries its code, so that the upload is not lost.
     """
     visited, user = visit(request, slug), person(request)
-    asked = SubmissionForm(request.POST, request.FILES)
-    phase = visited.phase(asked["phase"].value())
+    form = SubmissionForm(request.POST, request.FILES)
+    phase = visited.phase(form["phase"].value())
     if phase is None:
         raise Http404
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        values = cleaned(asked)
+        values = cleaned(form)
         require_registration(user=user, competition=visited.competition)
         submission = submission_create(
             NewSubmission(
@@ -172,7 +172,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
                 fact_sheet=answers_of_form(request.POST),
                 idempotency_key=values["idempotency_key"],
                 is_smoke=values["smoke"],
-                wish=Wish(values["weights"], values["image"]),
+                environment=NamedEnvironment(values["weights"], values["image"]),
             ),
             now=timezone.now(),
         )
