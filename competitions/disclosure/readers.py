@@ -1,4 +1,4 @@
-"""Who looks: a person, or nobody, with the rights that decide what is disclosed to them."""
+"""The reader of a page: a person, or nobody, with the rights that decide what is disclosed to them."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Reader:
-    """Who looks, for one request: rights are read once, and so is each answer that costs a query."""
+    """The reader of one request: rights are read once, and so is each answer that costs a query."""
 
     user: User | AnonymousUser
     now: datetime

@@ -72,7 +72,7 @@ def hidden_keys(phase: Phase) -> set[str]:
 
 
 def details_are_public(board: Leaderboard) -> bool:
-    """Whether whoever sees the board may see the detailed results of what counts on it; it depends on no person.
+    """True where all who see the board may see the detailed results of what counts on it.
 
     They may quote every score of their phase, so they wait for the last sealed or hidden board of it.
     """

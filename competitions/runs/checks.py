@@ -38,7 +38,7 @@ ORGANIZERS_FAULTS = ("bad_reference", "bad_schema")  # the sample submission or 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: what the file is, or why it is not used."""
+    """The verdict on a file: what it is, or why it is not used."""
 
     outcome: FileCheck.Status
     recognised: Recognised | None = None

@@ -115,7 +115,7 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
 
 
 def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
-    """Whether the run was ended, because of what its organizers set up."""
+    """End a run that its organizers' setup forbids; False for all others."""
     if why := hidden_in(run):
         _not_on_this_queue(run, TASK_HIDDEN, why, now)
         return True
@@ -126,7 +126,7 @@ def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
 
 
 def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
-    """Whether the run was ended, because its image is none that a worker of this queue may have, or that may read its labels."""
+    """End a run whose image or environment may not be used on this queue, or with this task; False for all others."""
     image = run.submission.phase.image_name
     if not queue.allows_image(image):
         detail = (

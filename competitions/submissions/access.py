@@ -1,4 +1,4 @@
-"""Who may see which submissions, and which of their logs."""
+"""Access to submissions and their logs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
 
 
 def scope_of(user: User | AnonymousUser) -> dict[str, list[int]] | None:
-    """Whose submissions this person may see, as `submissions_in` takes it: of their teams, and of the phases that they
+    """The teams and phases whose submissions this person sees, for `submissions_in`: their own teams, and phases that they
     organize. A kind of which there are none is left out; None: those of the whole site.
 
     They are looked up first and named by number: with subqueries in the `OR`, PostgreSQL walks all submissions of the
@@ -55,7 +55,7 @@ def open_to_robot(user: User) -> QuerySet[Submission]:
 
 
 def repeats_by(user: User) -> QuerySet[Submission]:
-    """What a service account ran again of other teams: it reads how that went, and the scores that are public."""
+    """The submissions of other teams that a service account ran again: it reads how that went, and the scores that are public."""
     return open_to_robot(user).filter(submitted_by=user).exclude(rerun_of=None)
 
 

@@ -1,4 +1,4 @@
-"""What a team should do about a failure."""
+"""Advice to a team after a failure."""
 
 from competitions.catalog.models import Phase
 from competitions.submissions.states import REASONS, Reason

@@ -190,7 +190,7 @@ def _made(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -
 
 
 def _environment(team: Team, checked: _Checked) -> Environment:
-    """What the code runs with; predictions and datasets run with nothing of the team's."""
+    """The environment that the code runs in; predictions and datasets run with nothing of the team's."""
     new = checked.new
     if new.environment == NOTHING_NAMED:
         return NO_ENVIRONMENT

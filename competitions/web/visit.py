@@ -1,4 +1,4 @@
-"""Who looks at which competition: the facts that its pages show, in one query at any size of competition."""
+"""A visit of a competition: who looks, and the facts that its pages show, in one query at any size of competition."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -119,7 +119,7 @@ class Visit:
 
     @cached_property
     def reader(self) -> Reader:
-        """Who looks, with the rights that were read with the competition."""
+        """The reader of this request, with the rights that were read with the competition."""
         rights = {self.competition.pk: self.facts.sees_sealed} if self.facts.is_organizer else {}
         return Reader(self.user, self.now, rights)
 
@@ -161,7 +161,7 @@ class Visit:
         return {image.name: image for image in self.competition.images.all()}
 
     def image_url(self, source: str) -> ShownImage | None:
-        """Where an image of the competition is that a text names by this address; None where there is none."""
+        """The address of an image of the competition that a text names so; None where there is none."""
         image = self._images.get(image_name(source) or "")
         if image is None:
             return None
@@ -170,7 +170,7 @@ class Visit:
 
     @property
     def next_step(self) -> NextStep | None:
-        """What the main button says: join, accept new rules, make a team, submit."""
+        """The step that the main button names: join, accept new rules, make a team, submit."""
         if self.facts.current_rules is None:
             return None
         if self.facts.registration_state is None:

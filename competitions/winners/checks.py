@@ -43,7 +43,7 @@ def checks_of(phase: Phase) -> list[Task]:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check showed; `faults` are sentences without the name of the check."""
+    """The result of one check; `faults` are sentences without the name of the check."""
 
     facts: dict[str, Any]
     faults: list[str]
@@ -65,7 +65,7 @@ def finding(place: Place, check: Run, plain: Run) -> Finding:
 
 
 def meters_of(run: Run) -> dict[str, Any]:
-    """What the run used of the phase's budget."""
+    """The part of the phase's budget that the run used."""
     phase = run.submission.phase
     return {
         "wall_s": float(run.meters.get("wall_s") or 0.0),
@@ -128,7 +128,7 @@ def _moved(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _rows(task: Task) -> NDArray[np.int64] | None:
-    """Which row of the plain input each row of the check's input is; None where the order is the same."""
+    """For each row of the check's input its number in the plain input; None where the order is the same."""
     stored = task.reference_data.file if task.reference_data is not None else None
     text = _member(stored, ROWS_FILE) if stored is not None else None
     if text is None:

@@ -44,12 +44,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class CannotCompare(Exception):
-    """Why the two cannot be compared, in a sentence."""
+    """Two sets of predictions cannot be compared; the message says why."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two sets of predictions are apart; `mae` is None where nothing holds real numbers, or text beside them differs."""
+    """The distance between two sets of predictions; `mae` is None where nothing holds real numbers, or text beside them differs."""
 
     rows: int
     equal_share: float

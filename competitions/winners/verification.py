@@ -88,7 +88,7 @@ def _actor(by: User) -> str:
 
 
 def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the runs before and this one came to: how far repeated runs are apart is what a tolerance is set by."""
+    """The results of this run and of those before it: a tolerance is set by how far repeated runs are apart."""
     this = {key: comparison.get(key) for key in ("wall_s", "mae", "equal_share", "score_difference")}
     return [*comparison.get("earlier", []), this]
 
@@ -182,7 +182,7 @@ def _named_meters(run: Run) -> dict[str, Any]:
 
 
 def _findings(place: Place, plain: dict[int, Run]) -> list[Finding]:
-    """What the checks showed, one for each; those of a task that has left the phase meanwhile are left out."""
+    """The findings of the checks; those of a task that has left the phase meanwhile are left out."""
     if place.check_run is None:
         return []
     checks = place.check_run.runs.select_related("task__checks", "task__reference_data__file", "submission__phase")

@@ -99,12 +99,12 @@ def decision_publish(*, board: Leaderboard, reason: str, now: datetime) -> None:
 
 
 def unexplained(commitment: Commitment) -> Changes:
-    """How the board of now differs from what the commitment and its amendments give; empty when it does not."""
+    """The difference between the board of now and that of the commitment with its amendments; empty for none."""
     return difference(current(_published(commitment)), document_of(commitment.leaderboard))
 
 
 def changed_since(commitment: Commitment) -> list[str]:
-    """What changed without an amendment. Names submissions, tells no score."""
+    """Changes without an amendment, in words. They name submissions and tell no score."""
     return changes_in_words(unexplained(commitment))
 
 

@@ -1,4 +1,4 @@
-"""What decides a board, as plain values: what a commitment covers and an amendment changes."""
+"""A board as plain values: the document that a commitment covers and an amendment changes."""
 
 from competitions.catalog.models import Column, Leaderboard, Task
 from competitions.leaderboards.models import Entry as EntryRow
@@ -9,7 +9,7 @@ from files.manifest import Document, Entry
 
 
 def document_of(board: Leaderboard) -> Document:
-    """What decides the board, as it is in the database now: what it shows, and what it is ranked by."""
+    """The board as it is in the database now: what it shows, and what it is ranked by."""
     columns, primary = _columns(board), primary_column(list(board.columns.all()))
     return {
         "board": {

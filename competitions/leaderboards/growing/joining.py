@@ -1,4 +1,4 @@
-"""How a dataset that passed its check joins the board: as a task of its own, with input and reference data apart."""
+"""Datasets that passed their check join the board: each as a task of its own, with input and reference data apart."""
 
 import zipfile
 from datetime import datetime
@@ -98,7 +98,7 @@ def _resource(like: Task, name: str, kind: Resource.Kind, file: StoredFile) -> R
 
 
 def name_of(submission: Submission) -> str:
-    """What a dataset is called on the board: the first words of its description, else its file's name."""
+    """The dataset's name on the board: the first words of its description, else its file's name."""
     text = " ".join(submission.description.split()) or Path(submission.file_name).stem or f"Dataset {submission.pk}"
     if len(text) <= MAX_NAME:
         return text

@@ -14,7 +14,7 @@ from competitions.leaderboards.ranking.values import primary_column, task_key
 
 @dataclass(frozen=True)
 class Place:
-    """Where rows are ranked: by the value under `key`, in the order of `column`. Rows of the team `without` take no part."""
+    """One ranking of the rows: by the value under `key`, in the order of `column`. Rows of the team `without` take no part."""
 
     column: Column
     key: str
@@ -22,7 +22,7 @@ class Place:
 
 
 def places_of(board: Leaderboard, sources: Sequence[Column]) -> list[Place]:
-    """What an average rank is taken over: the columns; on a board that grows, each of them on each dataset.
+    """The rankings that an average is taken over: the columns; on a board that grows, each of them on each dataset.
 
     Those are the phase's own tasks and the submitted datasets that count, of which a team's own do not count for itself:
     it knows the labels.

@@ -1,4 +1,4 @@
-"""Where one score stands: its place on its board, and how far it is from its team's best other score and from the first row."""
+"""The position of a score: its place on its board, and its distance from the team's best other score and from the first row."""
 
 from dataclasses import dataclass
 

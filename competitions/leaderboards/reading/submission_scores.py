@@ -1,4 +1,4 @@
-"""What submissions reached on the boards of their phases, read in few queries, the same number for any number of rows."""
+"""Scores of submissions on the boards of their phases, read in as few queries for any number of rows."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from competitions.submissions.models import Submission
 
 @dataclass(frozen=True)
 class BoardScore:
-    """What a submission reached on a board; `entry_id` is its row, None where it does not count.
+    """A submission's score on a board; `entry_id` is its row, None where it does not count.
 
     `best` are the values of its team's best submission there, None where that is not known; `is_best`: it is this one.
     """

@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class BoardPreview:
-    """What the reveal would open, and whether it is what was committed to."""
+    """A board that the reveal would open, with the changes since the commitment to it."""
 
     board: Leaderboard
     commitment: Commitment | None
@@ -44,7 +44,7 @@ class RevealPreview:
 
 
 def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
-    """What a reveal now would do; after it, what it was checked by. Tells no score."""
+    """Preview a reveal; after it, show how it was checked. Tells no score."""
     previews = []
     for board in sealed_boards(phase) or committed_boards(phase):
         commitment = commitment_of(board)

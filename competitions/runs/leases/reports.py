@@ -31,7 +31,7 @@ LAST_PIECE: Final = 2**31 - 1  # behind all pieces of a log that a worker number
 
 
 def lease_end(now: datetime) -> datetime:
-    """When a lease ends that is given or renewed now."""
+    """The end of a lease that is given or renewed now."""
     return now + timedelta(seconds=settings.LEASE_S)
 
 
@@ -141,7 +141,7 @@ def run_complete(
 
 
 def _answered_before(run_id: str, lease_id: str) -> State:
-    """What became of an attempt whose answer has been taken. Raises `LeaseLost` where none has."""
+    """The outcome of an attempt whose answer has been taken. Raises `LeaseLost` where none has."""
     answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
     if answered is None:
         raise LeaseLost

@@ -1,4 +1,4 @@
-"""What becomes of an attempt that failed by our own fault: tried again elsewhere, or held for a person; and the breakers."""
+"""Attempts that failed by our own fault: tried again elsewhere or held for a person. Workers and runs with many faults are stopped."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -25,7 +25,7 @@ RUN_QUARANTINED: Final = "run_quarantined"
 
 
 def named(run: Run) -> dict[str, Any]:
-    """What every line of the log about a run says."""
+    """The fields of every line of the log about a run."""
     return {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
 
 

@@ -92,7 +92,7 @@ def next_teams(queue: Queue, fitting: QuerySet[Run]) -> Iterator[tuple[int, int]
 
 
 def runs_in_flight() -> Counter[int]:
-    """How many runs each team has on workers, of those that are its turn."""
+    """The number of runs that each team has on workers, without those that fill a board."""
     held = Run.objects.filter(state__in=HELD, fills_board=False)
     return Counter(dict(held.order_by().values_list("team").annotate(n=Count("*"))))
 

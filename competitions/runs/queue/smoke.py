@@ -27,7 +27,7 @@ def smoke_passed(run: Run, now: datetime) -> None:
 
 
 def hidden_in(run: Run) -> str:
-    """Why a smoke run may not be handed out now: something of its task is hidden. Empty for all others."""
+    """The reason for which a smoke run may not be handed out: a hidden part of its task. Empty for all other runs."""
     return run.task.hidden_part(run.submission.phase.competition) if run.is_smoke else ""
 
 

@@ -45,7 +45,7 @@ Address = Callable[[FileRole, StoredFile], str]  # where a file is fetched
 
 
 def run_token(run: Run) -> str:
-    """What a worker shows to speak about this run; worth nothing once the lease is over."""
+    """The token by which a worker speaks about this run; it is worth nothing once the lease is over."""
     return signing.dumps([str(run.pk), run.attempt, str(run.lease_id), run.submission_id], salt=RUN_TOKEN_SALT)
 
 

@@ -39,7 +39,7 @@ WORKERS: Final = 20
 
 @dataclass(frozen=True)
 class Brought:
-    """What the code runs with at home: files by their sizes in bytes (None: no such file), and the image as an archive's own
+    """The environment of code on its author's machine: files by size in bytes (None: no such file), the image as an archive's own
     digest (`sha256:…`) or as `registry/repository@sha256:…`."""
 
     weights_bytes: int | None = None
@@ -51,7 +51,7 @@ NOTHING: Final = Brought()
 
 
 def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> SmokeOffer:
-    """What runs, with files by `address`.
+    """The smoke run of a phase as a job to run at home, with files by `address`.
 
     Raises `NoSmokeRun` or `SMOKE_TASK_HIDDEN`, and for what is brought the refusal that a submission or an upload would meet:
     `EnvironmentNotAccepted`, `FileTooLarge`, `REFERENCE_INVALID` or `RegistryNotAllowed`.

@@ -162,7 +162,7 @@ def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
 
 
 def _message_limit(request: HttpRequest) -> int:
-    """How large a message may be. Raises `InvalidResult` for a larger one."""
+    """The most bytes that a message may have. Raises `InvalidResult` for a larger one."""
     if announced_bytes(request) > BODY_LIMIT_BYTES:
         raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
     return BODY_LIMIT_BYTES
@@ -309,7 +309,7 @@ def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:
 
 
 def _output_limit(lease: dict[str, Any], name: str) -> int:
-    """How large an output of this name may be. Raises `InvalidResult` or `LeaseLost`."""
+    """The most bytes that an output of this name may have. Raises `InvalidResult` or `LeaseLost`."""
     if name not in OUTPUT_NAMES:
         raise InvalidResult(f"There is no output {name!r}; known are {', '.join(OUTPUT_NAMES)}.")
     held = Run.objects.filter(pk=lease["run_id"], lease_id=lease["lease_id"], state__in=HELD)
