@@ -59,7 +59,7 @@ class Reader:
         return given
 
 
-def reader_of(user: User | AnonymousUser, now: datetime | None = None) -> Reader:
+def reader_for(user: User | AnonymousUser, now: datetime | None = None) -> Reader:
     return Reader(user, now or timezone.now())
 
 

@@ -27,7 +27,7 @@ class Cost:
     gpu_runs: int
 
 
-def cost_of(submissions: QuerySet[Submission]) -> Cost:
+def bulk_cost(submissions: QuerySet[Submission]) -> Cost:
     """The cost of these submissions, counted in two queries however many there are."""
     runs = list(
         Run.objects.filter(submission__in=submissions.values("pk")).values_list(

@@ -17,7 +17,7 @@ from competitions.runs.leases.reports import lease_end
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_anew
 from competitions.runs.queue.matching import fitting_runs, may_take
-from competitions.runs.queue.ranking import next_teams, turn_taken
+from competitions.runs.queue.ranking import next_teams, take_turn
 from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.transitions import run_move
@@ -75,7 +75,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     if not won:
         return None
     run.state = State.LEASED
-    turn_taken(run, now=now)
+    take_turn(run, now=now)
     return run
 
 

@@ -19,7 +19,7 @@ def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
     return teams.union(organized.order_by().values_list(Value("phase"), "pk"), all=True)
 
 
-def scope_of(user: User | AnonymousUser) -> dict[str, list[int]] | None:
+def visible_scope(user: User | AnonymousUser) -> dict[str, list[int]] | None:
     """The teams and phases whose submissions this person sees, for `submissions_in`: their own teams, and phases that they
     organize. A kind of which there are none is left out; None: those of the whole site.
 
@@ -59,7 +59,7 @@ def repeats_by(user: User) -> QuerySet[Submission]:
     return open_to_robot(user).filter(submitted_by=user).exclude(rerun_of=None)
 
 
-def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
+def visible_submissions(user: User | AnonymousUser) -> QuerySet[Submission]:
     """Those of the user's teams, and those of the competitions that the user organizes."""
-    scope = scope_of(user)
+    scope = visible_scope(user)
     return Submission.objects.all() if scope is None else submissions_in(**scope)

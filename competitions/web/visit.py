@@ -24,7 +24,7 @@ from competitions.catalog.models import (
 )
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import may_know_of, may_see_board
+from competitions.disclosure.scores import may_know_board, may_see_board
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
@@ -133,7 +133,7 @@ class Visit:
     def phases_with_known_boards(self) -> list[tuple[Phase, Leaderboard | None]]:
         """Each phase with its main board, where this person may know that there is one."""
         boards = [(phase, phase.main_board) for phase in self.phases_with_boards]
-        return [(phase, board if board and may_know_of(self.reader, board) else None) for phase, board in boards]
+        return [(phase, board if board and may_know_board(self.reader, board) else None) for phase, board in boards]
 
     def can_see_board(self, board: Leaderboard) -> bool:
         return may_see_board(self.reader, board)

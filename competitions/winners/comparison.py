@@ -133,10 +133,10 @@ def made_by(run: Run | None, place: Place) -> Arrays:
     output = outputs.order_by("-attempt").first()
     if output is None:
         raise CannotCompare("The run left no predictions.")
-    return predictions_of(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)
+    return read_predictions(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)
 
 
-def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:
+def read_predictions(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:
     """The predictions in a submitted file, or in the output of a run (a zip that holds such a file).
 
     Without an official format, text files are read line by line. Raises `CannotCompare`.

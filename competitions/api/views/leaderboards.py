@@ -17,7 +17,7 @@ from accounts.models import User
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.disclosure.scores import may_see_board, refusal_of
+from competitions.disclosure.scores import board_refusal, may_see_board
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.ranking.datasets import shown_datasets
 from competitions.leaderboards.ranking.values import primary_column
@@ -45,7 +45,7 @@ class BoardView(ApiView):
         if board is None:
             raise Http404
         if not may_see_board(self.reader, board):
-            raise refusal_of(board)
+            raise board_refusal(board)
         return board
 
 

@@ -130,7 +130,7 @@ def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list
     return [column.shown_in(values) for column in columns]
 
 
-def datasets_named(columns: Sequence[ShownColumn]) -> list[str]:
+def dataset_names(columns: Sequence[ShownColumn]) -> list[str]:
     """Names of the submitted datasets among these columns, each once."""
     names = {column.task_id: column.dataset.name for column in columns if isinstance(column, DatasetColumn)}
     return list(names.values())

@@ -42,7 +42,7 @@ class BoardResults:
     choices: list[Choice] = field(default_factory=list)
 
 
-def results_of(scored: ScoredSubmission, reader: Reader) -> BoardResults:
+def known_results(scored: ScoredSubmission, reader: Reader) -> BoardResults:
     """A submission's results, as far as this reader may know them.
 
     Of a hidden board, whoever does not see it is told nothing, not even that there is more.

@@ -12,7 +12,7 @@ from workers.protocol.smoke import SMOKE_WALL_S, projected_s
 TASK_HIDDEN: Final = "smoke_task_hidden"
 
 
-def smoke_passed(run: Run, now: datetime) -> None:
+def queue_after_smoke_run(run: Run, now: datetime) -> None:
     """Queue the other runs of the submission whose smoke run this was. The run is locked, and its submission is not yet.
 
     A submission that was to be cancelled, or that wanted its smoke run alone, goes no further.

@@ -60,7 +60,7 @@ class Recognised:
     requirements: str = ""  # the lock file's text, where the phase has it installed
 
 
-def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
+def file_contract(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
     """The phase's requirements on a file of this kind and name."""
     programs: list[int | None] = list(phase.tasks.values_list("ingestion_program", flat=True))
     if kind == Kind.CODE and phase.smoke_task is not None:
