@@ -39,7 +39,7 @@ from competitions.runs.models import RunOutput
 from competitions.runs.refusals import MAY_NOT_REPEAT
 from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.runs.services import submission_cancel
-from competitions.submissions.access import open_to_robot, repeats_by, submissions_of
+from competitions.submissions.access import open_to_robot, repeats_by, visible_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
@@ -284,7 +284,7 @@ class DetailResult(RobotView):
     def get(self, request: Request, pk: int) -> Response:
         seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))
         submission = get_object_or_404(seen.select_related("phase__competition"), pk=pk)
-        if submissions_of(request.user).filter(pk=pk).exists():
+        if visible_submissions(request.user).filter(pk=pk).exists():
             may_see = may_download(self.reader, submission.phase, DETAILED_RESULTS)
         else:
             may_see = _details_are_open(submission, self.reader)

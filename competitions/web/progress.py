@@ -8,7 +8,7 @@ from uuid import UUID
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, expected_start
 from competitions.runs.queue.smoke import time_limit_s
-from competitions.submissions.advice import advice_of
+from competitions.submissions.advice import failure_advice
 from competitions.submissions.models import Submission
 from competitions.submissions.states import HELD, REASONS, Kind, Reason, State
 
@@ -144,7 +144,7 @@ def _ended(run: Run, submission: Submission) -> Progress:
             elapsed_s=elapsed,
             limit_s=_budget_s(run, submission),
             blame=info.blame.label,
-            advice=advice_of(Reason(run.reason), submission.phase),
+            advice=failure_advice(Reason(run.reason), submission.phase),
         )
     return Progress(sentence="", elapsed_s=elapsed, limit_s=_budget_s(run, submission))  # the status word says it all
 

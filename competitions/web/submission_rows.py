@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Phase
 from competitions.disclosure.readers import Reader
-from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, with_scores
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_positions
@@ -78,7 +78,7 @@ def _row(
     reader: Reader,
     now: datetime,
 ) -> SubmissionRow:
-    submission, results = scored.submission, results_of(scored, reader)
+    submission, results = scored.submission, known_results(scored, reader)
     picked = [choice for choice in results.choices if choice.is_picked]
     is_said = submission.status in SAID_BY_STATUS
     return SubmissionRow(

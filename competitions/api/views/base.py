@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from accounts.models import Scope, User
 from competitions.api.permissions import HasScope
 from competitions.catalog.models import Competition, Phase
-from competitions.disclosure.readers import Reader, reader_of
+from competitions.disclosure.readers import Reader, reader_for
 
 
 class ApiView(GenericAPIView[Any]):
@@ -43,7 +43,7 @@ class ApiView(GenericAPIView[Any]):
         """The person who asks, for decisions about disclosure."""
         user = self.request.user
         assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-        return reader_of(user)
+        return reader_for(user)
 
     def competition(self, slug: str) -> Competition:
         """A competition that the asker sees; otherwise it does not exist (404, not 403)."""

@@ -17,7 +17,7 @@ from accounts.models import User
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.disclosure.scores import may_see_board, refusal_of
+from competitions.disclosure.scores import board_refusal, may_see_board
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.ranking.datasets import shown_datasets
 from competitions.leaderboards.ranking.values import primary_column
@@ -36,22 +36,26 @@ class BoardView(ApiView):
 
     serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
 
-    def board(self, slug: str, phase_slug: str) -> Leaderboard:
+    def board(self, slug: str, phase_slug: str, *, columns: bool = True) -> Leaderboard:
+        """The board that is asked for. Without `columns` these are not read yet: an unchanged board needs none."""
         phase = _phase(self.request.user, slug, phase_slug)
-        load_boards([phase])
+        load_boards([phase], columns=columns)
         key = self.request.query_params.get("board")
         board = next((candidate for candidate in phase.leaderboards.all() if not key or candidate.key == key), None)
         if board is None:
             raise Http404
         if not may_see_board(self.reader, board):
-            raise refusal_of(board)
+            raise board_refusal(board)
         return board
 
 
 def _phase(user: User | AnonymousUser, competition: str, phase: str) -> Phase:
     """A phase that the asker sees. Raises `Http404`."""
-    phases = Phase.objects.visible_to(user).select_related("competition__queue")
-    return get_object_or_404(phases, competition__slug=competition, slug=phase)
+    rows = Phase.objects.select_related("competition")
+    found = get_object_or_404(rows, competition__slug=competition, slug=phase)
+    if not found.competition.is_visible_to(user):
+        raise Http404
+    return found
 
 
 class LeaderboardDetail(BoardView):
@@ -59,7 +63,7 @@ class LeaderboardDetail(BoardView):
 
     @extend_schema(parameters=[BOARD, OpenApiParameter("cursor", str), OpenApiParameter("sort", str)])
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
-        board = self.board(slug, phase_slug)
+        board = self.board(slug, phase_slug, columns=False)
         cursor = request.query_params.get("cursor")
         if cursor:
             Cursor.read(cursor)  # refused before it gets into a header
@@ -76,6 +80,7 @@ def _sort(board: Leaderboard, sort: str) -> str:
     """The column to sort by, safe in a header; empty for the board's own order. Raises `UnknownSort`."""
     if not sort:
         return ""
+    load_boards([board.phase])
     columns = board.visible_columns
     known = {column.key for column in page_columns(board, columns) if column.is_sortable}
     if sort not in known:
@@ -86,6 +91,7 @@ def _sort(board: Leaderboard, sort: str) -> str:
 
 def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, object]:
     """One page of a board as JSON."""
+    load_boards([board.phase])
     page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
     columns = page_columns(board, visible)
     return {

@@ -37,7 +37,7 @@ from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.runs.worker_api.offers import Brought, smoke_offer
-from competitions.submissions.access import submissions_of
+from competitions.submissions.access import visible_submissions
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.submissions.models import Submission
@@ -56,7 +56,7 @@ def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
     """Submissions that this person may see, with what an answer tells beside their own fields."""
     runs = Run.objects.select_related("task", "queue").defer("receipt", "task__description")
     return (
-        submissions_of(user)
+        visible_submissions(user)
         .filter(**lookups)
         .select_related("team", "submitted_by", "phase__competition")
         .prefetch_related(Prefetch("runs", queryset=runs), "phase__leaderboards__columns")

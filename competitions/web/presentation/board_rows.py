@@ -8,7 +8,7 @@ from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.reading.board import Row, leader_of
+from competitions.leaderboards.reading.board import Row, first_entry
 from competitions.leaderboards.reading.daily_ranks import earlier_ranks
 from competitions.teams.models import Membership
 
@@ -70,7 +70,7 @@ def score_scale(
     if column is None:
         return None
     on_page = next((row.entry for row in rows if row.rank == 1), None)
-    leader = on_page or leader_of(board)
+    leader = on_page or first_entry(board)
     if leader is None or column.key not in leader.values:
         return None
     values = [round(value, column.precision) for row in rows if (value := row.entry.values.get(column.key)) is not None]

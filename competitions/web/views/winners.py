@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from competitions.catalog.rights import organizes
-from competitions.disclosure.scores import refusal_of
+from competitions.disclosure.scores import board_refusal
 from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import upload_whole
@@ -40,7 +40,7 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
     if board is None or lane is None:
         raise Http404
     if not visited.can_see_board(board):
-        raise refusal_of(board)
+        raise board_refusal(board)
     lane.leaderboard = board
     if request.method == "POST":
         if not visited.is_organizer:

@@ -16,7 +16,7 @@ from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import leader_of, rank_of
+from competitions.leaderboards.reading.board import entry_rank, first_entry
 from competitions.leaderboards.reading.columns import page_columns, shown_values
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
@@ -62,7 +62,7 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
         "board": board,
         "entry": entry,
         "detailed": detailed_runs(entry, board),
-        "rank": rank_of(entry),
+        "rank": entry_rank(entry),
         "primary": primary,
         "gap": _gap(board, entry, primary) if primary else "",
         "values": list(zip(columns, shown_values(columns, entry.values), strict=True)),
@@ -80,7 +80,7 @@ def _shown_primary(board: Leaderboard) -> Column | None:
 
 def _gap(board: Leaderboard, entry: Entry, primary: Column) -> str:
     """The difference to the first row, as shown; empty for the first itself, and where either has no score."""
-    leader = leader_of(board)
+    leader = first_entry(board)
     if leader is None or leader.pk == entry.pk or primary.key not in entry.values or primary.key not in leader.values:
         return ""
     ours, best = (round(row.values[primary.key], primary.precision) for row in (entry, leader))
@@ -145,7 +145,7 @@ def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
     return {
         "entry": entry,
         "board": board,
-        "rank": rank_of(entry),
+        "rank": entry_rank(entry),
         "primary": primary,
         "score": primary.shown_in(entry.values) if primary else None,
         "answers": _public_answers(board, entry.score.submission),

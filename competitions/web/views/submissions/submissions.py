@@ -52,7 +52,7 @@ FILTERS: Final[dict[str, tuple[State, ...]]] = {
 @login_required
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's submissions, newest first, with the panel to make one."""
-    visited = visit(request, slug)
+    visited = visit(request, slug, for_team=True)
     team_id = visited.facts.team_id
     phase = visited.phase(request.GET.get("phase"))
     show = request.GET.get("show", "")
