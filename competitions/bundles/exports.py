@@ -58,7 +58,7 @@ def export_perform(pk: int) -> None:
     if claim_id is None or export is None:
         return
     if export.attempts > settings.BACKGROUND_ATTEMPTS:
-        _over(export, claim_id, state=BundleExport.State.FAILED)
+        _finish(export, claim_id, state=BundleExport.State.FAILED)
         log.error("export_given_up", bundle_export=pk)
         return
     with claim_kept(waiting_exports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
@@ -70,15 +70,15 @@ EXPORT = jobs.Job(EXPORT_JOB, waiting=waiting_exports, perform=export_perform, q
 
 def _export(export: BundleExport, claim_id: uuid.UUID) -> None:
     try:
-        file = _written(export)
+        file = _write(export)
     except Exception:
-        _over(export, claim_id, state=BundleExport.State.FAILED)
+        _finish(export, claim_id, state=BundleExport.State.FAILED)
         raise
-    if not _over(export, claim_id, state=BundleExport.State.FINISHED, file=file):
+    if not _finish(export, claim_id, state=BundleExport.State.FINISHED, file=file):
         log.warning("export_taken_over", bundle_export=export.pk)
 
 
-def _written(export: BundleExport) -> StoredFile:
+def _write(export: BundleExport) -> StoredFile:
     folder = Path(settings.UPLOADS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="export-") as scratch:
@@ -87,7 +87,7 @@ def _written(export: BundleExport) -> StoredFile:
         return store_path(target, link=True)
 
 
-def _over(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
+def _finish(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
     claimed = waiting_exports().filter(pk=export.pk, claim_id=claim_id)
     return bool(claimed.update(claimed_until=None, changed_at=timezone.now(), **result))
 

@@ -155,7 +155,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
     require_registration(user=user, competition=competition)
     cleaned = clean_team_name(name)
     if (existing := find_team(user, competition)) is not None:
-        return _named(existing, cleaned)
+        return _name_personal_team(existing, cleaned)
     if Team.objects.filter(competition=competition, name__iexact=cleaned).exists():
         raise refusals.TeamNameTaken(cleaned)
     try:
@@ -169,7 +169,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
     return team
 
 
-def _named(team: Team, name: str) -> Team:
+def _name_personal_team(team: Team, name: str) -> Team:
     """The personal team under a name that its person chose. Raises `ALREADY_IN_TEAM` for a team of another kind."""
     locked = locked_team(team)
     if not locked.is_personal:
@@ -333,11 +333,11 @@ def _leave_behind(team: Team) -> None:
     if not team.is_personal:
         raise refusals.ALREADY_IN_TEAM(who="You", team=team.name)
     require_in_contest(team)
-    if not _deleted(team):
+    if not _delete_team(team):
         raise refusals.OWN_TEAM_STAYS(team=team.name)
 
 
-def _deleted(team: Team) -> bool:
+def _delete_team(team: Team) -> bool:
     """Delete a team; False where something of it stays on record: submissions, files of its environment, a team that it took in."""
     try:
         with transaction.atomic():
@@ -386,5 +386,5 @@ def team_leave(*, team: Team, by: User) -> None:
     if others and team.captain_id == by.pk:
         raise refusals.CAPTAIN_MUST_HAND_OVER()
     team.memberships.filter(user=by).delete()
-    if not others and not _deleted(team):
+    if not others and not _delete_team(team):
         raise refusals.TEAM_STAYS()

@@ -27,7 +27,6 @@ from competitions.api.serializers.settings import (
     QueueSettings,
     TaskSettings,
     columns_with,
-    filled,
 )
 from competitions.api.serializers.submissions import (
     AllowanceOut,
@@ -99,6 +98,5 @@ __all__ = [
     "VerdictOut",
     "WinnerOut",
     "columns_with",
-    "filled",
     "row_out",
 ]

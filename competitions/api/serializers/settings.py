@@ -7,6 +7,7 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework import serializers
 
 from accounts.models import User
+from competitions.bundles.importing.rows import fill
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task, setting_names
 from competitions.compute.models import Queue
 
@@ -156,11 +157,4 @@ class QueueSettings(Settings[Queue]):
 def columns_with(board: Leaderboard, values: Iterable[Mapping[str, Any]]) -> list[Column]:
     """The columns that the board is to have: those that it has by the same key, changed, and new ones; not saved."""
     stored = {column.key: column for column in board.columns.all()}
-    return [filled(stored.get(sent["key"]) or Column(leaderboard=board), sent) for sent in values]
-
-
-def filled(row: RowT, values: Mapping[str, object]) -> RowT:
-    """The row with these values, not saved."""
-    for name, value in values.items():
-        setattr(row, name, value)
-    return row
+    return [fill(stored.get(sent["key"]) or Column(leaderboard=board), **sent) for sent in values]

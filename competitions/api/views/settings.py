@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.api import serializers as s
 from competitions.api.views.base import ApiView
+from competitions.bundles.importing.rows import fill
 from competitions.catalog.changes.boards import change_board
 from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.changes.phases import change_phase
@@ -81,7 +82,7 @@ class CompetitionSettings(SettingsView):
 
     def store(self, row: Competition, values: Values, confirmed: str) -> Competition:
         tags = values.pop("tags", None)
-        return change_competition(s.filled(row, values), tags=tags, now=timezone.now(), confirmed=confirmed).row
+        return change_competition(fill(row, **values), tags=tags, now=timezone.now(), confirmed=confirmed).row
 
 
 @changes("phase_change")
@@ -99,7 +100,7 @@ class PhaseSettings(SettingsView):
     def store(self, row: Phase, values: Values, confirmed: str) -> Phase:
         tasks = values.pop("tasks", None)
         tasks = list(row.tasks.all()) if tasks is None else tasks
-        return change_phase(s.filled(row, values), tasks=tasks, now=timezone.now(), confirmed=confirmed).row
+        return change_phase(fill(row, **values), tasks=tasks, now=timezone.now(), confirmed=confirmed).row
 
 
 class OfBoard(SettingsView):
@@ -135,7 +136,7 @@ class BoardSettings(OfBoard):
     def store(self, row: Leaderboard, values: Values, confirmed: str) -> Leaderboard:
         columns = values.pop("columns", None)
         entered = list(row.columns.all()) if columns is None else s.columns_with(row, columns)
-        return change_board(s.filled(row, values), entered, now=timezone.now(), confirmed=confirmed).row
+        return change_board(fill(row, **values), entered, now=timezone.now(), confirmed=confirmed).row
 
 
 @changes("column_change")
@@ -156,7 +157,7 @@ class ColumnSettings(OfBoard):
         return super().patch(request, **kwargs)
 
     def store(self, row: Column, values: Values, confirmed: str) -> Column:
-        board, changed = self.board(), s.filled(row, values)
+        board, changed = self.board(), fill(row, **values)
         columns = [changed if column.pk == row.pk else column for column in board.columns.all()]
         change_board(board, columns, now=timezone.now(), confirmed=confirmed)
         return changed
@@ -174,7 +175,7 @@ class TaskSettings(SettingsView):
 
     def store(self, row: Task, values: Values, confirmed: str) -> Task:
         shared_with = values.pop("shared_with", None)
-        changed = s.filled(row, values)
+        changed = fill(row, **values)
         return change_task(changed, shared_with=shared_with, now=timezone.now(), confirmed=confirmed).row
 
 
@@ -189,4 +190,4 @@ class QueueSettings(SettingsView):
         return Queue.objects.all() if user.is_superuser else Queue.objects.filter(owner=user)
 
     def store(self, row: Queue, values: Values, confirmed: str) -> Queue:
-        return change_queue(s.filled(row, values), now=timezone.now(), confirmed=confirmed).row
+        return change_queue(fill(row, **values), now=timezone.now(), confirmed=confirmed).row

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from competitions.bundles.importing.rows import Existing, filled
+from competitions.bundles.importing.rows import Existing, fill
 from competitions.bundles.settings import read_settings
 from competitions.catalog.changes.boards import store_board
 from competitions.catalog.models import Column, Leaderboard, Phase
@@ -29,7 +29,7 @@ def board_write(
     `rule` is the phase's own, where it is not the leaderboard's.
     """
     extra = spec.podium
-    filled(
+    fill(
         board,
         index=index,
         rule=extra.rule or CODABENCH_RULES[rule or spec.submission_rule],
@@ -39,7 +39,7 @@ def board_write(
     keys = {column.index: column.key for column in spec.columns}
     before = Existing(board.columns.all() if board.pk else [], "key")
     columns = [
-        filled(
+        fill(
             before.take(column.key, Column(key=column.key)),
             is_primary=column.index == spec.primary_index,
             **_settings(column, keys),

@@ -31,8 +31,8 @@ def quiet(step: str) -> None:
     """Nobody watches."""
 
 
-def unrecorded(imported: "Imported") -> None:
-    """Nobody keeps a record of it."""
+def keep_no_record(imported: "Imported") -> None:
+    """Keep no record of it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def bundle_import(
     name: str = "",
     queue: Queue | None = None,
     progress: Progress = quiet,
-    record: "Callable[[Imported], None]" = unrecorded,
+    record: "Callable[[Imported], None]" = keep_no_record,
 ) -> Imported:
     """Import a bundle given as a zip or a folder; its owner becomes its organizer. `name` is the zip's own, for messages.
 

@@ -68,7 +68,7 @@ class ActsOnGet(RobotView):
         raise NotImplementedError
 
 
-def repeated(submissions: Iterable[Submission], by: User) -> list[int]:
+def repeat_submissions(submissions: Iterable[Submission], by: User) -> list[int]:
     """Run each again as a new one that costs no quota; those that have not ended are left out. Returns the new numbers."""
     numbers = []
     for submission in submissions:
@@ -92,7 +92,7 @@ class RerunPhase(ActsOnGet):
         sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:
             raise TOO_MANY_AT_ONCE(count=count, limit=MOST_AT_ONCE)
-        numbers = repeated(sent.order_by("pk"), user)
+        numbers = repeat_submissions(sent.order_by("pk"), user)
         return Response({"count": len(numbers), "submissions": numbers})
 
 
@@ -135,7 +135,7 @@ class RerunMany(NamedSubmissions):
         user, named = self.person(), self.named()
         if not all(may_repeat(user, submission) for submission in named):
             raise MAY_NOT_REPEAT()
-        numbers = repeated(named, user)
+        numbers = repeat_submissions(named, user)
         return Response({"count": len(numbers), "submissions": numbers})
 
 
