@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/suites.py SUITE...
 
-Most suites wait more than they compute. So two run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other).
+Most suites wait more than they compute. So three run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other).
 Beside them run those that compute alone, one after the other, at a low priority: they take what the others leave. The images
 of the Compose stack are built meanwhile. What a suite prints is shown in one piece when it has ended. Ctrl-C ends all that
 was started.
@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FrameType
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-# In the order in which they begin: the longest first, so that no core is idle at the end.
-WAITING = ("integration", "faults", "deployment", "browser", "hostile")
+# In the order in which they begin: the longest first, so that no core is idle at the end; deployment once its images are built.
+WAITING = ("integration", "browser", "faults", "deployment", "hostile")
 COMPUTING = ("functional", "unit", "lint")
 SUITES = (*WAITING, *COMPUTING)
 NICED = (*COMPUTING, "images")
@@ -163,7 +163,7 @@ def main(names: Sequence[str]) -> int:
     """Run the suites that are named."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)  # also where a shell started us with SIGINT ignored
-    at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "2"))
+    at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "3"))
     logs = REPOSITORY / "var" / "suites"
     logs.mkdir(parents=True, exist_ok=True)
     suites = Suites(names, at_once=at_once, logs=logs, command=command)

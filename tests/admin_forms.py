@@ -1,4 +1,4 @@
-"""What a browser sends back for a form of the admin: exactly what the page offers, as it was filled in."""
+"""The fields that a browser sends back for a form of the admin: exactly those on the page, as they were filled in."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _FormReader(HTMLParser):
             self.fields[self._area][0] += data
 
 
-def fields_of(response: Any) -> Fields:
+def form_fields(response: Any) -> Fields:
     """Names and values of the page's form, without those that JavaScript alone would use."""
     reader = _FormReader()
     reader.feed(response.content.decode())
@@ -67,7 +67,7 @@ def fields_of(response: Any) -> Fields:
 
 def save_form(client: Client, url: str, **changed: Any) -> Any:
     """Open a form, change these fields (a list of values each, or None to untick), send it; returns the answer."""
-    fields = fields_of(client.get(url)) | {name: value for name, value in changed.items() if value is not None}
+    fields = form_fields(client.get(url)) | {name: value for name, value in changed.items() if value is not None}
     for name, value in changed.items():
         if value is None:
             fields.pop(name, None)
@@ -76,12 +76,12 @@ def save_form(client: Client, url: str, **changed: Any) -> Any:
 
 def save_confirmed(client: Client, url: str, **changed: Any) -> Any:
     """Save with these changes, and once more as the page comes back that says what the change does."""
-    asked = save_form(client, url, **changed)
-    assert "Save again to confirm it" in asked.content.decode()
-    return client.post(url, fields_of(asked))
+    confirm_page = save_form(client, url, **changed)
+    assert "Save again to confirm it" in confirm_page.content.decode()
+    return client.post(url, form_fields(confirm_page))
 
 
-def errors_of(response: Any) -> dict[str, list[str]]:
-    """What the form that came back says against its fields."""
+def form_errors(response: Any) -> dict[str, list[str]]:
+    """The errors of the form that came back, by field."""
     form = response.context["adminform"].form
     return {name: [str(error) for error in errors] for name, errors in form.errors.items()}

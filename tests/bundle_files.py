@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from tests.images import png_of
+from tests.images import png_bytes
 
 SCORER = {
     "scoring_program/metadata.yaml": "command: python3 $program/score.py $input $output\n",
@@ -22,7 +22,7 @@ FILES: dict[str, str | bytes] = {
     "input_data/x.txt": "2\n",
     "terms.md": "Be fair.\n",
     "overview.html": "<h1>Overview</h1><script>alert(1)</script>\n",
-    "logo.png": png_of(),
+    "logo.png": png_bytes(),
 }
 
 

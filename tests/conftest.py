@@ -114,12 +114,12 @@ def _stay_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse connections to other hosts: a test that needs the internet is broken on the next machine."""
     connect = socket.socket.connect
 
-    def guarded(self: socket.socket, address: Any) -> None:
+    def guarded_connect(self: socket.socket, address: Any) -> None:
         if self.family != socket.AF_UNIX and not _is_local(str(address[0])):
             raise RuntimeError(f"a test tried to connect to {address}: only this machine may be reached")
         connect(self, address)
 
-    monkeypatch.setattr(socket.socket, "connect", guarded)
+    monkeypatch.setattr(socket.socket, "connect", guarded_connect)
 
 
 def _is_local(host: str) -> bool:

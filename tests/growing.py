@@ -18,7 +18,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Team
 from tests.answers import read_result
 from tests.background import run_background
-from tests.scenario import Scenario, lease, zip_of
+from tests.scenario import Scenario, lease, zip_bytes
 
 DATASET = {"input_data/rows.csv": "1,2\n", "reference_data/labels.csv": "0\n", "README.md": "Mine."}
 Scores = Mapping[tuple[str, str], float | str]
@@ -55,7 +55,7 @@ def submit_dataset(
     site: Scenario, team: Team | None = None, *, name: str = "mine", files: Mapping[str, str] = DATASET, at: Any = None
 ) -> Submission:
     user, moment = site.member(team), at or site.now
-    upload = site.upload(zip_of({**files, "README.md": name}), f"{name}.zip", user=user, at=moment)
+    upload = site.upload(zip_bytes({**files, "README.md": name}), f"{name}.zip", user=user, at=moment)
     submission = submission_create(
         NewSubmission(user=user, phase=site.phase, upload=upload, kind=Kind.DATASET), now=moment
     )
@@ -103,7 +103,7 @@ def joined(site: Scenario, team: Team | None = None, *, name: str = "mine") -> D
     return Dataset.objects.get(submission=submission)
 
 
-def board_of(site: Scenario) -> Leaderboard:
+def main_board(site: Scenario) -> Leaderboard:
     return Leaderboard.objects.select_related("phase").get(phase=site.phase)
 
 

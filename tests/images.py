@@ -9,7 +9,7 @@ import zlib
 from PIL import Image
 
 
-def png_of(width: int = 2, height: int = 1, *, announced: tuple[int, int] | None = None) -> bytes:
+def png_bytes(width: int = 2, height: int = 1, *, announced: tuple[int, int] | None = None) -> bytes:
     """A grey PNG; `announced` is what its header says instead, as a decompression bomb does."""
     header = struct.pack(">IIBBBBB", *(announced or (width, height)), 8, 0, 0, 0, 0)
     pixels = zlib.compress((b"\0" + b"\x80" * width) * height)
@@ -20,7 +20,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def gif_of(width: int, height: int, *, frame: tuple[int, int] | None = None) -> bytes:
+def gif_bytes(width: int, height: int, *, frame: tuple[int, int] | None = None) -> bytes:
     """A GIF of one pixel value, whose frame may be larger than its screen."""
     screen = b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
     comment = b"\x21\xfe\x05hello\x00"
@@ -40,7 +40,7 @@ def jpeg_head(width: int, height: int) -> bytes:
     return b"\xff\xd8" + app + b"\xff\xff\xfe\0\4hi" + frame
 
 
-def webp_of(width: int, height: int, *, lossless: bool = False, frames: int = 1) -> bytes:
+def webp_bytes(width: int, height: int, *, lossless: bool = False, frames: int = 1) -> bytes:
     """A black WebP image; one of several frames is `VP8X`, the extended form."""
     written = io.BytesIO()
     images = [Image.new("RGB", (width, height), (number, 0, 0)) for number in range(frames)]

@@ -37,7 +37,7 @@ from competitions.teams.services import invite, register
 from competitions.web.feeds.calendars import calendar_url
 from competitions.webhooks.models import Webhook
 from competitions.winners.models import Lane, Place
-from tests.images import png_of
+from tests.images import png_bytes
 from tests.scenario import Scenario, person, scenario
 from tests.smoke import with_smoke_run
 
@@ -46,7 +46,7 @@ SIGNED_IN = "SMTOXR"
 
 # Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
 WORKSPACE_GET = (
-    "overview", "submissions", "teams", "teams-csv", "team", "registrations", "registrations-csv", "announcements",
+    "overview", "submissions", "teams", "teams-csv", "team", "team-settings", "registrations", "registrations-csv", "announcements",
     "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
     "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
     "questions", "question", "question-new", "question-delete", "winners",
@@ -137,6 +137,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:page-act": ("post", "OR", {"A": 302, "SMTX": 404}),
     "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
+    "organize:dataset-rerun": ("post", "", {"A": 302, "SMTXOR": 404}),  # it is no dataset
+    "organize:team-file-remove": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # a submission that waits needs it
     "organize:files": ("get", "OXR", {"A": 302, "SMT": 403}),
     "organize:own-file-new": ("post", "", {"A": 302, "SMT": 403, "OXR": 422}),  # says no kind
     **{f"organize:{name}": ("get", "OR", {"A": 302, "SMTX": 404}) for name in OWN_FILE},
@@ -304,7 +306,7 @@ class PermissionSite:
     arguments: dict[str, Any]
 
 
-def client_of(user: Any) -> Client:
+def user_client(user: Any) -> Client:
     client = Client()
     client.force_login(user)
     return client
@@ -322,15 +324,15 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     phase = site.phase
     phase.starting_kit = phase.tasks.get().scoring_program
     phase.save()
-    site.competition.logo = site.competition.cover = store_bytes(png_of())
-    PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_of()))
+    site.competition.logo = site.competition.cover = store_bytes(png_bytes())
+    PageImage.objects.create(competition=site.competition, name="plot.png", file=store_bytes(png_bytes()))
     page = Page(competition=site.competition, tab=Page.Tab.OWN, title="How to", body="Begin here.")
     page_save(page)
     RegistrationQuestion.objects.create(competition=site.competition, key="asked", title="Real name")
     site.competition.save()
     submission = site.submit(kind=Kind.CODE)
-    told = {"subject": "News", "text": "Text.", "path": "/"}
-    notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **told)
+    message = {"subject": "News", "text": "Text.", "path": "/"}
+    notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **message)
     with_smoke_run(site)
     run = submission.runs.get()
     weights = EnvironmentFile.objects.create(
@@ -373,7 +375,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     }
     return PermissionSite(
         site=site,
-        people={"A": Client(), **{letter: client_of(user) for letter, user in people.items()}},
+        people={"A": Client(), **{letter: user_client(user) for letter, user in people.items()}},
         arguments={
             "slug": site.competition.slug, "phase_slug": phase.slug, "pk": submission.pk, "run_id": run.pk, "token": "forged",
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
@@ -435,13 +437,13 @@ BY_PHASE = (
 )
 
 
-def url_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
-    given = permissions.arguments | arguments_of(permissions, name)
+def page_url(permissions: PermissionSite, name: str, pattern: URLPattern) -> str:
+    given = permissions.arguments | url_arguments(permissions, name)
     return reverse(name, kwargs={key: given[key] for key in pattern.pattern.converters})
 
 
-def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
-    """What stands in this one address otherwise than in most."""
+def url_arguments(permissions: PermissionSite, name: str) -> dict[str, Any]:
+    """The arguments of this address that differ from those of most."""
     if name.startswith("web:winners-"):
         return {"key": permissions.arguments["place"]}
     if ":merge-" in name:
@@ -449,7 +451,7 @@ def arguments_of(permissions: PermissionSite, name: str) -> dict[str, Any]:
     return next((arguments(permissions) for names, arguments in OTHERWISE.items() if name in names), {})
 
 
-def key_of_kit(permissions: PermissionSite) -> dict[str, Any]:
+def kit_key(permissions: PermissionSite) -> dict[str, Any]:
     kit = permissions.site.phase.starting_kit
     return {"key": kit.key if kit else None}
 
@@ -469,7 +471,7 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
         "kind": "registration",
         "pk": world.site.competition.registration_questions.get().pk,
     },
-    in_workspace(*OWN_FILE): key_of_kit,
+    in_workspace(*OWN_FILE): kit_key,
     in_workspace("queue", "queue-settings", "queue-token", "queue-worker"): lambda world: {
         "name": world.site.queue.name,
         "key": world.arguments["draft"],
@@ -477,10 +479,12 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     in_workspace("task", "task-delete"): lambda world: {"pk": world.site.phase.tasks.get().pk},
     BY_COMPETITION: lambda world: {"pk": world.site.competition.pk},
     BY_PHASE: lambda world: {"pk": world.site.phase.pk},
-    ("web:environment-remove", "api:environment-file"): lambda world: {"key": world.arguments["environment_file"]},
+    ("web:environment-remove", "api:environment-file", "organize:team-file-remove"): lambda world: {
+        "key": world.arguments["environment_file"]
+    },
     ("api:upload", "codabench:upload-completed"): lambda world: {"key": world.arguments["upload"]},
     ("web:entry", "web:entry-details"): lambda world: {"pk": world.arguments.get("entry", 0)},
-    ("codabench:dataset", "dataset-download"): key_of_kit,
+    ("codabench:dataset", "dataset-download"): kit_key,
     ("web:link-revoke",): lambda world: {"key": world.arguments["link"]},
     ("web:link",): lambda world: {"token": world.arguments["link_token"]},
     ("web:page",): lambda world: {"page_slug": "how-to"},
@@ -504,8 +508,8 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
 }
 
 
-def body_of(response: Any) -> str:
-    """What a response says, read to its end, so that a served file is closed."""
+def body_text(response: Any) -> str:
+    """The text of a response, read to its end, so that a served file is closed."""
     content = b"".join(response.streaming_content) if response.streaming else response.content
     response.close()
     return content.decode("utf-8", "replace")

@@ -30,7 +30,7 @@ def travelling(model: type[Model]) -> Iterator[Any]:
     return (field for field in model._meta.concrete_fields if field.name not in UPWARDS | STAYS[model])
 
 
-def settings_of(row: Model) -> dict[str, Any]:
+def travelling_settings(row: Model) -> dict[str, Any]:
     """Every setting that travels; a resource as the content it holds."""
     settings = {}
     for field in travelling(type(row)):
@@ -40,11 +40,11 @@ def settings_of(row: Model) -> dict[str, Any]:
 
 
 def _content(value: Any) -> Any:
-    """What a row points at, without numbers that are another site's."""
+    """A value without numbers that differ on another site: a task by its name, a stored file by its digest."""
     return value.name if isinstance(value, Task) else getattr(value, "file_id", value)
 
 
-def rows_of(competition: Competition) -> dict[str, list[dict[str, Any]]]:
+def rows_by_model(competition: Competition) -> dict[str, list[dict[str, Any]]]:
     """All rows of a competition by model."""
     rows: dict[type[Model], Any] = {
         Competition: [competition],
@@ -57,4 +57,4 @@ def rows_of(competition: Competition) -> dict[str, list[dict[str, Any]]]:
         Question: Question.objects.filter(competition=competition),
         RegistrationQuestion: competition.registration_questions.all(),
     }
-    return {model.__name__: [settings_of(row) for row in model_rows] for model, model_rows in rows.items()}
+    return {model.__name__: [travelling_settings(row) for row in model_rows] for model, model_rows in rows.items()}

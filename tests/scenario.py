@@ -26,7 +26,7 @@ from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
-from competitions.submissions.file_checks.check_requests import CHECK_JOB
+from competitions.runs.planning import CHECK_JOB
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
@@ -42,7 +42,7 @@ FILE_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 _numbers = itertools.count(1)
 
 
-def zip_of(files: Mapping[str, str | bytes]) -> bytes:
+def zip_bytes(files: Mapping[str, str | bytes]) -> bytes:
     """A zip with these members, the same bytes whenever it is made."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -134,7 +134,7 @@ class Scenario:
         moment, where = at or self.now, phase or self.phase
         user = self.member(team)
         if kind == Kind.CODE:
-            content, name = content or zip_of(CODE), name or "code.zip"
+            content, name = content or zip_bytes(CODE), name or "code.zip"
         else:
             content, name = content or prediction_bytes(), name or FILE_NAME.replace("test-dev", where.slug)
         upload = self.upload(content, name, user=user, at=moment)
@@ -165,7 +165,7 @@ class Scenario:
         return run
 
     def claim_nothing(self) -> bool:
-        """Whether nothing waits for a worker now."""
+        """True if nothing waits for a worker now."""
         return dispatch.run_claim(worker=self.worker(), free_gpus=0, now=self.now) is None
 
     def score(self, submission: Submission, value: float, *, worker: ComputeWorker | None = None) -> Submission:
@@ -186,7 +186,7 @@ class Scenario:
 
 
 def lease(run: Run) -> dict[str, Any]:
-    """What a worker's token says about its lease."""
+    """The lease that a worker's token names."""
     return {"run_id": str(run.pk), "attempt": run.attempt, "lease_id": str(run.lease_id)}
 
 
@@ -214,12 +214,12 @@ def _phase(site: Scenario, slug: str, visibility: str, index: int, fields: dict[
         competition=site.competition,
         name=f"Task {slug}",
         scoring_program=resource(
-            site.organizer, kinds.SCORING_PROGRAM, zip_of({"metadata.yaml": "command: python score.py"})
+            site.organizer, kinds.SCORING_PROGRAM, zip_bytes({"metadata.yaml": "command: python score.py"})
         ),
         reference_data=resource(
-            site.organizer, kinds.REFERENCE_DATA, zip_of({"labels.txt": f"hidden labels of {slug}"})
+            site.organizer, kinds.REFERENCE_DATA, zip_bytes({"labels.txt": f"hidden labels of {slug}"})
         ),
-        input_data=resource(site.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\nC\n"})),
+        input_data=resource(site.organizer, kinds.INPUT_DATA, zip_bytes({"smiles.csv": "smiles\nC\n"})),
     )
     defaults: dict[str, Any] = {
         "name": slug,

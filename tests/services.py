@@ -48,7 +48,7 @@ def run_folder() -> Path:
 
 
 def is_owner() -> bool:
-    """Whether this process made the run's folder, and so has to clear it away."""
+    """True if this process made the run's folder, and so has to clear it away."""
     return run_folder().name == f"test-{os.getpid()}"
 
 
@@ -67,7 +67,7 @@ def free_port() -> int:
 
 
 def accepts_connections(port: int) -> bool:
-    """Whether something listens on the port of 127.0.0.1."""
+    """True if something listens on the port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -220,7 +220,7 @@ def start_postgres(folder: Path) -> dict[str, Any]:
 
 
 def as_postgres_user() -> list[str]:
-    """What to put before PostgreSQL's programs: they refuse to run as root."""
+    """The words to put before PostgreSQL's programs, which refuse to run as root."""
     if os.geteuid() != 0:
         return []
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from competitions.catalog.models import Phase, Task
 from competitions.resources.models import Resource
-from tests.scenario import Scenario, resource, zip_of
+from tests.scenario import Scenario, resource, zip_bytes
 
 LABELS = "public labels of the mini split"
 
@@ -18,8 +18,8 @@ def with_smoke_run(site: Scenario, phase: Phase | None = None) -> Phase:
         name="Mini split",
         is_public_split=True,
         scoring_program=hidden.scoring_program,
-        input_data=resource(site.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\nO\n"})),
-        reference_data=resource(site.organizer, kinds.REFERENCE_DATA, zip_of({"labels.txt": LABELS})),
+        input_data=resource(site.organizer, kinds.INPUT_DATA, zip_bytes({"smiles.csv": "smiles\nO\n"})),
+        reference_data=resource(site.organizer, kinds.REFERENCE_DATA, zip_bytes({"labels.txt": LABELS})),
     )
     phase.clean()
     phase.save()

@@ -1,7 +1,7 @@
 """Ready settings of phases: the rules of well-known challenges as numbers, in one place."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from competitions.catalog.models import GIB, Budget, Phase, Quota, Week
 
@@ -12,11 +12,11 @@ class PhasePreset:
 
     title: str
     budget: Budget
-    prediction_format: dict[str, Any]
+    prediction_format: dict[str, object]
     visibility: str
     quota: Quota = field(default_factory=Quota)
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, object]:
         """The settings of the preset, by the names of `Phase`."""
         own = {"visibility": self.visibility, "prediction_format": dict(self.prediction_format)}
         return asdict(self.budget) | own | asdict(self.quota)

@@ -19,7 +19,7 @@ from rest_framework.throttling import AnonRateThrottle
 
 from accounts.models import ApiToken, Scope
 from accounts.sign_in import is_robot
-from audit.middleware import address_of
+from audit.middleware import client_address
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.codabench_api import shapes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, EditorView, RobotView, read_uuid
@@ -64,7 +64,7 @@ class SignIn(RobotView):
     write_scope = Scope.READ
 
     def post(self, request: Request) -> Response:
-        address = address_of(cast("HttpRequest", request)) or ""
+        address = client_address(cast("HttpRequest", request)) or ""
         token = sign_in(
             username=self.word("username"), password=self.word("password"), address=address, now=timezone.now()
         )

@@ -187,6 +187,20 @@ def queue_revoke_token(queue: Queue) -> None:
     queue.save(update_fields=["token_digest"])
 
 
+def queue_give(queue: Queue, owner: "User | None") -> bool:
+    """Give a queue to somebody else, or to the site; true if its token ended by that.
+
+    Who owned it knows the token, and would go on to read what the new owner's workers get. Raises what a receiver of
+    `queue_owner_changing` refuses; then nothing is written.
+    """
+    queue.owner = owner
+    queue_owner_changing.send(sender=Queue, queue=queue)
+    had_token = bool(queue.token_digest)
+    queue.token_digest = ""
+    queue.save(update_fields=["owner", "token_digest"])
+    return had_token
+
+
 def queue_by_token(secret: str) -> Queue | None:
     """The queue whose token this is."""
     return Queue.objects.filter(token_digest=digest(secret)).first() if secret else None

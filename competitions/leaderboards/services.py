@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Max, Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
@@ -14,13 +14,10 @@ from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
 from competitions.leaderboards.commitment.amendments import amending
 from competitions.leaderboards.models import Entry, Milestone, Score
-from competitions.leaderboards.ranking.cells import cells_write
-from competitions.leaderboards.ranking.datasets import dataset_tasks
-from competitions.leaderboards.ranking.fact_columns import badge_values, fact_values, number_keys, public_keys
+from competitions.leaderboards.ranking.entries import entries_write
+from competitions.leaderboards.ranking.fact_columns import FactColumn, badge_values, fact_columns, fact_values
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
-from competitions.leaderboards.ranking.rules import counting_scores, eligible_scores, may_stand
-from competitions.leaderboards.ranking.ties import tie_key
-from competitions.leaderboards.ranking.trends import trend_of
+from competitions.leaderboards.ranking.rules import eligible_scores, may_stand
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
@@ -57,9 +54,11 @@ def boards_follow_decision(
 
 def _follow(boards: Sequence[Leaderboard], submissions: Sequence[Submission]) -> None:
     """Make the boards, which are locked, show what one team's submissions reached."""
-    more = [[score_record(board=board, submission=submission) for submission in submissions] for board in boards]
+    facts = fact_columns(boards[0].phase) if boards else []
+    more = [[_score_record(board, submission, facts) for submission in submissions] for board in boards]
     for board, changes in zip(boards, more, strict=True):  # what counts on one may follow from another's scores
-        entries_refresh(board, submissions[0].team, more_scores=sum(changes) if min(changes) >= 0 else None)
+        more_scores = sum(changes) if min(changes) >= 0 else None
+        entries_refresh(board, submissions[0].team, facts, more_scores=more_scores)
 
 
 @transaction.atomic
@@ -75,14 +74,14 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
         entries_refresh(board, team)
 
 
-def score_record(*, board: Leaderboard, submission: Submission) -> int:
+def _score_record(board: Leaderboard, submission: Submission, facts: Sequence[FactColumn]) -> int:
     """Write, change or remove the submission's score; by how many the board has more scores then.
 
     The board's lock must be held; its rows are refreshed after it.
     """
     before = Score.objects.filter(leaderboard=board, submission=submission).first()
     placed = None if before is None else _placed(before)
-    score = _score_write(board, submission, list(board.columns.all()), public_keys(board.phase), before)
+    score = _score_write(board, submission, list(board.columns.all()), facts, before)
     if before is None and score is not None:
         _milestone_if_best(board, score)
         return 1
@@ -101,11 +100,15 @@ def _placed(score: Score) -> tuple[float, bool, int]:
 
 
 def _score_write(
-    board: Leaderboard, submission: Submission, columns: Sequence[Column], facts: Sequence[str], before: Score | None
+    board: Leaderboard,
+    submission: Submission,
+    columns: Sequence[Column],
+    facts: Sequence[FactColumn],
+    before: Score | None,
 ) -> Score | None:
     """The submission's score on the board, `before` changed or a new one; None where it has no value to be ranked by.
 
-    `facts`: answers that stand on boards. The board's lock keeps others from writing the same score.
+    `facts`: the columns of answers. The board's lock keeps others from writing the same score.
     """
     deciding, grows = deciding_column(columns), board.phase.grows
     values = column_values(submission, columns, each_task=grows)
@@ -124,41 +127,21 @@ def _score_write(
 
 
 @transaction.atomic(savepoint=False)
-def entries_refresh(board: Leaderboard, team: Team, *, more_scores: int | None = None) -> None:
+def entries_refresh(
+    board: Leaderboard, team: Team, facts: Sequence[FactColumn] | None = None, *, more_scores: int | None = None
+) -> None:
     """Make the team's rows show the scores that count now. The board's lock must be held.
 
     `more_scores`: so many scores came to the board and no score or row left it, since it was last counted. Otherwise it is
     counted anew, which would cost each result more the longer a competition goes on.
     """
     columns = list(board.columns.all())
-    more_entries = _entries_write(board, team, columns, number_keys(board.phase))
+    more_entries = entries_write(board, team, columns, fact_columns(board.phase) if facts is None else facts)
     average_ranks_refresh(board, columns)
     if more_scores is None:
         version_raise(board)
     else:
         version_raise(board, entry_count=F("entry_count") + more_entries, score_count=F("score_count") + more_scores)
-
-
-def _entries_write(board: Leaderboard, team: Team, columns: list[Column], facts: Sequence[str]) -> int:
-    """By how many rows the team has more now. A row whose score no longer counts becomes that of one that does."""
-    counting = counting_scores(board, team, columns)
-    rows = {row.score_id: row for row in Entry.objects.filter(leaderboard=board, team=team)}
-    more = len(counting) - len(rows)
-    current_rows = {score.pk: rows.pop(score.pk) for score in counting if score.pk in rows}
-    free = list(rows.values())
-    tasks = dataset_tasks(board.phase)
-    known = eligible_scores(board).filter(team=team).aggregate(count=Count("pk"), newest=Max("received_at"))
-    trend = trend_of(board, team, columns) if counting else []
-    for score in counting:
-        entry = current_rows.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
-        entry.score, entry.values, entry.rank_value = score, score.values, score.rank_value
-        entry.tie_key, entry.trend = tie_key(board, columns, score), trend
-        entry.is_baseline, entry.submissions = team.is_baseline, known["count"]
-        entry.achieved_at, entry.last_at = score.received_at, known["newest"]
-        entry.save()
-        cells_write(entry, columns, facts, tasks=tasks)
-    Entry.objects.filter(pk__in=[row.pk for row in free]).delete()
-    return more
 
 
 def version_raise(board: Leaderboard, **counts: Any) -> None:
@@ -212,11 +195,11 @@ def board_rebuild(board: Leaderboard) -> None:
     if finished.exists():  # before the board's lock, because it takes those of others
         sealed_keys_record(phase=Phase.objects.get(pk=board.phase_id), now=timezone.now())
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
-    columns, facts = list(locked.columns.all()), public_keys(locked.phase)
+    columns, facts = list(locked.columns.all()), fact_columns(locked.phase)
     Score.objects.filter(leaderboard=locked).delete()
     for submission in finished.prefetch_related("runs").order_by("pk").iterator(2000):
         _score_write(locked, submission, columns, facts, None)
-    rows_rebuild(locked, columns)
+    rows_rebuild(locked)
 
 
 @transaction.atomic
@@ -235,13 +218,12 @@ def board_freeze(*, board: Leaderboard, at: datetime | None) -> None:
 
 
 @transaction.atomic
-def rows_rebuild(board: Leaderboard, columns: list[Column] | None = None) -> None:
+def rows_rebuild(board: Leaderboard) -> None:
     """Make the board's rows again from its scores, for instance when a freeze begins or ends. The lock must be held."""
-    columns = list(board.columns.all()) if columns is None else columns
-    facts = number_keys(board.phase)
+    columns, facts = list(board.columns.all()), fact_columns(board.phase)
     Entry.objects.filter(leaderboard=board).delete()
     for team in Team.objects.filter(scores__leaderboard=board).distinct().order_by("pk").iterator(2000):
-        _entries_write(board, team, columns, facts)
+        entries_write(board, team, columns, facts)
     average_ranks_refresh(board, columns)
     milestones_rebuild(board)
     version_raise(board)

@@ -1,11 +1,14 @@
 """Forms of the workspace that edit no row: actions, rows that are ticked, uploads, filters."""
 
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, cast
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.http import QueryDict
 
 from competitions.catalog.models import Format
+from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from files.text import is_number
 
@@ -29,10 +32,19 @@ class BulkForm(forms.Form):
     reason = forms.CharField(required=False, max_length=REASON_LENGTH)
     confirmed = forms.BooleanField(required=False)
 
-    def __init__(self, data: Any, *, actions: Any) -> None:
+    def __init__(self, data: QueryDict, *, actions: Iterable[str]) -> None:
         super().__init__(data)
-        action: Any = self.fields["action"]
-        action.choices = [(name, name) for name in actions]
+        cast("forms.ChoiceField", self.fields["action"]).choices = [(name, name) for name in actions]
+
+
+class SubmissionsForm(BulkForm):
+    """An action on submissions; `queue` is where their waiting runs go."""
+
+    queue = forms.ModelChoiceField(Queue.objects.none(), required=False, to_field_name="name")
+
+    def __init__(self, data: QueryDict, *, actions: Iterable[str], queues: QuerySet[Queue]) -> None:
+        super().__init__(data, actions=actions)
+        cast("forms.ModelChoiceField[Queue]", self.fields["queue"]).queryset = queues
 
 
 class UploadForm(forms.Form):
@@ -56,7 +68,7 @@ class PreviewForm(forms.Form):
     text = forms.CharField(required=False, strip=False)
     format = forms.ChoiceField(choices=Format.choices, required=False)
 
-    def shown(self, field: str) -> dict[str, Any]:
+    def shown(self, field: str) -> dict[str, object]:
         """The text of this field with its format, as fields of the row that shows it."""
         self.is_valid()
         values = self.cleaned_data

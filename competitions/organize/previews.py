@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import scoring
+from competitions.organize.answers import Solution
 from competitions.organize.building.texts import PAGES
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps import table
@@ -11,10 +12,10 @@ from competitions.organize.steps.dataset import facts_of
 from competitions.organize.steps.step import Step, StepForm
 
 
-def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, Any]:
+def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, object]:
     """The context of this step's preview, made of the form's values as they are, right or wrong."""
     values = {name: form[name].value() for name in form.fields}
-    context: dict[str, Any] = {"values": values}
+    context: dict[str, object] = {"values": values}
     if step.slug == "schedule":
         context["dates"] = [str(values[name] or "?").replace("T", " ") for name in ("opens_at", "closes_at")]
     if draft.start == CompetitionDraft.Start.TABLE:
@@ -34,7 +35,7 @@ def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[s
     return context
 
 
-def _table(solution: dict[str, Any] | None) -> Mapping[str, Any]:
+def _table(solution: Solution | None) -> Mapping[str, object]:
     """The solution, and those of its columns that the first rows show; nothing of it before it was read."""
     if solution is None:
         return {"solution": None}
@@ -46,5 +47,5 @@ def _table(solution: dict[str, Any] | None) -> Mapping[str, Any]:
     }
 
 
-def _facts(name: Any) -> Mapping[str, Any] | None:
+def _facts(name: Any) -> Mapping[str, object] | None:
     return facts_of(str(name)) if name in scoring.names() else None

@@ -124,6 +124,10 @@ class NothingChosen(Refusal):
         super().__init__(f"No {what} was chosen. Tick those that you mean, then choose what to do.")
 
 
+QUEUE_MISSING: Final = RefusalKind(
+    422, "queue_missing", "Choose one of the queues that you may use. Nothing was moved."
+)
+
 REASON_MISSING: Final = RefusalKind(422, "reason_missing", "Give the reason: it is what the people concerned read.")
 
 PHASE_HAS_SUBMISSIONS: Final = RefusalKind(

@@ -38,8 +38,8 @@ class StorageQuotaUsed(Refusal):
 
 def storage_used(user: User) -> int:
     """Bytes of the files that this person's resources point at; the same content counts once."""
-    owned = StoredFile.objects.filter(pk__in=Resource.objects.filter(owner=user).values("file"))
-    return owned.aggregate(total=Sum("size_bytes"))["total"] or 0
+    own_files = StoredFile.objects.filter(pk__in=Resource.objects.filter(owner=user).values("file"))
+    return own_files.aggregate(total=Sum("size_bytes"))["total"] or 0
 
 
 def require_room(user: User, more_bytes: int) -> None:

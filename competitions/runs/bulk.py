@@ -54,9 +54,9 @@ def cost_of(submissions: QuerySet[Submission]) -> Cost:
 
 
 @transaction.atomic
-def runs_move_to_queue(*, submissions: QuerySet[Submission], queue: Queue, actor: str, now: datetime) -> int:
-    """Move what waits to another queue, where it keeps its age; returns how many runs. What runs stays where it runs."""
-    waiting = Run.objects.select_for_update().filter(submission__in=submissions.values("pk"), state=State.QUEUED)
+def runs_move_to_queue(*, submission: Submission, queue: Queue, actor: str, now: datetime) -> int:
+    """Move a submission's waiting runs to another queue, where they keep their age; returns how many. What runs stays where it runs."""
+    waiting = Run.objects.select_for_update().filter(submission=submission, state=State.QUEUED)
     moved = list(waiting.exclude(queue=queue).order_by("pk"))
     Run.objects.filter(pk__in=[run.pk for run in moved]).update(queue=queue)
     RunEvent.objects.bulk_create(

@@ -20,9 +20,8 @@ from django.utils import timezone
 from competitions.catalog.models import Phase
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
-from competitions.runs.planning import plan_for, stored_plan
+from competitions.runs.planning import CHECK_JOB, plan_for, stored_plan
 from competitions.runs.transitions import run_move
-from competitions.submissions.file_checks.check_requests import CHECK_JOB
 from competitions.submissions.file_checks.preflight import Contract, Recognised, contract_of, inspect, table_check
 from competitions.submissions.models import FileCheck, Program, Submission
 from competitions.submissions.states import Kind, Reason, State

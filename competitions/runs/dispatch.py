@@ -13,7 +13,7 @@ from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_im
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.environments.choice import fault_of_mirror, faults_of_choice
 from competitions.resources.models import Resource
-from competitions.runs.leases.lease import lease_end
+from competitions.runs.leases.reports import lease_end
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_anew
 from competitions.runs.queue.matching import fitting_runs, may_take

@@ -1,20 +1,59 @@
-"""What a run will do: its stages, planned when it is queued and stored with it.
+"""The runs of a submission, made with a plan of what each will do: its stages, stored with the run.
 
 The plan names files by what they are. Which version of each is used, and image, limits and network, are decided when the run is
 handed out. Where an organizer has changed meanwhile which programs and data there are, the plan is made anew at that moment.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from competitions.catalog.models import Phase, Task
 from competitions.runs.models import Run
 from competitions.runs.queue.ranking import enter_queue
-from competitions.submissions.models import Submission
+from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.states import Kind, State
+from core.background.jobs import send_after_commit
 from workers.protocol.plan import Plan, StagePlan
 from workers.protocol.planning import RunFacts, plan_stages
+
+CHECK_JOB: Final = "file-check"
+
+
+def queue_accepted(
+    sender: type[Submission], submission: Submission, tasks: Collection[Task], now: datetime, **kwargs: Any
+) -> None:
+    """Receiver of `submission_accepted`: its runs are queued in the same transaction; where the phase has a smoke run, that alone.
+
+    Organizers chose the tasks of a re-run, so there is no smoke run before it.
+    """
+    has_smoke_run = submission.kind == Kind.CODE and not submission.is_task_rerun
+    smoke_task = submission.phase.smoke_task if has_smoke_run else None
+    first = tasks if smoke_task is None else [smoke_task]
+    runs_queue(submission=submission, tasks=first, now=now, is_smoke=smoke_task is not None)
+
+
+def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime, is_smoke: bool = False) -> None:
+    """Make a new submission's runs, one for each task. A file that was found right before is queued at once, others are checked."""
+    state = State.QUEUED if submission.checked_at else State.CHECKING
+    priority = submission.phase.priority
+    runs_add(submission=submission, tasks=tasks, priority=priority, now=now, state=state, is_smoke=is_smoke)
+    if state == State.CHECKING:
+        request_check(submission, now)
+
+
+def request_check(submission: Submission, now: datetime) -> None:
+    """Have the submission's file checked by a background process, after the commit."""
+    waiting = {
+        "requested_at": now,
+        "finished_at": None,
+        "outcome": FileCheck.Status.WAITING,
+        "attempts": 0,
+        "claim_id": None,
+        "claimed_until": None,
+    }
+    check, _ = FileCheck.objects.update_or_create(submission=submission, defaults=waiting)
+    send_after_commit(CHECK_JOB, check.pk)
 
 
 def plan_for(submission: Submission, task: Task) -> Plan:

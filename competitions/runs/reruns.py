@@ -9,9 +9,8 @@ from accounts.models import User
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.rights import organizes
 from competitions.catalog.sealed_keys import published_by
+from competitions.runs.planning import runs_queue
 from competitions.runs.refusals import TASK_SEALED, StillRunning
-from competitions.runs.services import runs_queue
-from competitions.submissions.datasets import tasks_for
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import NOTHING_TO_RUN
 from competitions.submissions.states import FINAL, State
@@ -94,7 +93,7 @@ def _copy(
     )
     submission.full_clean()
     submission.save(force_insert=True)
-    chosen = tasks or tasks_for(phase, source.kind)
+    chosen = tasks or phase.tasks_for(source.kind)
     if not chosen:
         raise NOTHING_TO_RUN(phase=phase)
     runs_queue(submission=submission, tasks=chosen, now=now)

@@ -1,8 +1,7 @@
-"""Queueing, cancelling and re-running the runs of a submission."""
+"""Cancelling and re-running the runs of a submission, and running a winner's code again."""
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -12,32 +11,13 @@ from competitions.environments.choice import NO_ENVIRONMENT, Environment
 from competitions.resources.models import StoredFile
 from competitions.runs import refusals
 from competitions.runs.models import Run
-from competitions.runs.planning import runs_add
-from competitions.runs.queue.smoke import smoke_task_of
+from competitions.runs.planning import request_check, runs_queue
 from competitions.runs.transitions import run_move, run_reopen
-from competitions.submissions.file_checks.check_requests import check_cancel, check_request
-from competitions.submissions.models import Submission
+from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.notices import rescoring_notify
 from competitions.submissions.refusals import NOTHING_TO_RUN
 from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
-
-
-def queue_accepted(
-    sender: type[Submission], submission: Submission, tasks: Collection[Task], now: datetime, **kwargs: Any
-) -> None:
-    """Receiver of `submission_accepted`: its runs are queued in the same transaction; where the phase has a smoke run, that alone."""
-    smoke = smoke_task_of(submission)
-    runs_queue(submission=submission, tasks=tasks if smoke is None else [smoke], now=now, is_smoke=smoke is not None)
-
-
-def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime, is_smoke: bool = False) -> None:
-    """Make a new submission's runs, one for each task. A file that was found right before is queued at once, others are checked."""
-    state = State.QUEUED if submission.checked_at else State.CHECKING
-    priority = submission.phase.priority
-    runs_add(submission=submission, tasks=tasks, priority=priority, now=now, state=state, is_smoke=is_smoke)
-    if state == State.CHECKING:
-        check_request(submission=submission, now=now)
 
 
 @transaction.atomic
@@ -93,7 +73,9 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
                 actor=actor,
                 now=now,
             )
-    check_cancel(submission=submission, now=now)
+    waiting = FileCheck.objects.filter(submission=submission, outcome=FileCheck.Status.WAITING)
+    # A process that reads the file stops when it next renews its claim.
+    waiting.update(outcome=FileCheck.Status.CANCELLED, finished_at=now, claimed_until=None)
 
 
 @transaction.atomic
@@ -105,7 +87,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
     runs = [run for run in runs if not run.is_smoke] or runs  # what passed its smoke run has no need of another
     count = sum(run_reopen(run=run, actor=actor, now=now, note="re-run") for run in runs)
     if submission.checked_at is None:
-        check_request(submission=submission, now=now)
+        request_check(submission, now)
     rescoring_notify(submission=submission, now=now)
     return count
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
-from competitions.runs.models import Run, RunEvent
+from competitions.runs.models import Attempt, Run, RunEvent
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
@@ -67,6 +67,25 @@ def run_move(
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run_id), now=now)
         return True
+
+
+def record_attempt(
+    run: Run, *, outcome: State, reason: str, detail: str, now: datetime, is_answered: bool = True
+) -> None:
+    """Write down how an attempt ended. The run must be held."""
+    assert run.lease_id is not None, "a held run has a lease, by constraint"
+    Attempt.objects.create(
+        run=run,
+        attempt=run.attempt,
+        lease_id=run.lease_id,
+        worker=run.worker,
+        ended_at=now,
+        outcome=outcome,
+        is_answered=is_answered,
+        has_run=run.started_at is not None,
+        reason=reason,
+        detail=detail,
+    )
 
 
 @transaction.atomic

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.dispatch import Signal
 
 from accounts.models import User
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Phase
 from competitions.submissions import refusals
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
@@ -18,13 +18,6 @@ log = structlog.get_logger(__name__)
 
 # Sent with `phase`, inside the transaction in which a dataset came onto the phase's board or left it.
 datasets_changed = Signal()
-
-
-def tasks_for(phase: Phase, kind: str) -> list[Task]:
-    """What a submission of this kind is run on: where the board grows, a dataset on the check alone."""
-    if kind == Kind.DATASET and phase.dataset_check is not None:
-        return [phase.dataset_check]
-    return list(phase.tasks.all())
 
 
 def require_place(*, team: Team, phase: Phase) -> None:

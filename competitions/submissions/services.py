@@ -26,7 +26,7 @@ from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
-from competitions.submissions.datasets import require_place, tasks_for
+from competitions.submissions.datasets import require_place
 from competitions.submissions.file_checks.preflight import contract_of, look
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.notices import submission_standing_notify, team_standing_notify
@@ -145,7 +145,7 @@ def _accept(checked: _Checked) -> Submission:
     if new.kind == Kind.DATASET:
         require_place(team=team, phase=phase)
     environment = _environment(locked, checked)
-    every = tasks_for(phase, new.kind)
+    every = phase.tasks_for(new.kind)
     tasks = [task for task in every if not new.tasks or task in new.tasks]
     if not tasks:
         raise refusals.NOTHING_TO_RUN(phase=phase)

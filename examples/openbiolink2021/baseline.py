@@ -12,14 +12,14 @@ data, dest = Path(sys.argv[1]), Path(sys.argv[2])
 train, test = np.load(data / "train.npz")["hrt"], np.load(data / "test.npz")["hrt"]
 
 
-def top10(asked: int, given: int) -> np.ndarray:
+def top10(predicted: int, given: int) -> np.ndarray:
     """For each test triple the ten likeliest entities of a column, given the other and the relation."""
     known: dict[tuple[int, int], set[int]] = {}
     for triple in train.tolist():
-        known.setdefault((triple[given], triple[1]), set()).add(triple[asked])
+        known.setdefault((triple[given], triple[1]), set()).add(triple[predicted])
     frequent = {}
     for relation in np.unique(train[:, 1]):
-        entities, counts = np.unique(train[train[:, 1] == relation, asked], return_counts=True)
+        entities, counts = np.unique(train[train[:, 1] == relation, predicted], return_counts=True)
         frequent[int(relation)] = entities[np.argsort(-counts, kind="stable")].tolist()
     rows = np.full((len(test), 10), -1)
     for row, triple in enumerate(test.tolist()):
@@ -34,5 +34,5 @@ def top10(asked: int, given: int) -> np.ndarray:
     return rows
 
 
-answers = np.concatenate([top10(asked=2, given=0), top10(asked=0, given=2)])  # first the tails, then the heads
+answers = np.concatenate([top10(predicted=2, given=0), top10(predicted=0, given=2)])  # first the tails, then the heads
 np.savez_compressed(dest / "pred_OBL2021.npz", pred_top10=answers.astype(np.int32))

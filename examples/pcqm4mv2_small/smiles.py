@@ -42,7 +42,7 @@ class _Reader:
                     raise SmilesError("a branch is closed that was not opened")
                 self.last = self.branches.pop()
             case _:
-                self._atom(_atom_of(token))
+                self._atom(_read_atom(token))
 
     def _atom(self, atom: Atom) -> None:
         index = self.molecule.add_atom(atom)
@@ -66,7 +66,7 @@ class _Reader:
         self.molecule.add_bond(first, second, order or plain)
 
 
-def _atom_of(token: re.Match[str]) -> Atom:
+def _read_atom(token: re.Match[str]) -> Atom:
     symbol = token["plain"] or token["bracket"]
     aromatic = symbol.islower()
     if token["plain"]:

@@ -50,7 +50,7 @@ def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small"
     if dest.exists() and any(dest.iterdir()):
         raise ValueError(f"{dest} is not empty; give a folder that does not exist yet")
     data = track.generate(size, seed)
-    rows = rows_of(track, data)
+    rows = rows_by_split(track, data)
     dest.mkdir(parents=True, exist_ok=True)
     _write_pages(dest / "pages", track, rows, size)
     _write_data(dest, track, data)
@@ -65,7 +65,7 @@ def build_track(dest: Path, track: Track, *, now: datetime, size: Size = "small"
     return dest
 
 
-def rows_of(track: Track, data: Data) -> dict[str, int]:
+def rows_by_split(track: Track, data: Data) -> dict[str, int]:
     """Number of test items a split, as the file format counts them."""
     return {split: len(next(iter(arrays.values()))) for split, arrays in data.labels.items() if arrays}
 

@@ -68,7 +68,7 @@ class User(AbstractUser):
 
 
 class Scope(models.TextChoices):
-    """What an API token may do."""
+    """The kinds of action that an API token may allow."""
 
     READ = "read", "Read: competitions, leaderboards, own team and submissions"
     SUBMIT = "submit", "Submit: upload files, make and cancel submissions"

@@ -37,7 +37,7 @@ class OutboxBackend(BaseEmailBackend):
         return len(email_messages)
 
 
-def _document(message: EmailMessage) -> dict[str, Any]:
+def _document(message: EmailMessage) -> dict[str, object]:
     """A mail as JSON. The site sends no attachments."""
     if message.attachments:
         raise ValueError("mails with attachments are not kept in the outbox")

@@ -26,7 +26,7 @@ SECOND_FACTOR_REQUIRED: Final = RefusalKind(
 
 
 def lacks_second_factor(user: object) -> bool:
-    """Whether this account may do nothing before it has a second factor. Robots have tokens alone."""
+    """True while the account has to turn on a second factor before anything else. Robots sign in with tokens alone."""
     is_staff = isinstance(user, User) and (user.is_staff or user.is_superuser) and not user.is_robot
     return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=SECOND_FACTORS)
 

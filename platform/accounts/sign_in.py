@@ -1,4 +1,4 @@
-"""Who signs in with a password: people. A robot has API tokens, which say what it may do and when that ends."""
+"""Sign-in with a password, for people only. A robot has API tokens, with scopes and an expiry date."""
 
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit, urlunsplit

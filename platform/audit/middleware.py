@@ -1,7 +1,7 @@
 """Writes the audit log. By request and not by call, so that no view, action or form can be forgotten."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -37,7 +37,7 @@ class AuditMiddleware:
 
 
 def is_organizing(request: HttpRequest) -> bool:
-    """Whether the call is one of organizers': a page of theirs, or a route of the API that asks for their scope."""
+    """True for an organizer's page, or a route of the API that requires the scope "organize"."""
     match = request.resolver_match
     view = getattr(match.func, "cls", None) if match is not None else None
     return match is not None and (match.namespace == ORGANIZING or getattr(view, "write_scope", None) == Scope.ORGANIZE)
@@ -51,7 +51,7 @@ def record(request: HttpRequest, actor: User, status: int) -> None:
         at=timezone.now(),
         actor=actor,
         actor_name=actor.username,
-        address=address_of(request),
+        address=client_address(request),
         method=str(request.method)[:10],
         view=(match.view_name if match else "")[:100],
         path=request.path[:500],
@@ -61,15 +61,15 @@ def record(request: HttpRequest, actor: User, status: int) -> None:
     )
 
 
-def address_of(request: HttpRequest) -> str | None:
+def client_address(request: HttpRequest) -> str | None:
     """The client's address: the last one that a trusted proxy wrote, else the connection's."""
     forwarded = request.headers.get("X-Forwarded-For", "") if settings.PROXIES else ""
     address: str = forwarded.split(",")[-1].strip() or request.META.get("REMOTE_ADDR", "")
     return address or None
 
 
-def _fields(request: HttpRequest) -> dict[str, Any]:
-    """What was posted, as far as the view has read it: reading it here could swallow an upload."""
+def _fields(request: HttpRequest) -> dict[str, str | list[str]]:
+    """The posted fields, if the view has read them: reading them here could use up an upload."""
     posted: QueryDict | None = getattr(request, "_post", None)
     if posted is None:
         return {}
@@ -81,7 +81,7 @@ def _is_secret(name: str) -> bool:
     return name == ONE_TIME_CODE or any(word in name for word in SECRETS)
 
 
-def _shown(values: list[str]) -> Any:
+def _shown(values: list[str]) -> str | list[str]:
     shown = [_plain(str(value)) for value in values[:MAX_FIELDS]]
     return shown[0] if len(shown) == 1 else shown
 

@@ -1,4 +1,4 @@
-"""What organizers and administrators did: one line for each request of theirs that may change something."""
+"""The audit log: one entry for each request of an organizer or administrator that may change something."""
 
 from django.conf import settings
 from django.db import models

@@ -1,7 +1,7 @@
 """Other sites with whose accounts people may sign in: GitHub, ORCID and one OpenID Connect provider, each by its settings."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -11,14 +11,14 @@ APPS: Final = tuple(f"allauth.socialaccount.providers.{name}" for name in (GITHU
 ORIGINS: Final = {GITHUB: "https://github.com", ORCID: "https://orcid.org"}
 
 
-def identity_providers(variables: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def identity_providers(variables: Mapping[str, str]) -> dict[str, dict[str, object]]:
     """`SOCIALACCOUNT_PROVIDERS` of those that have an id and a secret. Raises `ImproperlyConfigured` for half of a pair.
 
     >>> identity_providers({"PODIUM_GITHUB_ID": "a", "PODIUM_GITHUB_SECRET": "b"})["github"]["APP"]["client_id"]
     'a'
     """
     github, orcid, oidc = (_app(variables, name) for name in ("GITHUB", "ORCID", "OIDC"))
-    providers: dict[str, dict[str, Any]] = {}
+    providers: dict[str, dict[str, object]] = {}
     if github:
         providers[GITHUB] = {"APP": github, "SCOPE": ["user:email"]}
     if orcid:
@@ -36,7 +36,7 @@ def identity_providers(variables: Mapping[str, str]) -> dict[str, dict[str, Any]
 
 
 def sign_in_origins(variables: Mapping[str, str]) -> list[str]:
-    """Where the sign-in form of each provider leads; browsers follow a form only to what the policy names.
+    """Origins that the sign-in form of each provider leads to; browsers follow a form only to origins in the policy.
 
     `PODIUM_OIDC_SIGN_IN` is for providers whose sign-in page is at another origin than their issuer.
 
@@ -54,7 +54,7 @@ def sign_in_origins(variables: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(origins))
 
 
-def _app(variables: Mapping[str, str], name: str) -> dict[str, Any] | None:
+def _app(variables: Mapping[str, str], name: str) -> dict[str, object] | None:
     client_id, secret = (variables.get(f"PODIUM_{name}_{part}", "").strip() for part in ("ID", "SECRET"))
     if bool(client_id) != bool(secret):
         raise ImproperlyConfigured(f"Set both PODIUM_{name}_ID and PODIUM_{name}_SECRET, or neither.")

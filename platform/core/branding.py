@@ -1,9 +1,9 @@
-"""What makes a site its operator's own: name, sign, colours, foot and legal pages, all from settings."""
+"""The operator's branding: name, logo, colours, footer and legal pages, all from settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
@@ -80,7 +80,7 @@ def _luminance(colour: str, setting: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def brand_context(request: HttpRequest) -> dict[str, Any]:
+def brand_context(request: HttpRequest) -> dict[str, object]:
     """For every template: the brand, and the legal pages that there are."""
     from django.conf import settings
 

@@ -4,7 +4,7 @@ Losing, repeating or reordering messages changes nothing but latency. So nothing
 no results, no late acknowledgement, no message that is held for as long as a run lasts.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from celery import Celery
 from celery.exceptions import OperationalError as CeleryOperationalError
@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from workers.protocol.broker import SCHEME, TRANSPORT, folder_options, is_folder
 
 
-def broker_config(url: str) -> dict[str, Any]:
+def broker_config(url: str) -> dict[str, object]:
     """Celery's settings for a broker URL. `filesystem:///path` keeps the messages as files in that folder."""
     if is_folder(url):
         # A participant waits for the check of a file, so the folder is looked at often.

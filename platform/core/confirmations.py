@@ -28,14 +28,14 @@ class NeedsConfirmation(Conflict):
         self.impact, self.confirmation = list(impact), confirmation
 
 
-def require_confirmation(impact: Sequence[str], state: Mapping[str, Any], confirmed: object) -> None:
+def require_confirmation(impact: Sequence[str], state: Mapping[str, object], confirmed: object) -> None:
     """Raise `NeedsConfirmation` unless there is no impact, or exactly this one was confirmed of the rows in this state."""
-    confirmation = digest_of([*impact, *(f"{name}: {digest_of(value)}" for name, value in state.items())])
+    confirmation = state_digest([*impact, *(f"{name}: {state_digest(value)}" for name, value in state.items())])
     if impact and confirmed != confirmation:
         raise NeedsConfirmation(impact, confirmation)
 
 
-def digest_of(value: Any) -> str:
+def state_digest(value: object) -> str:
     """A short digest that tells values apart, and not the ways in which a row and its form hold one."""
     return hashlib.sha256(repr(_plain(value)).encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""The base of every model admin: what may be asked of a list by its address, and what a page of deletion tells."""
+"""The bases of the model admins: bounded lookups, refusals on the page, and pages that only show."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import NestedObjects
 from django.core.exceptions import FieldDoesNotExist
 from django.db import router
-from django.db.models import JSONField, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -19,13 +19,6 @@ from core.refusals import Refusal
 from files.text import is_number
 
 COMPARED_BY: Final = ("exact", "isnull", "gte", "lt")  # what the admin's own filters put into an address
-
-
-class EmptyJSONField(forms.JSONField):
-    """JSON in a form: no value is an empty field, not the word `null`."""
-
-    def prepare_value(self, value: Any) -> Any:
-        return "" if value is None else super().prepare_value(value)
 
 
 _refusal: ContextVar[Refusal | None] = ContextVar("refusal", default=None)  # of what this request tried to save
@@ -57,26 +50,24 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
     Without it, an address such as `?scores__mae__regex=^0` asks any field of the model, whether a page shows it or not.
     """
 
-    formfield_overrides: ClassVar[Any] = {JSONField: {"form_class": EmptyJSONField}}
-
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """A number that no column holds is no value either: the database would fail over it."""
         is_too_large = value.lstrip("+-").isdecimal() and not is_number(value.lstrip("+-"))
         return lookup in set(self.declared_lookups(request)) and not is_too_large
 
     def declared_lookups(self, request: HttpRequest) -> Iterator[str]:
-        """What the filters of the list, and the dates above it, put into its address."""
+        """The lookups that the list's filters, and the dates above it, put into its address."""
         for declared in self.get_list_filter(request):
             if isinstance(declared, type):
                 yield str(getattr(declared, "parameter_name", ""))
             else:
                 path = declared[0] if isinstance(declared, tuple | list) else declared
-                yield from _lookups_of(self.model, str(path))
+                yield from _lookups(self.model, str(path))
         if self.date_hierarchy:
             yield from (f"{self.date_hierarchy}__{part}" for part in ("year", "month", "day"))
 
     def response_action(self, request: HttpRequest, queryset: QuerySet[Any], *rest: Any) -> HttpResponse | None:
-        """What a service refuses is said on the list, where the action was chosen."""
+        """Show a service's refusal on the list where the action was chosen."""
         try:
             return super().response_action(request, queryset, *rest)
         except Refusal as refusal:
@@ -86,7 +77,7 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
     ) -> Any:
-        """What a service refuses while saving is said on the form, which keeps all that was entered; nothing was saved."""
+        """Show a service's refusal on the form, which keeps all that was entered; nothing was saved."""
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except Refusal as refusal:
@@ -106,24 +97,52 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
         return listed, counts, forbidden, _protected_counts(objs) if protected else []
 
 
+class ReadOnlyAdmin(GuardedAdmin):
+    """Shows administrators what a service owns; it is changed in the workspace or by the API."""
+
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class History(admin.TabularInline[Any, Any]):
+    """Rows that belong to the one shown, to read."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
 def _protected_counts(objs: Sequence[Any] | QuerySet[Any]) -> list[str]:
-    """How many rows of each kind keep these from being deleted."""
+    """Counts of the rows, by kind, that keep these from being deleted."""
     collector = NestedObjects(using=router.db_for_write(type(objs[0])), origin=objs)
     collector.collect(objs)
     counts = Counter(str(row._meta.verbose_name) for row in collector.protected)
     return [f"{name}: {count}" for name, count in sorted(counts.items())]
 
 
-def _lookups_of(model: type[Model], path: str) -> Iterator[str]:
+def _lookups(model: type[Model], path: str) -> Iterator[str]:
     """A filter's field, and its comparisons; a relation is compared by the key that it points at."""
-    key = _key_of(model, path)
+    key = _relation_key(model, path)
     yield path
     yield from (f"{path}__{comparison}" for comparison in COMPARED_BY)
     if key:
         yield f"{path}__{key}__exact"
 
 
-def _key_of(model: type[Model], path: str) -> str:
+def _relation_key(model: type[Model], path: str) -> str:
     """Name of the key that the relation at the end of the path points at; empty where it ends at a plain field."""
     for part in path.split("__"):
         try:

@@ -1,4 +1,4 @@
-"""What the site needs and what it can do without for a while, asked now."""
+"""The current state of the services that the site needs, and of those that it can do without for a while."""
 
 import os
 from typing import Final
@@ -19,7 +19,7 @@ UNAVAILABLE: Final = (
 
 
 def is_database_away(error: BaseException | None) -> bool:
-    """Whether the database is away, restarts or has no room for this now, which is no fault of a query: it may be asked again."""
+    """True if the database is away, restarting or short of room. The query is not at fault and may be sent again."""
     return isinstance(error, InterfaceError | OperationalError)
 
 
@@ -37,7 +37,7 @@ def faults() -> list[str]:
 
 
 def degraded() -> list[str]:
-    """What is away although the site serves without it, with what that costs."""
+    """Services that are away while the site serves without them, and the effect of that."""
     away = []
     shared = caches["default"]
     shared.set("health", "", timeout=ANSWERS_WITHIN_S)  # one that answers may take nothing, as with a full disk

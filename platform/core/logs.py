@@ -2,6 +2,7 @@
 
 import logging
 from typing import Any, Final
+from wsgiref.types import WSGIEnvironment
 
 import structlog
 from gunicorn.glogging import Logger
@@ -16,7 +17,7 @@ SHARED: Final[list[Any]] = [
 ASKED_ALL_THE_TIME: Final = ("/healthz", "/readyz", "/api/worker/v1/")
 
 
-def logging_config(level: str) -> dict[str, Any]:
+def logging_config(level: str) -> dict[str, object]:
     """For `logging.config.dictConfig`: everything at this level and above, without Django's own handlers."""
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
@@ -61,7 +62,7 @@ def configure_structlog() -> None:
 class WebLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
     """Gunicorn's logger, whose access log has a JSON object a request; without query strings, which may hold secrets."""
 
-    def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: Any) -> None:
+    def access(self, resp: Any, req: Any, environ: WSGIEnvironment, request_time: Any) -> None:
         status = int(str(resp.status).split()[0])
         path = environ.get("PATH_INFO", "")
         if status < 400 and path.startswith(ASKED_ALL_THE_TIME):

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 
 class StepFailures(models.Model):
-    """How many rounds of the reconciler failed in a step: for the metrics, which every process answers alike."""
+    """The number of the reconciler's rounds that failed in a step, for the metrics, which every process serves."""
 
     step = models.CharField(max_length=40, primary_key=True)
     count = models.PositiveBigIntegerField(default=0)
@@ -15,7 +15,7 @@ class StepFailures(models.Model):
 
 
 class Turn(models.Model):
-    """When an asker was last served on a queue of the background, and since when it waits there. Kept by `core.background.turns`."""
+    """An asker's turn on a background queue: when it was last served, and since when it waits. `core.background.turns` keeps it."""
 
     queue = models.CharField(max_length=20)
     asker = models.CharField(max_length=40)

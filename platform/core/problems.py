@@ -1,6 +1,6 @@
 """Errors as programs read them: problem documents of RFC 9457 with a stable `code`."""
 
-from typing import Any, Final
+from typing import Final
 
 from django.http import JsonResponse
 
@@ -9,13 +9,13 @@ from core.refusals import Refusal
 CONTENT_TYPE: Final = "application/problem+json"
 
 
-def problem_document(status: int, code: str, detail: str, **extra: Any) -> dict[str, Any]:
+def problem_document(status: int, code: str, detail: str, **extra: object) -> dict[str, object]:
     """The document; `extra` are further JSON members."""
     title = code.replace("_", " ")
     return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail} | extra
 
 
-def problem_response(status: int, code: str, detail: str, **extra: Any) -> JsonResponse:
+def problem_response(status: int, code: str, detail: str, **extra: object) -> JsonResponse:
     """The document as an answer."""
     return JsonResponse(problem_document(status, code, detail, **extra), status=status, content_type=CONTENT_TYPE)
 

@@ -27,7 +27,7 @@ class Step:
     last_at: datetime | None = None  # in this process
 
     def is_due(self, now: datetime) -> bool:
-        """Whether its interval is over; a clock that was set back does not hold it up."""
+        """True once its interval is over; a clock that was set back does not delay it."""
         return self.last_at is None or not timedelta(0) <= now - self.last_at < self.every
 
 
@@ -50,19 +50,19 @@ def reconcile(*, now: datetime, spare_leases: bool = False) -> dict[str, int]:
     """One round: what each step did that was due. `spare_leases`: the site was away itself, so that a silent worker may only
     not have been heard; steps that judge by silence are left out."""
     return {
-        step.name: _round_of(step, now)
+        step.name: _run_step(step, now)
         for step in _steps.values()
         if step.is_due(now) and not (spare_leases and step.spares)
     }
 
 
-def _round_of(step: Step, now: datetime) -> int:
+def _run_step(step: Step, now: datetime) -> int:
     step.last_at = now
     return guarded(step.name, step.run, now=now)
 
 
 def guarded(name: str, run: Callable[..., int], *, now: datetime) -> int:
-    """What `run` did. If it fails, no other is kept from its turn: it is logged and counted, and the next round tries again.
+    """Run a step and return its count. A failure is logged and counted; the other steps go on, and the next round tries again.
 
     Raises `OperationalError` or `InterfaceError` when the database is away, for all steps alike.
     """
@@ -78,5 +78,5 @@ def guarded(name: str, run: Callable[..., int], *, now: datetime) -> int:
 
 
 def _database_answers() -> bool:
-    """Whether a statement failed by itself, at a deadlock or a time-out, and not because the database is away."""
+    """True if the database is there, so that a statement failed by itself, at a deadlock or a time-out."""
     return connection.connection is not None and connection.is_usable()

@@ -37,7 +37,7 @@ class RedisOrDatabaseCache(RedisCache):
     away_until = 0.0  # of this process, by its monotonic clock
 
     def is_away(self) -> bool:
-        """Whether Redis did not answer a moment ago."""
+        """True if Redis did not answer a moment ago."""
         return time.monotonic() < type(self).away_until
 
     def set_away(self, error: Exception) -> None:

@@ -222,31 +222,33 @@ class _Asked:
     settings: Settings
 
 
-def _same(asked: _Asked) -> Iterator[Column]:
-    return (_column(asked.metric.prediction.kind, name, asked.solution[name]) for name in asked.targets)
+def _same(request: _Asked) -> Iterator[Column]:
+    return (_column(request.metric.prediction.kind, name, request.solution[name]) for name in request.targets)
 
 
-def _per_class(asked: _Asked) -> Iterator[Column]:
+def _per_class(request: _Asked) -> Iterator[Column]:
     """Columns are called as their classes, behind the target's name where a class is a number."""
-    target = asked.targets[0]
-    for value in distinct_classes(asked.solution[target]):
+    target = request.targets[0]
+    for value in distinct_classes(request.solution[target]):
         yield Column(f"{target}_{value}" if isinstance(value, int) else str(value), minimum=0.0, maximum=1.0)
 
 
-def _per_level(asked: _Asked) -> Iterator[Column]:
-    return (Column(f"{asked.targets[0]}_q{level:g}") for level in asked.settings["levels"])
+def _per_level(request: _Asked) -> Iterator[Column]:
+    return (Column(f"{request.targets[0]}_q{level:g}") for level in request.settings["levels"])
 
 
-def _per_member(asked: _Asked) -> Iterator[Column]:
-    return (Column(f"{asked.targets[0]}_{member}") for member in range(1, asked.settings["members"] + 1))
+def _per_member(request: _Asked) -> Iterator[Column]:
+    return (Column(f"{request.targets[0]}_{member}") for member in range(1, request.settings["members"] + 1))
 
 
-def _by_role(asked: _Asked) -> Iterator[Column]:
+def _by_role(request: _Asked) -> Iterator[Column]:
     """One role of the target itself has that target's name."""
-    roles = asked.metric.prediction.roles
-    names = {role: name for role, name in zip(asked.metric.target.roles, asked.targets, strict=True) if role in roles}
+    roles = request.metric.prediction.roles
+    names = {
+        role: name for role, name in zip(request.metric.target.roles, request.targets, strict=True) if role in roles
+    }
     for role in roles:
-        yield Column(names.get(role, f"{asked.targets[0]}_{role}"), minimum=LEAST if role == "sd" else None)
+        yield Column(names.get(role, f"{request.targets[0]}_{role}"), minimum=LEAST if role == "sd" else None)
 
 
 _COLUMNS: Final[dict[Naming, Callable[[_Asked], Iterator[Column]]]] = {

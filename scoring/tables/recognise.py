@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypedDict, cast
+from typing import Any, Final, Literal, Required, TypedDict, cast
 
 import polars as pl
 
@@ -49,12 +49,27 @@ class ColumnPreview:
     pattern: Pattern = ""
 
 
+class ColumnDocument(TypedDict, total=False):
+    """The fields of a `ColumnPreview`, as they stand in JSON; what is as by default is left out."""
+
+    name: Required[str]
+    type: Required[Recognised]
+    kind: Required[Kind]
+    distinct: Required[int]
+    missing: Required[int]
+    examples: list[str]
+    minimum: float
+    maximum: float
+    classes: list[str]
+    pattern: Pattern
+
+
 class PreviewDocument(TypedDict):
-    """A recognised table, as it stands in JSON; of each column the fields of `ColumnPreview`."""
+    """A recognised table, as it stands in JSON."""
 
     format: str
     rows: int
-    columns: list[dict[str, object]]
+    columns: list[ColumnDocument]
     first_rows: list[list[str]]
     id_column: str | None
     targets: list[str]
@@ -75,6 +90,20 @@ class TablePreview:
     id_column: str | None
     targets: tuple[str, ...]
     usage_column: str | None
+
+    @classmethod
+    def from_json(cls, document: PreviewDocument) -> TablePreview:
+        """The preview that `as_json` wrote."""
+        columns = (cast("dict[str, Any]", column) for column in document["columns"])
+        return cls(
+            document["format"],
+            document["rows"],
+            tuple(ColumnPreview(**column) for column in columns),
+            tuple(map(tuple, document["first_rows"])),
+            document["id_column"],
+            tuple(document["targets"]),
+            document["usage_column"],
+        )
 
     def column(self, name: str) -> ColumnPreview:
         """The column of that name; KeyError for another."""

@@ -1,4 +1,6 @@
-"""Finds words that the glossary replaced, in names, code, pages and docs. `make lint` runs it.
+"""Finds words that the glossary replaced, in names, code, pages and docs, and grammar that has to be translated.
+
+`make lint` runs it.
 
 python scripts/checks/words.py [PREFIX]    below a folder alone
 """
@@ -47,6 +49,25 @@ MODULES: Final = frozenset(
 VARIABLES: Final = frozenset(("found", "made", "said", "wanted", "kept", "one"))
 NOT_READ: Final = frozenset(("migrations", "data"))  # folders: written by Django, or what tests are given
 CODE: Final = ("platform", "competitions", "files", "workers", "scoring", "client", "scripts", "examples", "tests")
+# The grammar holds here; the other folders follow.
+CLEAN: Final = (
+    "client",
+    "competitions/resources",
+    "examples",
+    "files",
+    "platform",
+    "scoring",
+    "scripts",
+    "tests",
+    "workers",
+)
+OPENINGS: Final = re.compile(r"(?:What|Whether|How|Who|Whose|Which|Where|When|Why)\b")
+UNCLEAR: Final = frozenset(("asked", "told", "wish", "mine"))
+# A participle alone: what it does is a verb (`rename_team`, not `_named`). `put`, `read`, `set` and the like are verbs, too.
+PARTICIPLE: Final = re.compile(
+    r"_*(?!(?:seed|feed|need|speed|embed|exceed|proceed|succeed|shed)$)"
+    r"(?:[a-z]+ed|begun|built|chosen|drawn|found|given|gone|held|kept|known|left|lost|made|said|seen|sent|shown|taken|told|written)"
+)
 WORDS: Final = re.compile(
     r"\b(bell_not_rung|(?:ring|rings|rang|rung) (?:the|a|for)\b|outlook|data sets?)\b", re.IGNORECASE
 )
@@ -70,28 +91,48 @@ def wrong_words(path: Path) -> list[str]:
 
 def unclear_variables(path: Path) -> list[str]:
     """Parameters and variables of functions whose names do not say what they hold, by line."""
+    unclear = VARIABLES | UNCLEAR if str(path).startswith(CLEAN) else VARIABLES
     faults = []
     for function in ast.walk(ast.parse(path.read_text())):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.comprehension):
             continue
         for node in ast.walk(function):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VARIABLES:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in unclear:
                 faults.append((node.lineno, node.id))
-            elif isinstance(node, ast.arg) and node.arg in VARIABLES:
+            elif isinstance(node, ast.arg) and node.arg in unclear:
                 faults.append((node.lineno, node.arg))
     return [f"{path}:{line}: the variable {name!r}" for line, name in sorted(set(faults))]
+
+
+def opaque_grammar(path: Path) -> list[str]:
+    """Docstrings that open with a question word, functions that act and are called by a participle, and names in `_of`."""
+    faults = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        line = getattr(node, "lineno", 1)
+        if opening := OPENINGS.match(ast.get_docstring(node) or ""):
+            faults.append((line, f"the docstring opens with {opening[0]!r}; say what it does, or name it"))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            acts = isinstance(node.returns, ast.Constant) and node.returns.value is None and not node.decorator_list
+            if acts and PARTICIPLE.fullmatch(node.name):
+                faults.append((line, f"{node.name!r} does something: call it by a verb"))
+            if node.name.endswith("_of"):
+                faults.append((line, f"{node.name!r} ends in '_of': call it by a noun"))
+    return [f"{path}:{line}: {fault}" for line, fault in faults]
 
 
 def main() -> int:
     """List every fault; exit status 1 when there is one."""
     prefix = sys.argv[1] if len(sys.argv) > 1 else ""
     faults = [fault for path in tracked(FOLDERS, ".py", ".html", ".md") for fault in wrong_words(path)]
-    faults += [
-        fault for path in tracked(CODE, ".py") if not NOT_READ & {*path.parts} for fault in unclear_variables(path)
-    ]
+    code = [path for path in tracked(CODE, ".py") if not NOT_READ & {*path.parts}]
+    faults += [fault for path in code for fault in unclear_variables(path)]
+    faults = [f"{fault}; see {GLOSSARY} for the word to use" for fault in faults]
+    faults += [fault for path in code if str(path).startswith(CLEAN) for fault in opaque_grammar(path)]
     faults = [fault for fault in faults if fault.startswith(prefix)]
     for fault in faults:
-        print(f"{fault}; see {GLOSSARY} for the word to use")
+        print(fault)
     return int(bool(faults))
 
 

@@ -72,5 +72,5 @@ def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a test writes the files it uploads."""
+    """The folder for the files that a test uploads."""
     return tmp_path

@@ -153,41 +153,40 @@ PAGES: dict[str, tuple[str, str]] = {
     "logout": ("ada", "/accounts/logout/"),
     "not-found": ("", "/competitions/no-such-thing/"),
     "admin": ("olga", "/admin/"),
-    "admin-competition": ("olga", "/admin/catalog/competition/1/change/"),
-    "admin-competition-draft": ("olga", "/admin/catalog/competition/5/change/"),
-    "admin-competitions": ("olga", "/admin/catalog/competition/"),
+    "admin-competition": ("rita", "/admin/catalog/competition/1/change/"),
+    "admin-competition-draft": ("rita", "/admin/catalog/competition/5/change/"),
+    "admin-competitions": ("rita", "/admin/catalog/competition/"),
     "admin-phase": ("olga", "/admin/catalog/phase/1/change/"),
     "admin-phases": ("olga", "/admin/catalog/phase/"),
-    "admin-task": ("olga", "/admin/catalog/task/1/change/"),
-    "admin-submissions": ("olga", "/admin/submissions/submission/"),
-    "admin-submission": ("olga", "/admin/submissions/submission/1/change/"),
-    "admin-datasets": ("olga", "/admin/submissions/dataset/"),
+    "admin-task": ("rita", "/admin/catalog/task/1/change/"),
+    "admin-submissions": ("rita", "/admin/submissions/submission/"),
+    "admin-submission": ("rita", "/admin/submissions/submission/1/change/"),
+    "admin-datasets": ("rita", "/admin/submissions/dataset/"),
     "admin-phase-growing": ("olga", "/admin/catalog/phase/7/change/"),
-    "admin-runs": ("olga", "/admin/runs/run/"),
-    "admin-board": ("olga", "/admin/catalog/leaderboard/1/change/"),
-    "admin-boards": ("olga", "/admin/catalog/leaderboard/"),
+    "admin-runs": ("rita", "/admin/runs/run/"),
+    "admin-board": ("rita", "/admin/catalog/leaderboard/1/change/"),
+    "admin-boards": ("rita", "/admin/catalog/leaderboard/"),
     "admin-queues": ("rita", "/admin/compute/queue/"),
     "admin-queue": ("rita", "/admin/compute/queue/2/change/"),
     "admin-workers": ("rita", "/admin/compute/computeworker/"),
     "admin-audit": ("rita", "/admin/audit/auditentry/"),
     "admin-users": ("rita", "/admin/accounts/user/"),
-    "admin-registrations": ("olga", "/admin/teams/registration/"),
-    "admin-registration-question": ("olga", "/admin/teams/registrationquestion/add/"),
-    "admin-merges": ("olga", "/admin/teams/mergeproposal/"),
-    "admin-environment-files": ("olga", "/admin/environments/environmentfile/"),
-    "admin-teams": ("olga", "/admin/teams/team/"),
-    "admin-lanes": ("olga", "/admin/winners/lane/"),
-    "admin-lane": ("olga", "/admin/winners/lane/1/change/"),
-    "admin-places": ("olga", "/admin/winners/place/"),
-    "admin-place": ("olga", "/admin/winners/place/1/change/"),
-    "admin-fact-question": ("olga", "/admin/factsheets/question/1/change/"),
-    "admin-resources": ("olga", "/admin/resources/resource/"),
-    "admin-empty": ("olga", "/admin/catalog/sealeduse/"),
+    "admin-registrations": ("rita", "/admin/teams/registration/"),
+    "admin-merges": ("rita", "/admin/teams/mergeproposal/"),
+    "admin-environment-files": ("rita", "/admin/environments/environmentfile/"),
+    "admin-teams": ("rita", "/admin/teams/team/"),
+    "admin-lanes": ("rita", "/admin/winners/lane/"),
+    "admin-lane": ("rita", "/admin/winners/lane/1/change/"),
+    "admin-places": ("rita", "/admin/winners/place/"),
+    "admin-place": ("rita", "/admin/winners/place/1/change/"),
+    "admin-fact-question": ("rita", "/admin/factsheets/question/1/change/"),
+    "admin-resources": ("rita", "/admin/resources/resource/"),
+    "admin-empty": ("rita", "/admin/catalog/sealeduse/"),
     "forbidden": ("ada", "/organize/bundles/"),
 }
 
 
-def submissions_of(visitor: Visitor) -> Iterator[tuple[str, str]]:
+def submission_pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
     """Pages of the submissions in every state."""
     visitor.visit(f"{CLUSTER}/submissions/")
     links = visitor.page.locator("table.submissions tbody th a").evaluate_all("all => all.map(one => one.pathname)")
@@ -218,7 +217,7 @@ def wrong_file(visitor: Visitor) -> None:
     page.locator("[data-upload-error]").wait_for()
 
 
-def refused(visitor: Visitor) -> None:
+def refuse_invitation(visitor: Visitor) -> None:
     page = visitor.visit(f"{GAP}/team/")
     page.get_by_label("Invite somebody").fill("nobody-at-all")
     page.get_by_role("button", name="Invite").click()
@@ -289,11 +288,12 @@ def api_docs(visitor: Visitor) -> None:
     page.locator(".opblock").first.wait_for()
 
 
-def many_to_cancel(visitor: Visitor) -> None:
-    page = visitor.visit("/admin/submissions/submission/")
-    page.locator("#action-toggle").check()
-    page.get_by_label("Action:").select_option("rerun")
-    page.locator("button[name=index]").click()
+def many_to_move(visitor: Visitor) -> None:
+    page = visitor.visit("/host/competitions/gap/submissions/")
+    for checkbox in page.get_by_role("checkbox").all()[:3]:
+        checkbox.check()
+    page.get_by_label("With those that are chosen").select_option("move")
+    page.get_by_role("button", name="Do it").click()
     page.get_by_text("This concerns").wait_for()
 
 
@@ -363,7 +363,7 @@ def invitation_link(visitor: Visitor) -> None:
 
 
 def join_by_link(visitor: Visitor) -> None:
-    """What somebody sees who is not signed in."""
+    """Pages as somebody sees them who is not signed in."""
     invitation_link(visitor)
     text = visitor.page.content()
     link = re.search(r"/join/[\w:./-]+", text)
@@ -387,7 +387,7 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "login-wrong": ("", wrong_sign_in),
     "signup-wrong": ("", wrong_sign_up),
     "submit-wrong-file": ("ada", wrong_file),
-    "refused": ("ada", refused),
+    "refused": ("ada", refuse_invitation),
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),
     "entry-crowd": ("", first_of_the_crowd),
@@ -400,7 +400,7 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "submission-algorithm": ("hedi", own_algorithm),
     "submission-data-set": ("hedi", own_data_set),
     "api-docs": ("", api_docs),
-    "admin-confirm-many": ("olga", many_to_cancel),
+    "workspace-move": ("olga", many_to_move),
 }
 
 
@@ -437,7 +437,7 @@ def pictures(browser: Browser, url: str, folder: Path, parts: list[str]) -> None
         look = Look(browser, url, size, scheme)
         todo = {name: page for name, page in PAGES.items() if is_wanted(name)}
         if is_wanted("submission-"):
-            todo |= {name: ("fred", path) for name, path in submissions_of(look.visitor("fred"))}
+            todo |= {name: ("fred", path) for name, path in submission_pages(look.visitor("fred"))}
         for name, (who, path) in todo.items():
             page = look.visitor(who).visit(path)
             page.screenshot(path=folder / f"{name}-{size}-{scheme}.png", full_page=True)

@@ -40,7 +40,7 @@ SCORED_WITHIN_MS: Final = 120_000
 
 @dataclass
 class DemoSite:
-    """Where the demo answers, and how its people sign in."""
+    """The demo's address, and the accounts of its people."""
 
     url: str
     passwords: dict[str, str] = field(default_factory=dict)
@@ -150,7 +150,7 @@ def host_the_classroom(page: Page, site: str, files: dict[str, Path]) -> None:
 
 
 def take_all(people: dict[str, Visitor], site: str) -> None:
-    """What visitors, a member and the organizer see."""
+    """Take the pages of visitors, a member and the organizer."""
     with tempfile.TemporaryDirectory() as scratch:
         host_the_classroom(people["organizer"].page, site, classroom_files(Path(scratch)))
     pages = {

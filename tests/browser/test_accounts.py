@@ -43,8 +43,8 @@ def test_a_wrong_password_is_said_and_what_was_typed_stays(new_visitor: NewVisit
     expect(page.get_by_label("Login")).to_have_value("sam")
 
 
-def code_of(secret: str) -> str:
-    """What an authenticator app would show now."""
+def current_code(secret: str) -> str:
+    """The code that an authenticator app would show now."""
     return str(format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time())))))
 
 
@@ -58,7 +58,7 @@ def test_an_authenticator_app_is_enrolled_and_asked_for_at_the_next_sign_in(new_
         visitor.main.get_by_role("button", name="Confirm").click()
     secret = page.get_by_label("Authenticator secret").input_value()
     expect(page.locator("img.qr")).to_be_visible()
-    page.get_by_label("Authenticator code").fill(code_of(secret))
+    page.get_by_label("Authenticator code").fill(current_code(secret))
     used_at = time.time()
     visitor.main.get_by_role("button", name="Activate").click()
     expect(page.get_by_label("Unused codes")).to_have_value(re.compile(r"\w+"))

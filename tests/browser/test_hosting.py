@@ -47,15 +47,15 @@ class Decisions:
         """Press a button, and wait for the question that comes next."""
         self.page.get_by_role("button", name=name, exact=True).click()
         self.count += 1
-        self.arrived(then)
+        self.expect_question(then)
 
-    def arrived(self, question: str) -> None:
+    def expect_question(self, question: str) -> None:
         expect(self.page.get_by_role("heading", level=1)).to_have_text(question)
         assert self.visitor.overflow() == 0
         assert self.visitor.accessibility_faults(self.rules) == []
 
 
-def draft_of(page: Page) -> str:
+def draft_key(page: Page) -> str:
     return page.url.split("/host/")[1].split("/")[0]
 
 
@@ -81,7 +81,7 @@ def test_a_csv_becomes_a_live_competition_in_few_decisions(new_visitor: NewVisit
     expect(page.locator("#build .badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
     expect(page.locator("#build .scores dd")).to_have_count(2)
     page.get_by_role("link", name="Next").click()
-    host.arrived("Ready to publish?")
+    host.expect_question("Ready to publish?")
     host.press("Publish", "Penguins by their bills")
     assert host.count <= MOST_DECISIONS
     assert time.monotonic() - began < MOST_S
@@ -117,7 +117,7 @@ def test_on_a_phone_a_question_stands_in_the_first_half_and_back_loses_nothing(
     host.press("Back", "Which part is public?")
     host.press("Next", "What is it called?")
     expect(page.get_by_label("Title")).to_have_value("On a phone")
-    olga.visit(f"/host/{draft_of(page)}/steps/metric/")
+    olga.visit(f"/host/{draft_key(page)}/steps/metric/")
     page.get_by_label("Search").fill("kappa")
     expect(page.get_by_label("Cohen's kappa", exact=True)).to_be_visible()
     expect(page.get_by_label("Top-k accuracy", exact=True)).to_be_hidden()

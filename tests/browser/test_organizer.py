@@ -12,8 +12,8 @@ from tests.browser.conftest import NewVisitor
 from tests.browser.seeding.place import METADATA, SCORER, labels, npz, prediction
 from tests.browser.visitor import Visitor
 from tests.bundle_files import LEGACY, changed, packed, write
-from tests.images import png_of
-from tests.scenario import zip_of
+from tests.images import png_bytes
+from tests.scenario import zip_bytes
 
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
 SCORED_WITHIN_MS = 45_000
@@ -50,8 +50,8 @@ def solubility(folder: Path) -> Path:
     files: dict[str, str | bytes] = {
         "terms.md": "# Rules\n\nShare your code after the end.",
         "overview.md": "How well does it dissolve?",
-        "program.zip": zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()}),
-        "labels.zip": zip_of({"y.npz": npz(y_true=labels("test-dev"))}),
+        "program.zip": zip_bytes({"metadata.yaml": METADATA, "main.py": SCORER.read_text()}),
+        "labels.zip": zip_bytes({"y.npz": npz(y_true=labels("test-dev"))}),
     }
     return packed(write(folder / "solubility", competition, files), folder / "solubility.zip")
 
@@ -129,17 +129,13 @@ def submit(visitor: Visitor, slug: str, folder: Path, error: float) -> None:
     expect(badge).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
 
 
-def act(page: Page, checkbox: Locator, action: str, reason: str = "") -> None:
-    """Choose one row of the admin's list and run an action on it."""
-    checkbox.check()
-    page.get_by_label("Action:").select_option(
-        label=next(
-            text for text in page.locator("select[name=action] option").all_inner_texts() if text.startswith(action)
-        )
-    )
+def act(page: Page, action: str, reason: str = "") -> None:
+    """Choose the first submission of the workspace's list and do something with it."""
+    page.get_by_role("checkbox").first.check()
+    page.get_by_label("With those that are chosen").select_option(label=action)
     if reason:
         page.get_by_label(re.compile("^Public reason")).fill(reason)
-    page.get_by_role("button", name="Go").click()
+    page.get_by_role("button", name="Do it").click()
 
 
 def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
@@ -151,23 +147,22 @@ def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
     submit(kim, "gap", tmp_path, 0.05)
     page = olga.page
 
-    def choose() -> Locator:
-        page.goto(f"{olga.url}/admin/submissions/submission/?q=Kimchi")
-        return page.locator("#result_list tbody tr").first.get_by_role("checkbox")
-
-    act(page, choose(), "Disqualify")
-    expect(page.locator(".messagelist .error")).to_contain_text("Give the reason")
-    act(page, choose(), "Disqualify", reason="Two accounts of one person.")
-    expect(page.locator(".messagelist")).to_contain_text("1 of 1 disqualified")
+    olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
+    act(page, "Disqualify")
+    expect(page.locator(".message.error")).to_contain_text("Give the reason")
+    act(page, "Disqualify", reason="Two accounts of one person.")
+    expect(page.locator(".message.success")).to_contain_text("1 of 1 disqualified")
     kim.visit("/competitions/gap/submissions/")
     expect(kim.page.locator("table.submissions tbody")).to_contain_text("Two accounts of one person.")
     kim.visit("/competitions/gap/leaderboard/")
     expect(kim.page.locator("table.board")).not_to_contain_text("Kimchi")
-    act(page, choose(), "Undo")
-    act(page, choose(), "Run again")
-    expect(page.locator("#content")).to_contain_text("This concerns 1 submission with 1 run")
+    olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
+    act(page, "Undo a disqualification")
+    olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
+    act(page, "Run again")
+    expect(olga.main).to_contain_text("This concerns 1 submission with 1 run")
     page.get_by_role("button", name="Run again").click()
-    expect(page.locator(".messagelist")).to_contain_text("1 of 1 queued again")
+    expect(page.locator(".message.success")).to_contain_text("1 of 1 queued again")
     kim.visit("/competitions/gap/submissions/")
     row = kim.page.locator("table.submissions tbody tr").first
     expect(row.locator(".badge")).to_contain_text("finished", timeout=SCORED_WITHIN_MS)
@@ -205,12 +200,11 @@ def test_revealing_a_sealed_phase_before_its_end_asks_to_be_confirmed(new_visito
     olga.visit(board)
     expect(olga.main).to_contain_text("are sealed")
 
-    def choose() -> Locator:
-        page.goto(f"{olga.url}/admin/catalog/phase/")
-        row = page.get_by_role("row").filter(has_text="Cluster benchmark").filter(has_text="test-challenge")
-        return row.get_by_role("checkbox")
-
-    act(page, choose(), "Reveal")
+    page.goto(f"{olga.url}/admin/catalog/phase/")
+    row = page.get_by_role("row").filter(has_text="Cluster benchmark").filter(has_text="test-challenge")
+    row.get_by_role("checkbox").check()
+    page.get_by_label("Action:").select_option("reveal")
+    page.get_by_role("button", name="Go").click()
     expect(olga.main).to_contain_text("Reveal of test-challenge")
     page.get_by_text("Reveal the scores").click()
     page.get_by_label("I understand that uploads may still arrive").check()
@@ -242,7 +236,7 @@ def test_a_page_is_previewed_while_it_is_typed_and_shows_an_image_that_was_uploa
     olga = new_visitor("olga")
     page = olga.visit("/host/competitions/quiet/images/")
     page.get_by_label("Image", exact=True).set_input_files(
-        {"name": "a plot.png", "mimeType": "image/png", "buffer": png_of(640, 200)}
+        {"name": "a plot.png", "mimeType": "image/png", "buffer": png_bytes(640, 200)}
     )
     page.get_by_role("button", name="Upload").click()
     expect(olga.main).to_contain_text("It can be shown in a few seconds.")
@@ -262,7 +256,7 @@ def test_a_page_is_previewed_while_it_is_typed_and_shows_an_image_that_was_uploa
 
 
 def expect_after_reloads(page: Page, locator: Locator, text: str) -> None:
-    """What a background process does, seen by loading the page again."""
+    """Load the page again until a background process has done its work."""
     for _ in range(40):
         if locator.filter(has_text=text).count():
             return
@@ -277,7 +271,7 @@ def test_new_labels_are_used_once_it_was_read_what_was_scored_with_the_former(ne
     place = page.locator(".data-slot", has_text="Reference data").first
     before = place.locator(".digest").inner_text()
     place.locator("summary", has_text="Replace").click()
-    content = zip_of({"y.npz": npz(y_true=labels("test-dev"))})
+    content = zip_bytes({"y.npz": npz(y_true=labels("test-dev"))})
     place.locator("input[type=file]").set_input_files(
         {"name": "labels.zip", "mimeType": "application/zip", "buffer": content}
     )

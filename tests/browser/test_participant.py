@@ -13,7 +13,7 @@ from tests.browser.conftest import NewVisitor
 from tests.browser.seeding.place import LONG_TEAM, prediction
 from tests.browser.site import BrowserSite
 from tests.browser.visitor import Visitor
-from tests.scenario import zip_of
+from tests.scenario import zip_bytes
 
 SCORED_WITHIN_MS = 45_000
 OFFICIAL_NAME = "y_pred_pcqm4m-v2_test-dev.npz"
@@ -33,19 +33,19 @@ shutil.copy("/app/program/answer.npz", "/app/output/y_pred_pcqm4m-v2_test-dev.np
 """
 
 
-def file_of(folder: Path, name: str, content: bytes) -> Path:
+def write_file(folder: Path, name: str, content: bytes) -> Path:
     path = folder / name
     path.write_bytes(content)
     return path
 
 
-def code_of(folder: Path, source: str) -> Path:
+def write_code(folder: Path, source: str) -> Path:
     files: dict[str, str | bytes] = {
         "metadata.yaml": COMMAND,
         "main.py": source,
         "answer.npz": prediction("test-dev", 0.5),
     }
-    return file_of(folder, "code.zip", zip_of(files))
+    return write_file(folder, "code.zip", zip_bytes(files))
 
 
 def sign_up(visitor: Visitor, site: BrowserSite, name: str) -> None:
@@ -110,7 +110,7 @@ def test_two_people_sign_up_found_a_team_submit_and_stand_on_the_leaderboard(
     assert zipfile.ZipFile(io.BytesIO(Path(download.value.path()).read_bytes())).namelist() == ["train.csv"]
 
     page.get_by_role("link", name="Submit", exact=True).click()
-    choose_and_submit(page, file_of(folder, OFFICIAL_NAME, prediction("test-dev", 0.001)), note="first try")
+    choose_and_submit(page, write_file(folder, OFFICIAL_NAME, prediction("test-dev", 0.001)), note="first try")
     row = page.get_by_role("row", name=re.compile("first try"))
     expect(row).to_be_visible()
     page.evaluate("window.notReloaded = true")
@@ -144,7 +144,7 @@ def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
     visitor = with_team(new_visitor, site, "lena")
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visitor.page
-    choose_and_submit(page, code_of(folder, GOOD_PROGRAM), kind="Code", note="ridge")
+    choose_and_submit(page, write_code(folder, GOOD_PROGRAM), kind="Code", note="ridge")
     page.get_by_role("link", name="code.zip").click()
     log, meter = page.locator("[data-follow]").first, page.get_by_role("meter", name="Budget used")
     expect(log).to_contain_text("epoch 0 done", timeout=SCORED_WITHIN_MS)
@@ -164,7 +164,7 @@ def test_a_code_submission_shows_its_log_and_budget_while_it_runs(
 
 def test_a_running_submission_can_be_cancelled(new_visitor: NewVisitor, site: BrowserSite, folder: Path) -> None:
     page = with_team(new_visitor, site, "mika").page
-    choose_and_submit(page, code_of(folder, SLOW_PROGRAM), kind="Code")
+    choose_and_submit(page, write_code(folder, SLOW_PROGRAM), kind="Code")
     page.get_by_role("link", name="code.zip").click()
     expect(page.locator("[data-follow]").first).to_contain_text("step", timeout=SCORED_WITHIN_MS)
     page.get_by_text("Cancel this submission").click()
@@ -185,12 +185,12 @@ def test_a_wrong_file_is_named_and_the_form_can_be_used_again(
     page = visitor.page
     visitor.expect_on_console("status of 422")
     error = page.locator("[data-upload-error]")
-    choose_and_submit(page, file_of(folder, "y_pred_pcqm4m-v2_test-challenge.npz", prediction("test-challenge")))
+    choose_and_submit(page, write_file(folder, "y_pred_pcqm4m-v2_test-challenge.npz", prediction("test-challenge")))
     expect(error).to_contain_text(OFFICIAL_NAME)
-    choose_and_submit(page, file_of(folder, OFFICIAL_NAME, b"not a zip at all"))
+    choose_and_submit(page, write_file(folder, OFFICIAL_NAME, b"not a zip at all"))
     expect(error).not_to_contain_text("test-challenge.npz")
     expect(error).to_be_visible()
-    choose_and_submit(page, file_of(folder, OFFICIAL_NAME, prediction("test-dev")), note="now right")
+    choose_and_submit(page, write_file(folder, OFFICIAL_NAME, prediction("test-dev")), note="now right")
     expect(page.get_by_role("row", name=re.compile("now right"))).to_be_visible()
     expect(page.locator("table.submissions tbody tr")).to_have_count(1)
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import NewVisitor
-from tests.scenario import CODE, zip_of
+from tests.scenario import CODE, zip_bytes
 
 MINI = "/competitions/mini/submissions/"
 NARROW = {"width": 360, "height": 740}
@@ -17,7 +17,7 @@ NARROW = {"width": 360, "height": 740}
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
     path = tmp_path / "mine.zip"
-    path.write_bytes(zip_of(CODE))
+    path.write_bytes(zip_bytes(CODE))
     return path
 
 
@@ -31,7 +31,7 @@ def test_a_tick_sends_code_to_the_mini_split_alone(new_visitor: NewVisitor, code
     page.get_by_label("File").set_input_files(code)
     page.get_by_role("button", name="Submit", exact=True).click()
     row = page.locator("table.submissions tbody tr").first
-    expect(row).to_contain_text("mine.zip", timeout=30_000)
+    expect(row).to_contain_text("mine.zip")
     expect(row).to_contain_text("smoke run")
     assert visitor.accessibility_faults() == []
     assert visitor.overflow() <= 0

@@ -87,12 +87,12 @@ def test_a_chart_tells_its_values_to_the_keyboard_and_has_a_table_behind_it(new_
     page = new_visitor().visit("/styleguide/")
     chart = page.locator("canvas[aria-roledescription=chart]")
     chart.focus()
-    told = page.locator(".chart output")
+    point_text = page.locator(".chart output")
     page.keyboard.press("ArrowRight")
-    expect(told).to_have_text(re.compile(r"^Éva és a többiek: 0\.61, \d{4}-\d\d-\d\d \d\d:\d\d UTC$"))
+    expect(point_text).to_have_text(re.compile(r"^Éva és a többiek: 0\.61, \d{4}-\d\d-\d\d \d\d:\d\d UTC$"))
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-    expect(told).to_have_text(re.compile(r"^Your team: 0\.66, "))
+    expect(point_text).to_have_text(re.compile(r"^Your team: 0\.66, "))
     page.get_by_text("Show the numbers").click()
     expect(page.locator(".chart tbody tr")).to_have_count(8)
 
@@ -101,8 +101,10 @@ def test_a_chart_tells_the_value_that_is_pointed_at(new_visitor: NewVisitor) -> 
     page = new_visitor().visit("/styleguide/")
     chart = page.locator("canvas[aria-roledescription=chart]")
     chart.hover(position={"x": 60, "y": 60})
-    told = "one => { const { opacity, body } = Chart.getChart(one).tooltip; return [opacity, body[0].lines[0]] }"
-    opacity, text = chart.evaluate(told)
+    read_tooltip = (
+        "one => { const { opacity, body } = Chart.getChart(one).tooltip; return [opacity, body[0].lines[0]] }"
+    )
+    opacity, text = chart.evaluate(read_tooltip)
     assert opacity == 1
     assert text.startswith("Éva és a többiek: 0.61, ")
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response, expect
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.seeding.place import PASSWORD
 
+PATIENCE_MS = 30_000  # for what a page comes to: a busy machine may be slow, and a page that is wrong stays wrong
+expect.set_options(timeout=PATIENCE_MS)
 # A violation of the policy is an event before it is a line on the console; some are events alone.
 REPORT_CSP = """
 addEventListener("securitypolicyviolation", (event) =>
@@ -40,18 +42,18 @@ class Visitor:
     expected: list[str] = field(default_factory=lambda: [NETWORK_CHANGED])
 
     def __post_init__(self) -> None:
-        self.context.set_default_timeout(15_000)
+        self.context.set_default_timeout(PATIENCE_MS)
         self.context.add_init_script(REPORT_CSP)
         self.page = self.context.new_page()
-        self.page.on("console", self._said)
+        self.page.on("console", self._note_message)
         self.page.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
-        self.page.on("response", self._answered)
+        self.page.on("response", self._note_response)
 
-    def _said(self, message: ConsoleMessage) -> None:
+    def _note_message(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.faults.append(f"{self.page.url}: {message.text}")
 
-    def _answered(self, response: Response) -> None:
+    def _note_response(self, response: Response) -> None:
         if response.status >= 500:
             self.faults.append(f"{response.url} answered {response.status}")
 
@@ -104,7 +106,7 @@ class Visitor:
         self.page.get_by_role("button", name="Rename").click()
 
     def accessibility_faults(self, rules: Sequence[str] = ()) -> list[str]:
-        """What axe calls serious or worse on the page as it is, by all rules or by these alone."""
+        """Serious and worse violations that axe finds on the page as it is, by all rules or by these alone."""
         options: dict[str, Any] = {
             "resultTypes": ["violations"],
             "preload": False,

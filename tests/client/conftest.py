@@ -16,7 +16,7 @@ from accounts.models import Scope, User, token_create
 from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
 from tests.background import background_running
-from tests.scenario import Scenario, person, resource, scenario, zip_of
+from tests.scenario import Scenario, person, resource, scenario, zip_bytes
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def site(transactional_db: None) -> Scenario:
     """A competition with a starting kit, whose only open phase takes any zip."""
     site = scenario(now=timezone.now())
     Phase.objects.filter(pk=site.sealed.pk).delete()
-    kit = resource(site.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here. " * 50_000}))
+    kit = resource(site.organizer, Resource.Kind.STARTING_KIT, zip_bytes({"readme.txt": "Start here. " * 50_000}))
     Phase.objects.filter(pk=site.phase.pk).update(accepts_code=False, prediction_format=None, starting_kit=kit)
     return site
 
@@ -35,7 +35,7 @@ def url(site: Scenario, live_server: Any) -> Iterator[str]:
         yield str(live_server.url)
 
 
-def token_of(user: User, *scopes: Scope) -> str:
+def make_token(user: User, *scopes: Scope) -> str:
     _, secret = token_create(
         user=user, name="t", scopes=list(scopes or Scope), expires_at=timezone.now().replace(year=2100)
     )

@@ -22,8 +22,8 @@ from podium.cli import main
 from podium.errors import SiteUnreachable
 from podium.folders import Folder
 from podium.transfers import upload_begin
-from tests.client.conftest import token_of
-from tests.images import png_of
+from tests.client.conftest import make_token
+from tests.images import png_bytes
 from tests.scenario import Scenario
 
 
@@ -32,7 +32,7 @@ def folder(site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A competition begun from the template for tables, whose organizer is signed in."""
     monkeypatch.setattr("podium.pushing.POLL_S", 0.05)
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.organizer))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.organizer))
     site.queue.name = "default"
     site.queue.save()
     assert main(["competition", "init", str(tmp_path / "prices")]) == 0
@@ -48,7 +48,7 @@ def test_a_file_that_was_changed_before_1980_is_sent(folder: Path) -> None:
 def test_a_token_that_may_organize_is_enough(
     site: Scenario, folder: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    token = token_of(site.organizer, Scope.ORGANIZE)
+    token = make_token(site.organizer, Scope.ORGANIZE)
     for name in ("PODIUM_SITE", "PODIUM_TOKEN"):
         monkeypatch.delenv(name)
     monkeypatch.setattr(sys, "stdin", StringIO(f"{token}\n"))
@@ -65,7 +65,7 @@ def test_a_bundle_is_imported_with_a_token_that_may_organize(
 ) -> None:
     monkeypatch.setattr(cli, "POLL_S", 0.05)
     token_file = folder.parent / "token"
-    token_file.write_text(token_of(site.organizer, Scope.ORGANIZE))
+    token_file.write_text(make_token(site.organizer, Scope.ORGANIZE))
     sent = ["bundle", "import", str(folder), "--site", url, "--token-file", str(token_file)]
     assert main(sent) == 0
     assert f"{url}/competitions/prices/" in capsys.readouterr().out
@@ -90,7 +90,7 @@ def test_an_import_that_may_not_be_asked_for_is_not_asked_for_again(
         cli._follow("https://podium.example.org/api/v1/bundles/1/", "token")
 
 
-def changed(folder: Path, before: str, after: str) -> None:
+def change_text(folder: Path, before: str, after: str) -> None:
     path = folder / "competition.yaml"
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after))
@@ -133,11 +133,11 @@ def test_files_with_the_same_content_are_pulled_to_each_of_their_places(folder: 
     public_data = folder / "phases/main/public_data"
     shutil.copytree(public_data, folder / "phases/main/starting_kit")
     named = "    public_data: phases/main/public_data\n"
-    changed(folder, named, f"{named}    starting_kit: phases/main/starting_kit\n")
-    changed(folder, "version: 2\n", "version: 2\nimage: logo.png\n")
-    changed(folder, "\npodium:\n", "\npodium:\n  images: [{name: chart.png, file: chart.png}]\n")
+    change_text(folder, named, f"{named}    starting_kit: phases/main/starting_kit\n")
+    change_text(folder, "version: 2\n", "version: 2\nimage: logo.png\n")
+    change_text(folder, "\npodium:\n", "\npodium:\n  images: [{name: chart.png, file: chart.png}]\n")
     for name in ("logo.png", "chart.png"):
-        (folder / name).write_bytes(png_of())
+        (folder / name).write_bytes(png_bytes())
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     assert main(["competition", "pull", str(tmp_path / "other"), "--slug", "prices"]) == 0
     pulled = content(tmp_path / "other")
@@ -153,13 +153,13 @@ def test_a_pull_that_is_broken_off_leaves_no_part_of_a_folder(folder: Path, monk
     pulled = content(folder)
     (folder / "scoring_program" / "tried.py").write_text("print()")
 
-    def interrupted(path: Path, **options: Any) -> None:
+    def interrupt(path: Path, **options: Any) -> None:
         for file in sorted(path.rglob("*.py")):
             file.unlink()
             raise KeyboardInterrupt
 
     with monkeypatch.context() as broken_off:
-        broken_off.setattr("podium.pushing.shutil.rmtree", interrupted)
+        broken_off.setattr("podium.pushing.shutil.rmtree", interrupt)
         assert main(["competition", "pull", str(folder), "--yes"]) != 0
     assert content(folder) == pulled
     (folder / "scoring_program" / "tried.py").write_text("print()")
@@ -196,7 +196,7 @@ def test_a_change_in_the_browser_is_not_taken_back_by_accident(
 ) -> None:
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     Competition.objects.filter(slug="prices").update(reward="A cup")
-    changed(folder, "max_submissions_per_day: 5", "max_submissions_per_day: 3")
+    change_text(folder, "max_submissions_per_day: 5", "max_submissions_per_day: 3")
     capsys.readouterr()
     assert main(["competition", "push", str(folder), "--yes"]) == 1
     shown = capsys.readouterr()
@@ -218,7 +218,7 @@ def test_without_podium_itself_the_site_checks_the_folder_and_changes_nothing(
     shown = capsys.readouterr()
     assert "+ title: Predict the prices" in shown.out
     assert "are not installed here" in shown.err
-    changed(folder, "tasks: [0]", "tasks: [7]")
+    change_text(folder, "tasks: [0]", "tasks: [7]")
     assert main(["competition", "check", str(folder)]) == 1
     assert "there is no task with the index 7" in capsys.readouterr().err
     assert not Competition.objects.filter(slug="prices").exists()
@@ -229,11 +229,11 @@ def test_without_podium_itself_the_site_checks_the_folder_and_changes_nothing(
 def test_a_checkout_without_a_memory_goes_on_from_the_last_push(folder: Path) -> None:
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     (folder / ".podium" / "state.json").unlink()
-    changed(folder, "Mean error", "Mean absolute error")
+    change_text(folder, "Mean error", "Mean absolute error")
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     (folder / ".podium" / "state.json").unlink()
     Competition.objects.filter(slug="prices").update(reward="A cup")
-    changed(folder, "Mean absolute error", "Mean error")
+    change_text(folder, "Mean absolute error", "Mean error")
     assert main(["competition", "push", str(folder), "--yes"]) == 1
 
 
@@ -257,7 +257,7 @@ def test_large_files_are_sent_once_and_go_on_where_another_push_broke_off(
         assert main(["competition", "push", str(folder), "--yes"]) != 0
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     assert sent == ["train.csv"], "the second push went on with the upload of the first"
-    changed(folder, "Mean error", "Mean absolute error")
+    change_text(folder, "Mean error", "Mean absolute error")
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     assert sent == ["train.csv"], "what the site has is not sent again"
     assert Upload.objects.filter(file_name="train.csv").count() == 1
@@ -267,7 +267,7 @@ def test_who_does_not_organize_it_gets_nothing(
     site: Scenario, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["competition", "push", str(folder), "--yes"]) == 0
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     assert main(["competition", "pull", str(tmp_path / "stolen"), "--slug", "prices"]) == 2
     assert main(["competition", "push", str(folder), "--yes", "--force"]) == 1
     assert "Only organizers" in capsys.readouterr().err

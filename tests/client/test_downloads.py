@@ -11,8 +11,8 @@ from competitions.resources.models import Resource
 from podium import Client
 from podium.cli import main
 from podium.transfers import file_digest
-from tests.client.conftest import token_of
-from tests.scenario import Scenario, resource, zip_of
+from tests.client.conftest import make_token
+from tests.scenario import Scenario, resource, zip_bytes
 
 
 def offer(site: Scenario, kind: Resource.Kind, file_name: str, content: bytes) -> None:
@@ -25,9 +25,9 @@ def offer(site: Scenario, kind: Resource.Kind, file_name: str, content: bytes) -
 def test_files_that_share_a_name_are_put_apart(
     site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    offer(site, Resource.Kind.PUBLIC_DATA, "FILE.zip", zip_of({"train.csv": "1"}))
+    offer(site, Resource.Kind.PUBLIC_DATA, "FILE.zip", zip_bytes({"train.csv": "1"}))
     offer(site, Resource.Kind.SAMPLE_SUBMISSION, "sample.csv", b"id\n1\n")
-    client = Client(url, token_of(site.member()))
+    client = Client(url, make_token(site.member()))
     files = client.files(site.competition.slug)
     paths = {client.download(file, tmp_path / "data").relative_to(tmp_path / "data"): file.sha256 for file in files}
     assert {path.as_posix() for path in paths} == {
@@ -37,14 +37,14 @@ def test_files_that_share_a_name_are_put_apart(
     }
     assert {path: file_digest(tmp_path / "data" / path) for path in paths} == paths
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     assert main(["download", site.competition.slug, "--to", str(tmp_path / "again")]) == 0
     assert set(capsys.readouterr().out.split()) == {str(tmp_path / "again" / path) for path in paths}
 
 
 def test_an_empty_file_is_downloaded(site: Scenario, url: str, tmp_path: Path) -> None:
     offer(site, Resource.Kind.PUBLIC_DATA, "empty.txt", b"")
-    client = Client(url, token_of(site.member()))
+    client = Client(url, make_token(site.member()))
     (path,) = [
         client.download(file, tmp_path) for file in client.files(site.competition.slug) if file.name == "public_data"
     ]
@@ -52,9 +52,9 @@ def test_an_empty_file_is_downloaded(site: Scenario, url: str, tmp_path: Path) -
 
 
 def test_a_file_that_is_called_as_a_phase_leaves_room_for_its_folder(site: Scenario, url: str, tmp_path: Path) -> None:
-    offer(site, Resource.Kind.PUBLIC_DATA, "file.zip", zip_of({"train.csv": "1"}))
+    offer(site, Resource.Kind.PUBLIC_DATA, "file.zip", zip_bytes({"train.csv": "1"}))
     offer(site, Resource.Kind.SAMPLE_SUBMISSION, "test-dev", b"id\n1\n")
-    client = Client(url, token_of(site.member()))
+    client = Client(url, make_token(site.member()))
     paths = [client.download(file, tmp_path) for file in client.files(site.competition.slug)]
     assert tmp_path / "test-dev/sample_submission/test-dev" in paths
 
@@ -63,7 +63,7 @@ def test_a_folder_that_cannot_be_written_to_is_said_in_a_line(
     site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     target = tmp_path / "a-file"
     target.touch()
     assert main(["download", site.competition.slug, "--to", str(target)]) == 1

@@ -12,8 +12,8 @@ from competitions.catalog.models import Phase
 from competitions.environments.models import EnvironmentFile
 from competitions.submissions.models import Submission
 from podium.cli import main
-from tests.client.conftest import token_of
-from tests.scenario import CODE, Scenario, zip_of
+from tests.client.conftest import make_token
+from tests.scenario import CODE, Scenario, zip_bytes
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def slug(site: Scenario, url: str, monkeypatch: pytest.MonkeyPatch) -> str:
         accepts_code=True, accepts_predictions=False, own_weights=True, own_images=True
     )
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     return site.competition.slug
 
 
 def test_weights_are_uploaded_named_and_removed(slug: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights, code = tmp_path / "w.npz", tmp_path / "code.zip"
     weights.write_bytes(b"\1" * 9_000_000)  # two parts
-    code.write_bytes(zip_of(CODE))
+    code.write_bytes(zip_bytes(CODE))
     assert main(["weights", "upload", slug, str(weights), "--name", "gap-model"]) == 0
     assert main(["submit", slug, str(code), "--weights", "gap-model@1"]) == 0
     assert Submission.objects.get().weights == EnvironmentFile.objects.get()

@@ -14,13 +14,13 @@ from competitions.submissions.models import Submission
 from podium import Client, InvalidInput, PodiumError, SiteUnreachable, StillWaiting
 from podium.site import Site, checked_url
 from podium.transfers import PART_BYTES
-from tests.client.conftest import Proxy, token_of
-from tests.scenario import Scenario, zip_of
+from tests.client.conftest import Proxy, make_token
+from tests.scenario import Scenario, zip_bytes
 
 
 @pytest.fixture
 def client(site: Scenario, proxy: Proxy) -> Client:
-    client = Client(proxy.url, token_of(site.member()), patience_s=20)
+    client = Client(proxy.url, make_token(site.member()), patience_s=20)
     client.site._sleep = lambda seconds: None
     return client
 
@@ -28,7 +28,7 @@ def client(site: Scenario, proxy: Proxy) -> Client:
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
     path = tmp_path / "answer.zip"
-    path.write_bytes(zip_of({"answer.txt": "1"}))
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
     return path
 
 
@@ -46,7 +46,7 @@ def test_an_upload_goes_on_where_the_connection_broke(
     site: Scenario, client: Client, proxy: Proxy, tmp_path: Path
 ) -> None:
     path = tmp_path / "large.zip"
-    path.write_bytes(zip_of({"answer.txt": "1", "padding.bin": b"\0" * 3_000_000}) + b"")
+    path.write_bytes(zip_bytes({"answer.txt": "1", "padding.bin": b"\0" * 3_000_000}) + b"")
     times = itertools.count()
     proxy.fault = lambda method, path: ["lost", "away", None][min(next(times), 2)] if method == "PATCH" else None
     submission = client.submit(site.competition.slug, path)

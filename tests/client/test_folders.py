@@ -70,12 +70,12 @@ def test_a_zip_whose_unpacking_is_broken_off_leaves_no_folder(
     archive, folder = scratch / "data.zip", scratch / "data"
     archive.write_bytes(packed(path))
 
-    def interrupted(opened: zipfile.ZipFile, into: Path, *arguments: Any) -> None:
+    def interrupt(opened: zipfile.ZipFile, into: Path, *arguments: Any) -> None:
         opened.extract("competition.yaml", into)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken_off:
-        broken_off.setattr(zipfile.ZipFile, "extractall", interrupted)
+        broken_off.setattr(zipfile.ZipFile, "extractall", interrupt)
         with pytest.raises(KeyboardInterrupt):
             unpack(archive, folder)
     assert not folder.exists()

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from competitions.submissions.models import Submission
 from tests.background import run_background
-from tests.client.conftest import token_of
-from tests.scenario import Scenario, zip_of
+from tests.client.conftest import make_token
+from tests.scenario import Scenario, zip_bytes
 
 NOTEBOOK = Path(__file__).parents[2] / "examples/notebooks/first_submission.ipynb"
 
@@ -25,9 +25,9 @@ def test_the_notebook_downloads_submits_waits_and_reads_the_board(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("PODIUM_SITE", live_server.url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "y_pred.zip").write_bytes(zip_of({"answer.txt": "1"}))
+    (tmp_path / "y_pred.zip").write_bytes(zip_bytes({"answer.txt": "1"}))
     names: dict[str, Any] = {}
     for cell in json.loads(NOTEBOOK.read_text())["cells"]:
         if cell["cell_type"] != "code":

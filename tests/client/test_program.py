@@ -25,13 +25,13 @@ from competitions.submissions.states import State
 from competitions.teams.models import Team
 from podium.cli import main
 from podium.profiles import profiles
-from tests.client.conftest import token_of
-from tests.scenario import Scenario, resource, zip_of
+from tests.client.conftest import make_token
+from tests.scenario import Scenario, resource, zip_bytes
 
 
 @pytest.fixture
 def signed_in(site: Scenario, url: str, newcomer: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", StringIO(token_of(newcomer) + "\n"))
+    monkeypatch.setattr(sys, "stdin", StringIO(make_token(newcomer) + "\n"))
     assert main(["login", url, "--name", "here", "--token-stdin"]) == 0
 
 
@@ -59,7 +59,7 @@ def test_from_signing_in_to_the_leaderboard(
     assert main(["download", slug, "--to", str(tmp_path / "data")]) == 0
     assert Path(capsys.readouterr().out.strip()).is_file()
     path = tmp_path / "answer.zip"
-    path.write_bytes(zip_of({"answer.txt": "1"}))
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
     assert main(["submit", slug, str(path), "-m", "first"]) == 0
     number = int(capsys.readouterr().out.splitlines()[0])
     sent = checked(number)
@@ -82,8 +82,8 @@ def test_waiting_ends_with_the_scores_or_with_the_verdict(
     site: Scenario, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "answer.zip"
-    path.write_bytes(zip_of({"answer.txt": "1"}))
-    environment = os.environ | {"PODIUM_SITE": url, "PODIUM_TOKEN": token_of(site.member()), "PYTHONPATH": "client"}
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
+    environment = os.environ | {"PODIUM_SITE": url, "PODIUM_TOKEN": make_token(site.member()), "PYTHONPATH": "client"}
     program = "import sys; from podium.cli import main; sys.exit(main(sys.argv[1:]))"
     argv = [sys.executable, "-c", program, "submit", site.competition.slug, str(path), "--wait"]
     with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -128,10 +128,10 @@ def test_a_refusal_ends_with_1_and_the_site_s_own_sentence(
     site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     Phase.objects.filter(pk=site.phase.pk).update(max_submissions_per_day=1)
     path = tmp_path / "answer.zip"
-    path.write_bytes(zip_of({"answer.txt": "1"}))
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
     assert main(["submit", site.competition.slug, str(path)]) == 0
     assert main(["submit", site.competition.slug, str(path)]) == 1
     assert "[quota_used]" in capsys.readouterr().err
@@ -143,7 +143,7 @@ def test_who_is_not_signed_in_or_lacks_the_right_ends_with_3(
     assert main(["list"]) == 3
     assert "podium login" in capsys.readouterr().err
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(newcomer, Scope.READ))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(newcomer, Scope.READ))
     assert main(["team", "create", site.competition.slug, "X"]) == 3
     assert not Team.objects.filter(name="X").exists()
     monkeypatch.setenv("PODIUM_TOKEN", "podium_wrong")
@@ -181,7 +181,7 @@ def test_a_table_is_checked_against_the_phases_columns_and_sample(
     table = {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}
     Phase.objects.filter(pk=site.phase.pk).update(prediction_format={"table": table}, sample_submission=sample)
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     path = tmp_path / "mine.csv"
     for text, status, message in (
         ("id,price\n2,1\n1,3\n", 0, "mine.csv is valid: 2 rows of id, price"),
@@ -196,8 +196,8 @@ def test_a_table_is_checked_against_the_phases_columns_and_sample(
 def test_what_one_was_told_is_listed_and_marked_as_read(
     site: Scenario, signed_in: None, newcomer: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = {"subject": "News of today", "text": "Read.", "path": "/"}
-    notify_person(user=newcomer, competition=site.competition, kind=Told.ANNOUNCEMENT, **told)
+    news = {"subject": "News of today", "text": "Read.", "path": "/"}
+    notify_person(user=newcomer, competition=site.competition, kind=Told.ANNOUNCEMENT, **news)
     capsys.readouterr()
     assert main(["notifications", "--unread", "--mark-read"]) == 0
     assert "News of today" in capsys.readouterr().out

@@ -21,15 +21,15 @@ from podium.models import Kind
 from podium.models import Phase as PhaseAnswer
 from podium.parts import choose_kind, packed
 from podium.rehearsal import MIRROR_UNREACHABLE, Verdict, require_mirror
-from tests.client.conftest import token_of
-from tests.scenario import CODE, Scenario, zip_of
+from tests.client.conftest import make_token
+from tests.scenario import CODE, Scenario, zip_bytes
 from tests.smoke import with_smoke_run
-from tests.unit.environments.archives import LAYER, config_of, docker_files, tar_of
+from tests.unit.environments.archives import LAYER, docker_files, image_config, tar_bytes
 from workers.projection import Interval, Projection
 from workers.protocol.results import Complete, Outcome
 
 
-def phase_of(*kinds: Kind) -> PhaseAnswer:
+def phase_answer(*kinds: Kind) -> PhaseAnswer:
     now = datetime.now(UTC)
     return PhaseAnswer(
         id=1,
@@ -60,16 +60,16 @@ def test_of_several_kinds_a_file_is_what_it_looks_like(
     name: str, members: dict[str, str | bytes], kind: Kind, tmp_path: Path
 ) -> None:
     file = tmp_path / name
-    file.write_bytes(zip_of(members))
-    assert choose_kind(phase_of("prediction", "code", "dataset"), file) == kind
+    file.write_bytes(zip_bytes(members))
+    assert choose_kind(phase_answer("prediction", "code", "dataset"), file) == kind
 
 
 def test_what_it_looks_like_must_be_taken(tmp_path: Path) -> None:
     file = tmp_path / "code.zip"
-    file.write_bytes(zip_of(CODE))
+    file.write_bytes(zip_bytes(CODE))
     with pytest.raises(InvalidInput, match="--kind"):
-        choose_kind(phase_of("prediction", "dataset"), file)
-    assert choose_kind(phase_of("prediction"), file) == "prediction", "there is no choice"
+        choose_kind(phase_answer("prediction", "dataset"), file)
+    assert choose_kind(phase_answer("prediction"), file) == "prediction", "there is no choice"
 
 
 def test_a_folder_is_packed_with_its_files_at_the_top_and_always_alike(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_folder_is_packed_with_its_files_at_the_top_and_always_alike(tmp_path:
 @pytest.fixture
 def signed_in(site: Scenario, url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("PODIUM_SITE", url)
-    monkeypatch.setenv("PODIUM_TOKEN", token_of(site.member()))
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
     return site.competition.slug
 
 
@@ -139,7 +139,7 @@ def test_a_zip_that_the_site_would_refuse_is_refused_in_its_words(
     signed_in: str, with_code: Phase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "code.zip"
-    file.write_bytes(zip_of({"predict.py": "x"}))
+    file.write_bytes(zip_bytes({"predict.py": "x"}))
     assert main(["run", signed_in, str(file)]) == 1
     at_home = capsys.readouterr().out.strip()
     assert at_home.startswith("file_invalid (no_metadata): ")
@@ -176,7 +176,7 @@ def test_what_a_phase_does_not_take_is_refused_in_the_site_s_words(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("w.npz").write_bytes(b"weights")
-    Path("image.tar").write_bytes(tar_of(docker_files()))
+    Path("image.tar").write_bytes(tar_bytes(docker_files()))
     assert main(["run", signed_in, str(kit), option, at_home]) == 3
     refused = capsys.readouterr().err
     assert "does not take" in refused
@@ -228,7 +228,7 @@ def test_what_cannot_be_meant_is_said_before_anything_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("text.tar").write_text("no archive")
-    Path("arm.tar").write_bytes(tar_of(docker_files(config=config_of([LAYER], architecture="arm64"))))
+    Path("arm.tar").write_bytes(tar_bytes(docker_files(config=image_config([LAYER], architecture="arm64"))))
     assert main(["run", signed_in, str(kit), *arguments]) == 2
     assert message in capsys.readouterr().err
 

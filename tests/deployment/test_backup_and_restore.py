@@ -12,7 +12,6 @@ import tarfile
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -29,7 +28,7 @@ from competitions.runs.models import Run, RunEvent
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from config.backup import services
-from config.backup.archive import Broken, Place, opened, read_manifest
+from config.backup.archive import Broken, Manifest, Place, opened, read_manifest
 from config.backup.services import backup, compare, restore
 from tests.scenario import Scenario, lease, scenario
 from tests.services import REPOSITORY
@@ -52,7 +51,7 @@ def site() -> Scenario:
     return site
 
 
-def manifest_of(path: Path) -> dict[str, Any]:
+def backup_manifest(path: Path) -> Manifest:
     with opened(path, "r") as place:
         return read_manifest(place)
 
@@ -71,7 +70,7 @@ def test_an_empty_site_becomes_the_one_that_was_backed_up(site: Scenario, tmp_pa
     empty_the_site()
     assert not User.objects.exists()
     assert restore(tmp_path / name) == summary
-    compare(manifest_of(tmp_path / name))
+    compare(backup_manifest(tmp_path / name))
     assert (
         list(Submission.objects.order_by("pk").values_list("pk", "status", "reason", "is_charged", "created_at"))
         == facts
@@ -123,7 +122,7 @@ def test_a_later_backup_into_the_same_folder_copies_only_what_is_new(site: Scena
     backup(tmp_path, now=site.now)
     after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "objects").iterdir()}
     assert {name: after[name] for name in before} == before
-    compare(manifest_of(tmp_path))
+    compare(backup_manifest(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["site.tar", "folder"])
@@ -149,7 +148,7 @@ def test_a_folder_has_the_tables_of_its_last_backup_alone_for_its_owner_alone(si
     for _ in range(2):
         backup(tmp_path, now=site.now)
         site.submit()
-    parts = {table["part"] for table in manifest_of(tmp_path)["tables"].values()}
+    parts = {table["part"] for table in backup_manifest(tmp_path)["tables"].values()}
     assert {f"tables/{path.name}" for path in (tmp_path / "tables").iterdir()} == parts
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {0o600}
 
@@ -200,7 +199,7 @@ def test_a_backup_travels_to_the_other_database_and_back(
     backup(tmp_path / "first.tar", now=site.now)
     assert "compared and equal" in embedded("restore", str(tmp_path / "first.tar"))
     embedded("backup", str(tmp_path / "second.tar"))
-    first, second = manifest_of(tmp_path / "first.tar"), manifest_of(tmp_path / "second.tar")
+    first, second = backup_manifest(tmp_path / "first.tar"), backup_manifest(tmp_path / "second.tar")
     assert (first["tables"], first["objects"]) == (second["tables"], second["objects"])
     empty_the_site()
     summary = restore(tmp_path / "second.tar")

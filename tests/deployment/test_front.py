@@ -91,7 +91,7 @@ def front(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Itera
             f"--volume={objects}:/var/lib/podium/objects:ro",
             image,
         )
-        wait_for(lambda: requests.get(f"{url}/_front/page.css", timeout=5).ok)
+        wait_for(lambda: requests.get(f"{url}/_front/page.css", timeout=30).ok)
         yield url
     finally:
         take_down()

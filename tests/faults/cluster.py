@@ -137,19 +137,19 @@ class Cluster:
     def _resource(self, kind: str, source: str) -> Any:  # Django is not set up when this is imported
         from competitions.resources.models import Resource
         from competitions.resources.storage import store_bytes
-        from tests.scenario import zip_of
+        from tests.scenario import zip_bytes
 
-        stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
+        stored = store_bytes(zip_bytes({"main.sh": source, "metadata.yaml": METADATA}))
         return Resource.objects.create(owner=self.user, kind=kind, name=kind, file=stored, file_name=f"{kind}.zip")
 
     def start_web(self) -> None:
         """Start the web server and wait until it is ready."""
         self.web.start()
-        wait_for(self._web_is_ready, 40, f"the web server is ready: {self.web.text()[-1500:]}", 0.05)
+        wait_for(self._web_is_ready, 90, f"the web server is ready: {self.web.text()[-1500:]}", 0.05)
 
     def _web_is_ready(self) -> bool:
         try:
-            with urlopen(f"{self.url}/readyz", timeout=5):
+            with urlopen(f"{self.url}/readyz", timeout=20):
                 return True
         except (URLError, OSError):
             return False
@@ -168,13 +168,13 @@ class Cluster:
         from competitions.resources.storage import store_bytes
         from competitions.runs.planning import runs_add
         from competitions.submissions.models import Submission
-        from tests.scenario import zip_of
+        from tests.scenario import zip_bytes
 
         expected: dict[uuid.UUID, float] = {}
         for _ in range(count):
             answer = next(self._numbers) / 1000
             source = PROGRAM.format(seconds=seconds, answer=answer)
-            stored = store_bytes(zip_of({"main.sh": source, "metadata.yaml": METADATA}))
+            stored = store_bytes(zip_bytes({"main.sh": source, "metadata.yaml": METADATA}))
             now = datetime.now(UTC)
             submission = Submission.objects.create(
                 phase=self.phase,

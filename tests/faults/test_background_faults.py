@@ -18,7 +18,7 @@ from tests import services
 from tests.bombs import zip_of_zeros
 from tests.conftest import use_broker, use_database
 from tests.faults.parts import Broker, Database, Part, free_port, wait_for
-from tests.scenario import CODE, zip_of
+from tests.scenario import CODE, zip_bytes
 from tests.services import REPOSITORY
 
 LEASE_S = 3.0
@@ -86,7 +86,7 @@ def submitted(content: bytes) -> Any:
     )
 
 
-def status_of(submission: Any) -> str:
+def submission_status(submission: Any) -> str:
     from competitions.submissions.models import Submission
 
     return str(Submission.objects.values_list("status", flat=True).get(pk=submission.pk))
@@ -122,11 +122,11 @@ def test_a_check_whose_process_is_killed_is_done_by_the_next(
         submission = submitted(content)
         wait_for(lambda: is_claimed(submission), 60, lambda: f"its check begins: {background.process.text()[-2000:]}")
         kill(background)
-        assert status_of(submission) == "checking"
+        assert submission_status(submission) == "checking"
         if not background.process.is_alive():
             background.process.start()
         wait_for(
-            lambda: status_of(submission) == "failed",
+            lambda: submission_status(submission) == "failed",
             120,
             lambda: f"it is checked: {background.process.text()[-2000:]}",
             0.1,
@@ -154,8 +154,8 @@ def test_processes_that_wait_for_work_and_are_killed_again_and_again_keep_no_che
     processes.start("background", background_command(Queue.SHORT))
     try:
         for _ in range(3):
-            submission = submitted(zip_of(CODE))
-            wait_for(lambda: status_of(submission) == "queued", 60, "it is checked", 0.05)  # noqa: B023  # called at once
+            submission = submitted(zip_bytes(CODE))
+            wait_for(lambda: submission_status(submission) == "queued", 60, "it is checked", 0.05)  # noqa: B023  # called at once
             wait_for(lambda: not Turn.objects.filter(claimed_until__isnull=False).exists(), 20, "nothing is worked on")
             started = processes.running["background"]
             waiting = [child.pid for child in psutil.Process(started.pid).children()] or [started.pid]
@@ -171,14 +171,14 @@ def test_processes_that_wait_for_work_and_are_killed_again_and_again_keep_no_che
 
 
 def test_a_broker_that_forgot_everything_and_a_process_that_comes_late_lose_nothing(background: Background) -> None:
-    submissions = [submitted(zip_of(CODE)) for _ in range(5)]
+    submissions = [submitted(zip_bytes(CODE)) for _ in range(5)]
     background.broker.kill()
     background.broker.start()
-    submissions += [submitted(zip_of(CODE)) for _ in range(2)]
+    submissions += [submitted(zip_bytes(CODE)) for _ in range(2)]
     background.process.start()
     background.reconciler.start()
     try:
-        done = lambda: {status_of(submission) for submission in submissions} == {"queued"}  # noqa: E731
+        done = lambda: {submission_status(submission) for submission in submissions} == {"queued"}  # noqa: E731
         wait_for(done, 60, lambda: f"all are checked: {background.process.text()[-2000:]}", 0.1)
     finally:
         background.process.kill()

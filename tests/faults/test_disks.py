@@ -26,7 +26,7 @@ from core.background.jobs import Queue
 from tests import services
 from tests.conftest import use_broker, use_database
 from tests.faults.parts import Broker, Database, Part, free_port, wait_for
-from tests.scenario import CODE, Scenario, scenario, zip_of
+from tests.scenario import CODE, Scenario, scenario, zip_bytes
 from tests.services import REPOSITORY
 
 LEASE_S = 3
@@ -105,7 +105,7 @@ class Site:
             f"{self.url}/api/v1/submissions/",
             headers={"Authorization": f"Bearer {self.token}"},
             data={"phase": self.scenario.phase.pk, "kind": "code"},
-            files={"file": ("code.zip", zip_of(CODE))},
+            files={"file": ("code.zip", zip_bytes(CODE))},
             timeout=30,
         )
 
@@ -114,8 +114,8 @@ class Site:
         return document
 
     def is_up(self) -> bool:
-        with suppress(requests.ConnectionError):
-            return requests.get(f"{self.url}/readyz", timeout=5).ok
+        with suppress(requests.ConnectionError, requests.Timeout):
+            return requests.get(f"{self.url}/readyz", timeout=20).ok
         return False
 
     def wait_until_checked(self, submissions: list[int]) -> None:

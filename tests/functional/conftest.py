@@ -1,3 +1,4 @@
 from tests.fixtures import permissions, site, wakeups
+from tests.heavy_work import heavy_work
 
-__all__ = ["permissions", "site", "wakeups"]
+__all__ = ["heavy_work", "permissions", "site", "wakeups"]

@@ -16,8 +16,8 @@ from django.urls import URLPattern, reverse
 
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind
-from tests.functional.disclosure.test_admin_walk import admins, name_of, request_of
-from tests.permissions import PAGES, PermissionSite, arguments_of, named_patterns, url_of
+from tests.functional.disclosure.test_admin_walk import admin_url_name, admins, request_by
+from tests.permissions import PAGES, PermissionSite, named_patterns, page_url, url_arguments
 from tests.scenario import Scenario
 from tests.services import REPOSITORY
 
@@ -39,7 +39,7 @@ def clients(permissions: PermissionSite) -> list[Client]:
     return chosen
 
 
-def module_of(pattern: URLPattern) -> Path:
+def view_module(pattern: URLPattern) -> Path:
     view: Any = getattr(pattern.callback, "view_class", None) or inspect.unwrap(pattern.callback)
     view = (
         view if inspect.isroutine(view) or inspect.isclass(view) else type(view)
@@ -49,18 +49,18 @@ def module_of(pattern: URLPattern) -> Path:
 
 def names_read_by(pattern: URLPattern) -> set[str]:
     """Names of values that the view's module reads by name."""
-    return set(READ_BY_NAME.findall(module_of(pattern).read_text()))
+    return set(READ_BY_NAME.findall(view_module(pattern).read_text()))
 
 
 def names_declared_for(pattern: URLPattern) -> set[str]:
     """Names of the fields of the forms and serializers beside the view's module."""
-    module = module_of(pattern)
+    module = view_module(pattern)
     folder = module.parent.parent if module.parent.name == "views" else module.parent
     declared = [*folder.glob("forms.py"), *folder.glob("serializers/*.py")]
     return {name for path in declared for name in DECLARED.findall(path.read_text())}
 
 
-def asked(client: Client, method: str, url: str, **arguments: Any) -> int:
+def ask(client: Client, method: str, url: str, **arguments: Any) -> int:
     """The status; whatever it did is taken back."""
     with transaction.atomic():
         response = getattr(client, method)(url, **arguments)
@@ -72,12 +72,12 @@ def asked(client: Client, method: str, url: str, **arguments: Any) -> int:
     return int(response.status_code)
 
 
-def addresses_of(permissions: PermissionSite, name: str, pattern: URLPattern) -> Iterator[str]:
+def huge_addresses(permissions: PermissionSite, name: str, pattern: URLPattern) -> Iterator[str]:
     """The address with each number in it replaced by each huge one."""
-    plain = url_of(permissions, name, pattern)
+    plain = page_url(permissions, name, pattern)
     kinds = {key: type(converter).__name__ for key, converter in pattern.pattern.converters.items()}
     for key in (key for key, kind in kinds.items() if kind == "IntConverter"):
-        given = permissions.arguments | arguments_of(permissions, name)
+        given = permissions.arguments | url_arguments(permissions, name)
         arguments = {other: given[other] for other in kinds}
         yield from (reverse(name, kwargs=arguments | {key: number}) for number in HUGE)
     yield plain
@@ -88,9 +88,9 @@ def test_addresses_with_huge_numbers_lead_to_nothing(permissions: PermissionSite
     for name, pattern in named_patterns():
         if name not in PAGES:
             continue
-        *huge, _ = addresses_of(permissions, name, pattern)
+        *huge, _ = huge_addresses(permissions, name, pattern)
         wrong += [
-            (url, status) for url in huge for client in clients if (status := asked(client, PAGES[name][0], url)) >= 500
+            (url, status) for url in huge for client in clients if (status := ask(client, PAGES[name][0], url)) >= 500
         ]
     assert wrong == []
 
@@ -102,9 +102,9 @@ def test_huge_numbers_in_queries_are_refused_or_lead_to_nothing(
     for name, pattern in named_patterns():
         if name not in PAGES or PAGES[name][0] != "get":
             continue
-        url = url_of(permissions, name, pattern)
+        url = page_url(permissions, name, pattern)
         for parameters in (*OF_EVERY_LIST, *((read,) for read in sorted(names_read_by(pattern)))):
-            status = asked(clients[1], "get", url, data=dict.fromkeys(parameters, HUGE[-1]))
+            status = ask(clients[1], "get", url, data=dict.fromkeys(parameters, HUGE[-1]))
             if status >= 500:
                 wrong.append((name, parameters, status))
     assert wrong == []
@@ -115,14 +115,14 @@ def test_huge_numbers_in_bodies_are_refused(permissions: PermissionSite, clients
     for name, pattern in named_patterns():
         if name not in PAGES or PAGES[name][0] not in BODIES or name.startswith("worker-"):
             continue
-        url, method = url_of(permissions, name, pattern), PAGES[name][0]
+        url, method = page_url(permissions, name, pattern), PAGES[name][0]
         read = sorted(names_read_by(pattern))
         together = [*read, *names_declared_for(pattern)]
         alone = [{name: HUGE[-1]} for name in read]
         for fields in (*(dict.fromkeys(together, number) for number in HUGE), *alone):
-            statuses = [asked(clients[1], method, url, data=json.dumps(fields), content_type="application/json")]
+            statuses = [ask(clients[1], method, url, data=json.dumps(fields), content_type="application/json")]
             if method == "post":
-                statuses.append(asked(clients[0], method, url, data=fields))
+                statuses.append(ask(clients[0], method, url, data=fields))
             if max(statuses) >= 500:
                 wrong.append((name, list(fields)[:3], statuses))
     assert wrong == []
@@ -130,7 +130,7 @@ def test_huge_numbers_in_bodies_are_refused(permissions: PermissionSite, clients
 
 def admin_addresses(request: Any) -> Iterator[str]:
     for model, model_admin in admins().items():
-        changelist = reverse(name_of(model, "changelist"))
+        changelist = reverse(admin_url_name(model, "changelist"))
         filters = [item[0] if isinstance(item, tuple) else item for item in model_admin.get_list_filter(request)]
         named = [
             list_filter if isinstance(list_filter, str) else getattr(list_filter, "parameter_name", "")
@@ -139,16 +139,16 @@ def admin_addresses(request: Any) -> Iterator[str]:
         for number in HUGE:
             yield from (f"{changelist}?{key}={number}" for key in ("p", "o"))
             yield from (f"{changelist}?{key}{end}={number}" for key in named for end in ("", "__exact", "__id__exact"))
-            yield from (reverse(name_of(model, page), args=[number]) for page in ("change", "history", "delete"))
-            yield f"{reverse(name_of(model, 'add'))}?competition={number}&phase={number}&queue={number}"
+            yield from (reverse(admin_url_name(model, page), args=[number]) for page in ("change", "history", "delete"))
+            yield f"{reverse(admin_url_name(model, 'add'))}?competition={number}&phase={number}&queue={number}"
 
 
 def test_the_admin_refuses_huge_numbers(permissions: PermissionSite, clients: list[Client]) -> None:
     from django.contrib.auth import get_user
 
     administrator = clients[-1]
-    request = request_of(get_user(administrator))
-    wrong = [(url, status) for url in admin_addresses(request) if (status := asked(administrator, "get", url)) >= 500]
+    request = request_by(get_user(administrator))
+    wrong = [(url, status) for url in admin_addresses(request) if (status := ask(administrator, "get", url)) >= 500]
     assert wrong == []
 
 
@@ -171,7 +171,7 @@ def test_the_worker_api_refuses_huge_numbers(site: Scenario, call: str) -> None:
     for number in (*HUGE, 1e300):
         for changed in changed_numbers(message, number):
             url = reverse(f"worker-{name}", args=arguments)
-            status = asked(
+            status = ask(
                 client, "post", url, data=json.dumps(changed), content_type="application/json", headers=headers
             )
             if status >= 500:

@@ -1,4 +1,4 @@
-"""What search engines, cards of links and refused requests get."""
+"""Answers to search engines, cards of links and refused requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test.utils import override_settings
 from django.urls import reverse
 
 from competitions.catalog.models import Competition
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 
@@ -35,7 +35,7 @@ def test_a_link_to_a_competition_has_a_card_with_its_title_and_absolute_addresse
 
 @override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=100)
 def test_a_form_that_is_too_large_is_said_to_be_so_to_people_and_programs(site: Scenario) -> None:
-    client = client_of(site.member())
+    client = user_client(site.member())
     page = client.post(reverse("web:team-rename", args=[site.competition.slug]), {"name": "x" * 200})
     assert (page.status_code, "Too large" in page.content.decode()) == (413, True)
     body = json.dumps({"key": "x" * 200})

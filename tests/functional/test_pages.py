@@ -1,4 +1,4 @@
-"""What the pages say of a submission on its way, what the parts served alone hold, and how many queries the pages take."""
+"""Pages about a submission on its way, the parts that are served alone, and the number of queries of the pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.services import invite, register
 from competitions.web.checklist import checklist
 from competitions.web.progress import Progress, submission_progress
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 MAX_QUERIES = 11  # one of them only while something waits
@@ -28,11 +28,11 @@ MAX_QUERIES = 11  # one of them only while something waits
 
 @pytest.fixture
 def member(site: Scenario) -> Client:
-    return client_of(site.member())
+    return user_client(site.member())
 
 
 def progress(submission: Submission, now: datetime) -> Progress:
-    """How far the submission is, as its page says it."""
+    """The submission's progress, as its page says it."""
     stored = Submission.objects.prefetch_related("runs__queue").select_related("phase").get(pk=submission.pk)
     return submission_progress(stored, queue_positions(stored.runs.all()), now=now)
 
@@ -179,22 +179,22 @@ def test_a_list_on_which_all_has_ended_shows_what_changed_since_it_was_drawn(sit
 def test_an_invited_person_is_told_on_every_page_of_the_competition(site: Scenario) -> None:
     guest = person()
     register(user=guest, competition=site.competition, rules_version=1, now=site.now)
-    client, told = client_of(guest), "You are invited to a team."
+    client, message = user_client(guest), "You are invited to a team."
     pages = [
         reverse(f"web:{name}", args=[site.competition.slug]) for name in ("overview", "data", "rules", "leaderboard")
     ]
-    assert all(told not in client.get(page).content.decode() for page in pages)
+    assert all(message not in client.get(page).content.decode() for page in pages)
     invite(team=site.team, by=site.team.captain, person=guest.username, now=site.now)
-    assert all(told in client.get(page).content.decode() for page in pages)
+    assert all(message in client.get(page).content.decode() for page in pages)
 
 
 def test_the_overview_tells_organizers_alone_of_a_hidden_board(site: Scenario, member: Client) -> None:
     site.score(site.submit(), 0.5)
-    url, told = reverse("web:overview", args=[site.competition.slug]), "1 row on the leaderboard"
-    assert told in member.get(url).content.decode()
+    url, message = reverse("web:overview", args=[site.competition.slug]), "1 row on the leaderboard"
+    assert message in member.get(url).content.decode()
     site.phase.leaderboards.update(is_hidden=True)
-    assert told not in member.get(url).content.decode()
-    assert told in client_of(site.organizer).get(url).content.decode()
+    assert message not in member.get(url).content.decode()
+    assert message in user_client(site.organizer).get(url).content.decode()
 
 
 @pytest.mark.parametrize("name", ["overview", "leaderboard", "submissions"])
@@ -240,7 +240,7 @@ def test_each_team_sees_its_own_row_marked_and_no_other_on_a_board_that_is_drawn
     site.score(site.submit(team=other), 0.25)
     url = f"{reverse('web:leaderboard', args=[site.competition.slug])}?phase={site.phase.slug}"
     for team in (site.team, other, site.team):
-        page = client_of(site.member(team)).get(url).content.decode()
+        page = user_client(site.member(team)).get(url).content.decode()
         rows = re.findall(
             r'<tr class="([^"]*)"[^>]*>\s*<td class="num">(\d)</td>\s*<th scope="row"><a[^>]*>([^<]*?)\s*<', page
         )

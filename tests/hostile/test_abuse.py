@@ -272,7 +272,7 @@ def loop_devices() -> list[str]:
     return [path.read_text().strip() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
 
 
-def cgroups_of(pid: int) -> str:
+def control_groups(pid: int) -> str:
     """The control groups of a process; nothing when it has ended."""
     try:
         return Path(f"/proc/{pid}/cgroup").read_text()
@@ -283,4 +283,4 @@ def cgroups_of(pid: int) -> str:
 def test_an_ordinary_program_after_all_that_gets_the_usual_score(bench: Bench) -> None:
     outcome = bench.run(bench.code_job(ANSWER))
     assert outcome.result["scores"] == {"score": 0.5}
-    assert [pid for pid in psutil.pids() if bench.worker.key in cgroups_of(pid)] == []
+    assert [pid for pid in psutil.pids() if bench.worker.key in control_groups(pid)] == []

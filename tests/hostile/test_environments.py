@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.integration.workers.harness import MIB, SCORER, SECRET, Bench, Outcome
-from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 from workers.agent.site.client import SiteClient, SiteError
 from workers.errors import SandboxError
 from workers.protocol.jobs import plain_file_name
@@ -105,8 +105,8 @@ def job_with(
 
 def installed(bench: Bench, image: str, evil: str, version: str) -> Outcome:
     """The result of a run whose image runs this program in the place of pip."""
-    name, wheel = wheel_of("small", version, more={"small_evil.py": f"{MAKE}{evil}".encode()})
-    with serving(index_of({name: wheel})) as address:
+    name, wheel = wheel_bytes("small", version, more={"small_evil.py": f"{MAKE}{evil}".encode()})
+    with serving(index_pages({name: wheel})) as address:
         return bench.run(job_with(bench, lock_line("small", wheel, version), address, image=image))
 
 
@@ -159,8 +159,8 @@ def test_no_file_of_an_environment_lends_rights_to_whoever_runs_it(bench: Bench,
 
 
 def test_an_image_that_answers_with_brackets_is_its_teams_failure(bench: Bench, own_answer: str) -> None:
-    name, wheel = wheel_of("small", "1.0")
-    with serving(index_of({name: wheel})) as address:
+    name, wheel = wheel_bytes("small", "1.0")
+    with serving(index_pages({name: wheel})) as address:
         outcome = bench.run(job_with(bench, lock_line("small", wheel), address, image=own_answer))
     assert (outcome.reason, outcome.code) == ("environment_error", "no_python"), outcome.result["detail"]
 
@@ -178,9 +178,9 @@ def test_a_metadata_file_that_no_reader_expects_is_its_teams_failure(bench: Benc
 
 
 def test_a_marker_that_cannot_be_compared_is_its_teams_failure(bench: Bench) -> None:
-    name, wheel = wheel_of("small", "1.0")
+    name, wheel = wheel_bytes("small", "1.0")
     lock = lock_line("small", wheel).replace(" --hash", ' ; python_version ~= "abc" --hash')
-    with serving(index_of({name: wheel})) as address:
+    with serving(index_pages({name: wheel})) as address:
         outcome = bench.run(job_with(bench, lock, address))
     assert (outcome.reason, outcome.code) == ("environment_error", "requirements_invalid"), outcome.result["detail"]
     assert "line 1" in outcome.result["detail"]
@@ -264,13 +264,13 @@ def test_an_evil_wheel_harms_nobody_but_its_team(bench: Bench, name: str) -> Non
     The worker is not at fault, no file outside its folder changes, and the scorer hears nothing.
     """
     before = cached(bench)
-    file_name, wheel = wheel_of("small", "1.0")
+    file_name, wheel = wheel_bytes("small", "1.0")
     evil = io.BytesIO(wheel)
     with zipfile.ZipFile(evil, "a", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that are there twice
         for path, content in EVIL[name]:
             archive.writestr(path, content)
-    with serving(index_of({file_name: evil.getvalue()})) as address:
+    with serving(index_pages({file_name: evil.getvalue()})) as address:
         execution = bench.prepared(job_with(bench, lock_line("small", evil.getvalue()), address))
     verdict = execution.verdict
     assert ("" if verdict is None else verdict.code) == REFUSED.get(name, ""), verdict
@@ -290,14 +290,14 @@ def test_an_evil_wheel_harms_nobody_but_its_team(bench: Bench, name: str) -> Non
 
 @pytest.mark.parametrize("lies", ["the page", "the file", "both digests are in the list"])
 def test_digests_that_lie_are_found_out(bench: Bench, lies: str) -> None:
-    name, good = wheel_of("small", "1.0")
-    _, evil = wheel_of("small", "1.0", more={"evil.py": b""})
-    pages = index_of({name: evil if lies == "the page" else good})
+    name, good = wheel_bytes("small", "1.0")
+    _, evil = wheel_bytes("small", "1.0", more={"evil.py": b""})
+    pages = index_pages({name: evil if lies == "the page" else good})
     if lies == "the page":  # it says the good one's digest, and has the other
         has, says = (hashlib.sha256(content).hexdigest().encode() for content in (evil, good))
         pages = {path: page.replace(has, says) for path, page in pages.items()}
     if lies == "the file":  # the page says nothing of digests
-        pages = index_of({name: evil}, hashes=False)
+        pages = index_pages({name: evil}, hashes=False)
     lock = lock_line("small", good)
     if lies == "both digests are in the list":
         lock = lock.strip() + lock_line("small", evil).removeprefix("small==1.0")
@@ -316,9 +316,9 @@ def test_one_team_cannot_put_packages_into_the_environment_of_another_with_the_s
     bench: Bench, own_pip: str
 ) -> None:
     """The packages that its image made are kept for that image alone, whoever comes first."""
-    name, wheel = wheel_of("small", "7.0", more={"small_evil.py": f"{MAKE}".encode()})
+    name, wheel = wheel_bytes("small", "7.0", more={"small_evil.py": f"{MAKE}".encode()})
     lock = lock_line("small", wheel, "7.0")
-    with serving(index_of({name: wheel})) as address:
+    with serving(index_pages({name: wheel})) as address:
         evil = bench.run(job_with(bench, lock, address, image=own_pip))
         honest = bench.run(job_with(bench, lock, address))
         again = bench.run(job_with(bench, lock, address, image=own_pip))
@@ -328,7 +328,7 @@ def test_one_team_cannot_put_packages_into_the_environment_of_another_with_the_s
 
 
 def test_a_program_cannot_change_the_environment_that_others_share(bench: Bench) -> None:
-    name, wheel = wheel_of("small", "8.0")
+    name, wheel = wheel_bytes("small", "8.0")
     lock = lock_line("small", wheel, "8.0")
     tries = """
 import os, pathlib
@@ -343,7 +343,7 @@ for act in (
     except OSError:
         pass
 """
-    with serving(index_of({name: wheel})) as address:
+    with serving(index_pages({name: wheel})) as address:
         first = bench.run(job_with(bench, lock, address, f"{tries}{PROGRAM}"))
         second = bench.run(job_with(bench, lock, address))
     assert "CHANGED" not in first.log
@@ -351,9 +351,9 @@ for act in (
 
 
 def test_a_build_that_one_team_breaks_off_is_made_whole_for_another(bench: Bench) -> None:
-    name, wheel = wheel_of("small", "9.0", modules=500)
+    name, wheel = wheel_bytes("small", "9.0", modules=500)
     lock = lock_line("small", wheel, "9.0")
-    with serving(index_of({name: wheel})) as address:
+    with serving(index_pages({name: wheel})) as address:
         first = bench.claimed(job_with(bench, lock, address))
         second = bench.claimed(job_with(bench, lock, address))
         with ThreadPoolExecutor(2) as pool:
@@ -414,10 +414,10 @@ def test_weights_are_one_opaque_file_whatever_they_hold_or_are_called(bench: Ben
     assert not Path("/tmp/pickled").exists()
 
 
-@pytest.mark.parametrize("told", [{"size_bytes": 1}, {"sha256": "0" * 64}], ids=["size", "digest"])
-def test_weights_that_are_others_than_the_site_says_are_not_used(tmp_path: Path, told: dict[str, Any]) -> None:
+@pytest.mark.parametrize("claimed", [{"size_bytes": 1}, {"sha256": "0" * 64}], ids=["size", "digest"])
+def test_weights_that_are_others_than_the_site_says_are_not_used(tmp_path: Path, claimed: dict[str, Any]) -> None:
     content = b"weights"
-    sent: dict[str, Any] = {"sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)} | told
+    sent: dict[str, Any] = {"sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)} | claimed
     with serving({"/w": content}) as address:
         client = SiteClient(address, "token")
         with pytest.raises((SandboxError, SiteError)):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.hostile.programs.answer import ANSWER
 from tests.integration.workers.harness import SCORER, SECRET, Bench
-from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 
 pytestmark = pytest.mark.timeout(240)
 MARK = "seen-on-hidden-data-0815"
@@ -81,7 +81,7 @@ print('FOUND', found)
 """
 
 
-def job_of(bench: Bench, source: str, lock: str, mirror: str) -> dict[str, Any]:
+def job_with_packages(bench: Bench, source: str, lock: str, mirror: str) -> dict[str, Any]:
     """Code with packages, weights and input data, which all runs on this worker share by their digests."""
     first = bench.stage(
         "ingestion", [bench.program("/app/program", source), bench.mount("/app/input_data", {"x.txt": "1"})]
@@ -103,12 +103,12 @@ def job_of(bench: Bench, source: str, lock: str, mirror: str) -> dict[str, Any]:
 
 
 def test_what_a_program_leaves_behind_a_free_run_in_its_slot_does_not_find(bench: Bench) -> None:
-    name, wheel = wheel_of("small", "5.5")
+    name, wheel = wheel_bytes("small", "5.5")
     lock = lock_line("small", wheel, "5.5")
-    with serving(index_of({name: wheel})) as address:
-        hidden = bench.run(job_of(bench, LEAVE + ANSWER, lock, address))
-        free = bench.run(job_of(bench, LOOK + ANSWER, lock, address))
-        control = bench.run(job_of(bench, LEAVE + LOOK + ANSWER, lock, address))
+    with serving(index_pages({name: wheel})) as address:
+        hidden = bench.run(job_with_packages(bench, LEAVE + ANSWER, lock, address))
+        free = bench.run(job_with_packages(bench, LOOK + ANSWER, lock, address))
+        control = bench.run(job_with_packages(bench, LEAVE + LOOK + ANSWER, lock, address))
     assert int(hidden.log.split("LEFT ")[1].split()[0]) >= 3, "it could leave something in its own places"
     assert "FOUND []" in free.log, free.log
     assert "/tmp" in control.log.split("FOUND ")[1], "the search finds what is there"

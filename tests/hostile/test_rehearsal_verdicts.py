@@ -34,7 +34,7 @@ from podium.rehearsal import FILE_INVALID, Verdict, rehearse
 from tests.background import run_background
 from tests.hostile.programs import outputs, resources, truth
 from tests.integration.workers.harness import zipped
-from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 from tests.integration.workers.site import METADATA, SmallSite, ended
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
 from workers.engines.docker.client import DockerEngine
@@ -126,7 +126,7 @@ class World:
     def at_home(self, path: Path, own: OwnEnvironment = NOTHING) -> Verdict:
         return rehearse(Client(self.site.url, self.token), "small", path, own=own)
 
-    def send(self, path: Path, named: NamedEnvironment = NOTHING_NAMED) -> Submission | str:
+    def send(self, path: Path, chosen_files: NamedEnvironment = NOTHING_NAMED) -> Submission | str:
         """The submission, or the code of the refusal of its file."""
         content, now = path.read_bytes(), datetime.now(UTC)
         upload = upload_whole(
@@ -136,7 +136,12 @@ class World:
         try:
             return submission_create(
                 NewSubmission(
-                    user=self.site.user, phase=phase, upload=upload, kind=Kind.CODE, is_smoke=True, environment=named
+                    user=self.site.user,
+                    phase=phase,
+                    upload=upload,
+                    kind=Kind.CODE,
+                    is_smoke=True,
+                    environment=chosen_files,
                 ),
                 now=now,
             )
@@ -226,7 +231,7 @@ def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
         created_at=now,
         last_used_at=now,
     )
-    name, wheel = wheel_of("small", "3.0")
+    name, wheel = wheel_bytes("small", "3.0")
     cases = {
         "weights": (program(READS_WEIGHTS), OwnEnvironment(weights), NamedEnvironment(weights="w@1")),
         "no weights": (program(READS_WEIGHTS), OwnEnvironment(), NOTHING_NAMED),
@@ -239,12 +244,12 @@ def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
         "a package": (with_lock(lock_line("small", wheel, "3.0")), OwnEnvironment(), NOTHING_NAMED),
     }
     paths = {case: tmp_path / f"{number}.zip" for number, case in enumerate(cases)}
-    with serving(index_of({name: wheel})) as address:
+    with serving(index_pages({name: wheel})) as address:
         Queue.objects.update(package_mirror=f"{address}/simple/")
         sent = {}
-        for case, (content, _, named) in cases.items():
+        for case, (content, _, chosen_files) in cases.items():
             paths[case].write_bytes(content)
-            sent[case] = _number(world.send(paths[case], named))
+            sent[case] = _number(world.send(paths[case], chosen_files))
         run_background()
         start_worker("w1", ("--slots", str(AT_ONCE)))
         at_home = {case: world.at_home(paths[case], own) for case, (_, own, _) in cases.items()}
@@ -271,12 +276,12 @@ def test_what_code_brings_gets_the_same_verdict_at_home_and_on_the_server(
 def test_at_home_another_mirror_may_have_its_files_on_another_host(world: World, tmp_path: Path) -> None:
     Phase.objects.filter(pk=world.site.phase.pk).update(own_requirements=True)
     Queue.objects.update(package_mirror="http://127.0.0.1:9/simple/")
-    name, wheel = wheel_of("small", "3.0")
+    name, wheel = wheel_bytes("small", "3.0")
     path = tmp_path / "code.zip"
     path.write_bytes(with_lock(lock_line("small", wheel, "3.0")))
     with (
         serving({f"/files/{name}": wheel}) as files,
-        serving(index_of({name: wheel}, elsewhere=f"{files}/files")) as pages,
+        serving(index_pages({name: wheel}, elsewhere=f"{files}/files")) as pages,
     ):
         verdict = world.at_home(path, OwnEnvironment(mirror=f"{pages}/simple/"))
     assert verdict.scores == {"score": 6.0}, verdict

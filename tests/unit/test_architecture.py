@@ -1,4 +1,4 @@
-"""What the docs name is there, and each of a newcomer's changes stays small."""
+"""The files that the docs name exist, and each of a newcomer's changes stays small."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def module_at(path: Path) -> ModuleType:
 
 
 def rows(module: ModuleType) -> dict[str, RefusalKind]:
-    """What the module may call as `NAME` or `refusals.NAME`."""
+    """The refusals that the module may call, as `NAME` or `refusals.NAME`."""
     named = dict(vars(module))
     for name, value in vars(module).items():
         if isinstance(value, ModuleType):

@@ -235,7 +235,7 @@ class StageRun:
         try:
             lost_engine = self._wait(watch)
         finally:
-            watch.ended()
+            watch.stop()
         elapsed = time.monotonic() - started
         state = self.engine.observe(self.container)
         if not state.ended and watch.kill_has_failed():

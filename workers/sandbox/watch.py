@@ -60,7 +60,7 @@ class Watch(threading.Thread):
             self.killed_by = self.killed_by or reason
             self._changed.notify_all()
 
-    def ended(self) -> None:
+    def stop(self) -> None:
         """The container is gone: nothing is left to do."""
         with self._changed:
             self._ended = True

@@ -1,9 +1,9 @@
 """Boards with their columns: written together, and what a change does to ranks, found out by ranking once and taking that back."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.db.models import CharField, F, Max, Value
@@ -19,7 +19,7 @@ from competitions.catalog.changes.change import (
     require_faultless,
     values_of,
 )
-from competitions.catalog.changes.impact import impact_check, impact_of
+from competitions.catalog.changes.impact import FieldValues, impact_check, impact_of
 from competitions.catalog.models import Column, Leaderboard, Phase
 from core.confirmations import require_confirmation
 
@@ -125,7 +125,7 @@ def _column_faults(board: Leaderboard, columns: Sequence[Column]) -> Iterator[tu
         yield COLUMNS, f"{named}{fault.text}"
 
 
-def _state(board: Leaderboard) -> dict[str, Any]:
+def _state(board: Leaderboard) -> dict[str, object]:
     """The stored board and columns that a confirmation is for."""
     columns = {f"{COLUMNS}.{column.pk}": tuple(values_of(column).items()) for column in board.columns.all()}
     return values_of(board) | columns
@@ -145,7 +145,7 @@ def _impact(
     return [*sentences, *(_rehearsed(change, columns, now) if _is_compared(board) else _too_many(board))]
 
 
-def _sentences(board: Leaderboard, changes: Mapping[str, Any], removed: Iterable[Column], now: datetime) -> list[str]:
+def _sentences(board: Leaderboard, changes: FieldValues, removed: Iterable[Column], now: datetime) -> list[str]:
     gone = [f"The column “{column.title}” leaves the board. Its scores stay recorded." for column in removed]
     return [*impact_of(board, changes, now), *gone]
 
@@ -222,7 +222,7 @@ def _write_columns(board: Leaderboard, differences: ColumnChanges) -> None:
 
 
 @impact_check(Leaderboard)
-def scores_are_sealed(board: Leaderboard, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def scores_are_sealed(board: Leaderboard, changes: FieldValues, now: datetime) -> Iterator[str]:
     if changes.get("visibility") == Leaderboard.Visibility.SEALED:
         yield "Scores that everybody has seen so far would be sealed until the reveal; whoever kept them still has them."
     if "is_hidden" in changes:

@@ -12,7 +12,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Manager, Model
 from django.dispatch import Signal
 
-from competitions.catalog.changes.impact import impact_of
+from competitions.catalog.changes.impact import FieldValues, impact_of
 from core.confirmations import require_confirmation
 
 RowT = TypeVar("RowT", bound=Model)
@@ -32,7 +32,7 @@ class Change(Generic[RowT]):
     fields: frozenset[str]
 
 
-def changed_values(stored: Model, values: Mapping[str, Any]) -> dict[str, Any]:
+def changed_values(stored: Model, values: FieldValues) -> dict[str, object]:
     """The values, by field, that differ from what is stored; names that are no field of it are left out."""
     fields = {field.name: field for field in type(stored)._meta.concrete_fields}
     many = {field.name for field in type(stored)._meta.many_to_many}
@@ -52,7 +52,7 @@ def _key(value: Any) -> Any:
     return value.pk if isinstance(value, Model) else value
 
 
-def values_of(row: Model) -> dict[str, Any]:
+def values_of(row: Model) -> dict[str, object]:
     """The values of the row that people may set, by field; related rows by their number."""
     return {field.name: getattr(row, field.attname) for field in type(row)._meta.concrete_fields if field.editable}
 
@@ -90,7 +90,7 @@ def require_faultless(faults: Collection[Fault]) -> None:
         )
 
 
-def require_agreement(stored: Model, values: Mapping[str, Any], *, confirmed: object, now: datetime) -> None:
+def require_agreement(stored: Model, values: Mapping[str, object], *, confirmed: object, now: datetime) -> None:
     """Raise `NeedsConfirmation` where the change does something to teams that was not agreed to."""
     state = {
         field.name: field.value_from_object(stored) for field in type(stored)._meta.concrete_fields if field.editable

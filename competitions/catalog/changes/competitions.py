@@ -1,8 +1,7 @@
 """Competitions: their settings, and what a change of a published one does to those who take part."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -15,7 +14,7 @@ from competitions.catalog.changes.change import (
     values_of,
     write,
 )
-from competitions.catalog.changes.impact import impact_check, utc
+from competitions.catalog.changes.impact import FieldValues, impact_check, utc
 from competitions.catalog.models import Competition
 from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.tags import tags_set
@@ -56,7 +55,7 @@ def faults_of_competition(change: Change[Competition]) -> Iterator[Fault]:
 
 
 @impact_check(Competition)
-def ways_in_change(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def ways_in_change(competition: Competition, changes: FieldValues, now: datetime) -> Iterator[str]:
     if not competition.is_published:
         return
     if changes.get("registration_policy") == Competition.RegistrationPolicy.APPROVAL:
@@ -68,13 +67,13 @@ def ways_in_change(competition: Competition, changes: Mapping[str, Any], now: da
 
 
 @impact_check(Competition)
-def addresses_change(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def addresses_change(competition: Competition, changes: FieldValues, now: datetime) -> Iterator[str]:
     if "slug" in changes and competition.is_published:
         yield f"All addresses of the competition change: links, feeds and programs that name “{competition.slug}” find nothing."
 
 
 @impact_check(Competition)
-def files_are_opened(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def files_are_opened(competition: Competition, changes: FieldValues, now: datetime) -> Iterator[str]:
     if not competition.is_published:
         return
     if changes.get("make_programs_available") is True:

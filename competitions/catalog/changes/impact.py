@@ -12,7 +12,9 @@ from django.db.models import Model
 
 from competitions.catalog.models import Phase
 
-Check = Callable[[Any, Mapping[str, Any], datetime], Iterator[str]]
+# Values by field of a model, each of its field's type: the models say which, and no checker can know.
+FieldValues = Mapping[str, Any]
+Check = Callable[[Any, FieldValues, datetime], Iterator[str]]
 _checks: defaultdict[type[Model], list[Check]] = defaultdict(list)
 
 
@@ -26,7 +28,7 @@ def impact_check(model: type[Model]) -> Callable[[Check], Check]:
     return add
 
 
-def impact_of(stored: Model, changes: Mapping[str, Any], now: datetime) -> list[str]:
+def impact_of(stored: Model, changes: FieldValues, now: datetime) -> list[str]:
     """Sentences on what these changes would do; none where nobody relies on the row yet, or it does nothing to anybody."""
     if isinstance(stored, Phase) and now < stored.opens_at:
         return []

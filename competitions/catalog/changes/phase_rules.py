@@ -1,15 +1,15 @@
 """Rules of phases, said by field, whichever form or program changes them."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from competitions.catalog.changes.change import Fault
+from competitions.catalog.changes.impact import FieldValues
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.queue_rights import seal_fault, task_fault, tasks_run_by
 from competitions.catalog.sealed_keys import published_by
 
 
-def faults_of_change(phase: Phase, competition: Competition | None, entered: Mapping[str, Any]) -> Iterator[Fault]:
+def faults_of_change(phase: Phase, competition: Competition | None, entered: FieldValues) -> Iterator[Fault]:
     """Fields and what is wrong with them. `phase` is as it is stored, or new; `entered` has the values of its form by field."""
     tasks, check = list(entered.get("tasks") or []), entered.get("dataset_check")
     smoke = entered.get("smoke_task")
@@ -31,7 +31,7 @@ def faults_of_change(phase: Phase, competition: Competition | None, entered: Map
             )
 
 
-def _queue_faults(competition: Competition, phase: Phase, entered: Mapping[str, Any]) -> Iterator[Fault]:
+def _queue_faults(competition: Competition, phase: Phase, entered: FieldValues) -> Iterator[Fault]:
     """New tasks and sealed scores that the competition's queue may not have; readiness says it of those that are there."""
     queue = competition.queue
     known = tasks_run_by([phase]) if phase.pk else []
@@ -43,7 +43,7 @@ def _queue_faults(competition: Competition, phase: Phase, entered: Mapping[str, 
         yield "visibility", sentence
 
 
-def _entered_tasks(entered: Mapping[str, Any]) -> Iterator[tuple[str, Task]]:
+def _entered_tasks(entered: FieldValues) -> Iterator[tuple[str, Task]]:
     """Each task that the form names, with its field."""
     yield from (("tasks", task) for task in entered.get("tasks") or ())
     yield from ((field, entered[field]) for field in ("dataset_check", "smoke_task") if entered.get(field) is not None)

@@ -1,8 +1,8 @@
 """Phases: written, with the tasks that they run, and what a change does to teams."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 
@@ -14,7 +14,7 @@ from competitions.catalog.changes.change import (
     values_of,
     write,
 )
-from competitions.catalog.changes.impact import impact_check, utc
+from competitions.catalog.changes.impact import FieldValues, impact_check, utc
 from competitions.catalog.changes.phase_rules import faults_of_change
 from competitions.catalog.models import Phase, Task
 
@@ -48,7 +48,7 @@ def store_phase(phase: Phase, *, tasks: Collection[Task], now: datetime) -> Chan
 
 
 @impact_check(Phase)
-def dates_move(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def dates_move(phase: Phase, changes: FieldValues, now: datetime) -> Iterator[str]:
     if "opens_at" in changes:
         yield f"The phase has been open since {utc(phase.opens_at)}; its start would be {utc(changes['opens_at'])}."
     if "closes_at" not in changes:
@@ -62,13 +62,13 @@ def dates_move(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Itera
 
 
 @impact_check(Phase)
-def scores_were_seen(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def scores_were_seen(phase: Phase, changes: FieldValues, now: datetime) -> Iterator[str]:
     if changes.get("visibility") == Phase.Visibility.SEALED:
         yield "Scores that everybody has seen so far would be sealed; whoever kept them still has them."
 
 
 @impact_check(Phase)
-def announced_settings_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def announced_settings_change(phase: Phase, changes: FieldValues, now: datetime) -> Iterator[str]:
     if "slug" in changes and phase.competition.is_published:
         yield f"Its address changes: links, feeds and programs that name “{phase.slug}” find nothing."
     grace = changes.get("upload_grace_minutes")

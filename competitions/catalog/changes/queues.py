@@ -1,13 +1,12 @@
 """Queues of organizers and of the site: their settings, and what a change does to the competitions on them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from competitions.catalog.changes.change import Change, change_to, require_agreement, values_of, write
-from competitions.catalog.changes.impact import impact_check
+from competitions.catalog.changes.impact import FieldValues, impact_check
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 
@@ -25,7 +24,7 @@ def change_queue(queue: Queue, *, now: datetime, confirmed: object = "") -> Chan
 
 
 @impact_check(Queue)
-def competitions_wait(queue: Queue, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def competitions_wait(queue: Queue, changes: FieldValues, now: datetime) -> Iterator[str]:
     if changes.get("is_paused") is not True:
         return
     if count := Competition.objects.filter(queue=queue, is_published=True).count():
@@ -34,7 +33,7 @@ def competitions_wait(queue: Queue, changes: Mapping[str, Any], now: datetime) -
 
 
 @impact_check(Queue)
-def images_are_refused(queue: Queue, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def images_are_refused(queue: Queue, changes: FieldValues, now: datetime) -> Iterator[str]:
     allowed: str | None = changes.get("allowed_images")
     if not allowed:
         return

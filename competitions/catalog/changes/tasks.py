@@ -1,8 +1,7 @@
 """Tasks: their settings, programs and data, and what a change does to boards and to others who use them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -16,7 +15,7 @@ from competitions.catalog.changes.change import (
     values_of,
     write,
 )
-from competitions.catalog.changes.impact import impact_check
+from competitions.catalog.changes.impact import FieldValues, impact_check
 from competitions.catalog.models import Phase, Task
 
 
@@ -56,7 +55,7 @@ def faults_of_task(change: Change[Task]) -> Iterator[Fault]:
 
 
 @impact_check(Task)
-def boards_show_its_name(task: Task, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def boards_show_its_name(task: Task, changes: FieldValues, now: datetime) -> Iterator[str]:
     if "name" not in changes:
         return
     phases = task.phases.prefetch_related("leaderboards").order_by("index", "pk")
@@ -71,7 +70,7 @@ def boards_show_its_name(task: Task, changes: Mapping[str, Any], now: datetime) 
 
 
 @impact_check(Task)
-def others_lose_its_use(task: Task, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def others_lose_its_use(task: Task, changes: FieldValues, now: datetime) -> Iterator[str]:
     if changes.get("is_public") is not False:
         return
     elsewhere = Phase.objects.filter(tasks=task).exclude(competition=task.competition_id)
@@ -81,6 +80,6 @@ def others_lose_its_use(task: Task, changes: Mapping[str, Any], now: datetime) -
 
 
 @impact_check(Task)
-def its_files_are_opened(task: Task, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def its_files_are_opened(task: Task, changes: FieldValues, now: datetime) -> Iterator[str]:
     if changes.get("is_public_split") is True:
         yield "Where a phase runs submissions on it first, everybody who takes part may download its programs, input and labels."

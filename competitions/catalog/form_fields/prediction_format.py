@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypedDict, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -46,7 +46,7 @@ class PredictionFormatWidget(forms.Widget):
         return render_to_string("forms/prediction_format.html", context)
 
     @staticmethod
-    def parts_of(value: Any) -> dict[str, Any]:
+    def parts_of(value: Any) -> Mapping[str, Any]:
         """The values of the controls: of a stored format, or those that were sent and are wrong."""
         if isinstance(value, Sent):
             return value.parts
@@ -83,17 +83,30 @@ class PredictionFormatWidget(forms.Widget):
             {part: values[number].strip() if number < len(values) else "" for part, values in lists.items()}
             for number in range(len(lists["name"]))
         ]
-        parts: dict[str, Any] = {part: data.get(f"{name}_{part}", "").strip() for part in SINGLE}
-        return Sent(parts | {"columns": rows, "formats": data.getlist(f"{name}_formats")})
+        parts = {part: data.get(f"{name}_{part}", "").strip() for part in SINGLE}
+        return Sent(cast("Parts", parts | {"columns": rows, "formats": data.getlist(f"{name}_formats")}))
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return f"{name}_kind" not in data
 
 
+class Parts(TypedDict):
+    """A format as its controls hold it; all of it is text but the columns and the formats of files."""
+
+    kind: str
+    official: str
+    rows: str
+    id_column: str
+    probabilities: str
+    tolerance: str
+    columns: list[dict[str, str]]
+    formats: list[str]
+
+
 class Sent:
     """The parts as they were typed."""
 
-    def __init__(self, parts: dict[str, Any]) -> None:
+    def __init__(self, parts: Parts) -> None:
         self.parts = parts
 
 
@@ -101,20 +114,20 @@ class PredictionFormatField(forms.Field):
     """Gives what `Phase.prediction_format` holds. `stored` is what it held before: what was not changed stays to the letter."""
 
     widget = PredictionFormatWidget
-    stored: dict[str, Any] | None = None
+    stored: dict[str, object] | None = None
 
     def __init__(self, **options: Any) -> None:
         allowed = {name: options[name] for name in ("label", "initial", "help_text", "required") if name in options}
         super().__init__(**allowed)
 
-    def clean(self, value: Any) -> dict[str, Any] | None:
+    def clean(self, value: Any) -> dict[str, object] | None:
         kind = value.parts["kind"] if isinstance(value, Sent) else ANY
         if kind == KEPT:
             return self.stored
         prediction_format = _format_of(kind, value.parts) if kind != ANY else None
         return self.stored if self.stored and prediction_format == self._as_sent_back() else prediction_format
 
-    def _as_sent_back(self) -> dict[str, Any] | None:
+    def _as_sent_back(self) -> dict[str, object] | None:
         """The value of a form that nobody touched."""
         data = MultiValueDict(PredictionFormatWidget.data_of("f", self.stored))
         sent = PredictionFormatWidget().value_from_datadict(data, {}, "f")
@@ -132,24 +145,24 @@ def _typed(value: Any) -> str:
     return "yes" if value is True else "" if value in (None, False) else str(value)
 
 
-def _format_of(kind: str, parts: Mapping[str, Any]) -> dict[str, Any]:
+def _format_of(kind: str, parts: Parts) -> dict[str, object]:
     prediction_format = _table_of(parts) if kind == TABLE else _official_of(parts)
     validate_prediction_format(prediction_format)
     return prediction_format
 
 
-def _official_of(parts: Mapping[str, Any]) -> dict[str, Any]:
+def _official_of(parts: Parts) -> dict[str, object]:
     dataset, _, split = parts["official"].partition(" ")
     rows = {"rows": _whole(parts["rows"])} if parts["rows"] else {}
     return {"dataset": dataset, "split": split, **rows}
 
 
-def _table_of(parts: Mapping[str, Any]) -> dict[str, Any]:
+def _table_of(parts: Parts) -> dict[str, object]:
     """The table as `TableSchema.as_json` writes it: what is as by default is left out."""
     from scoring.tables.schema import FORMATS, TableSchema
 
     columns = [_column_of(row) for row in parts["columns"] if row["name"]]
-    table: dict[str, Any] = {"id_column": parts["id_column"], "columns": columns}
+    table: dict[str, object] = {"id_column": parts["id_column"], "columns": columns}
     if parts["rows"]:
         table["rows"] = _whole(parts["rows"])
     if parts["formats"] and set(parts["formats"]) != set(FORMATS):
@@ -165,8 +178,8 @@ def _table_of(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {"table": TableSchema.from_json(table).as_json()}
 
 
-def _column_of(row: Mapping[str, str]) -> dict[str, Any]:
-    column: dict[str, Any] = {"name": row["name"], "type": row["type"] or "number"}
+def _column_of(row: Mapping[str, str]) -> dict[str, object]:
+    column: dict[str, object] = {"name": row["name"], "type": row["type"] or "number"}
     for bound in ("minimum", "maximum"):
         if row[bound]:
             column[bound] = _number(row[bound])

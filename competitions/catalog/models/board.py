@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -291,7 +291,7 @@ class Column(models.Model):
         """The value as far as rows are told apart by it."""
         return f"{value:.{max(self.precision, EXACT_DIGITS)}f}"
 
-    def shown_in(self, values: dict[str, Any]) -> str | None:
+    def shown_in(self, values: Mapping[str, float]) -> str | None:
         """This column's value in a row, with its standard deviation where there is one; None where the row has none."""
         if self.key not in values:
             return None

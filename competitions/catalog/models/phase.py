@@ -128,6 +128,12 @@ class Phase(
         if faults:
             raise ValidationError(faults)
 
+    def tasks_for(self, kind: str) -> list[Task]:
+        """The tasks of a submission of this kind: where the board grows, a dataset runs on its check alone."""
+        if kind == "dataset" and self.dataset_check is not None:
+            return [self.dataset_check]
+        return list(self.tasks.all())
+
     @property
     def image_name(self) -> str:
         return self.docker_image or self.competition.image_name

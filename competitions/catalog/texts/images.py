@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -81,7 +81,7 @@ def _shown_at_once(competition: Competition, place: ImageUpload.Place, file: Sto
     return twin is not None
 
 
-def _show(competition: Competition, place: str, name: str, image: dict[str, Any]) -> None:
+def _show(competition: Competition, place: str, name: str, image: dict[str, object]) -> None:
     if place == ImageUpload.Place.PAGE:
         PageImage.objects.update_or_create(competition=competition, name=name, defaults=image)
     else:  # the field of the competition has the place's name
@@ -123,7 +123,7 @@ def _encode(asked: ImageUpload, mine: QuerySet[ImageUpload]) -> str:
     return fault
 
 
-def _anew(file: StoredFile, place: str, *, is_wanted: Callable[[], bool]) -> tuple[dict[str, Any], str]:
+def _anew(file: StoredFile, place: str, *, is_wanted: Callable[[], bool]) -> tuple[dict[str, object], str]:
     """The image written anew, as the fields of `PageImage`, and what is wrong with it."""
     bounds = Bounds(wall_s=60, cpu_s=60, memory_bytes=settings.CHECK_MEMORY_BYTES)
     every_s = settings.BACKGROUND_LEASE_S / RENEWALS

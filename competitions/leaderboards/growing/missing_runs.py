@@ -15,8 +15,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from competitions.catalog.models import Column, Leaderboard, Phase, Task
 from competitions.disclosure.scores import boards_with_open_rows
 from competitions.leaderboards.models import Cell, Entry
-from competitions.leaderboards.ranking.cells import cell_of
 from competitions.leaderboards.ranking.datasets import dataset_tasks, shown_datasets
+from competitions.leaderboards.ranking.entries import sort_cell
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
 from competitions.leaderboards.ranking.values import task_key
 from competitions.leaderboards.services import boards_locked, version_raise
@@ -170,7 +170,7 @@ def _make_sortable(board: Leaderboard, tasks: list[int]) -> None:
     orders = {task_key(column.key, task): column.rank_value for column in scores for task in tasks}
     existing = set(Cell.objects.filter(leaderboard=board, key__in=orders).values_list("entry", "key"))
     Cell.objects.bulk_create(
-        cell_of(entry, key, order)
+        sort_cell(entry, key, order)
         for entry in board.entries.all()
         for key, order in orders.items()
         if (entry.pk, key) not in existing

@@ -45,12 +45,8 @@ class FactColumn:
         return "sorted upwards"
 
 
-def public_keys(phase: Phase) -> list[str]:
-    """Keys of the answers that stand on the phase's boards."""
-    return [question.key for question in fact_sheet_questions(phase) if question.is_on_board]
-
-
 def fact_columns(phase: Phase) -> list[FactColumn]:
+    """The answers that stand on the phase's boards, as columns."""
     return [FactColumn(question) for question in fact_sheet_questions(phase) if question.is_on_board]
 
 
@@ -64,14 +60,10 @@ def badge_values(submission: Submission) -> dict[str, Any]:
     return {VERIFIED: {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}}
 
 
-def number_keys(phase: Phase) -> list[str]:
-    """Those of a row's values that are numbers of the fact sheet, by which a board can be sorted."""
-    return [column.key for column in fact_columns(phase) if column.is_sortable]
-
-
-def fact_values(submission: Submission, keys: Sequence[str]) -> dict[str, Any]:
-    """The answers with these keys as values of a row."""
-    return {PREFIX + key: submission.fact_sheet[key] for key in keys if key in submission.fact_sheet}
+def fact_values(submission: Submission, facts: Sequence[FactColumn]) -> dict[str, Any]:
+    """The answers to these questions as values of a row."""
+    given = submission.fact_sheet
+    return {fact.key: given[fact.question.key] for fact in facts if fact.question.key in given}
 
 
 @dataclass(frozen=True)

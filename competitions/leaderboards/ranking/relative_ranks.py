@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Cell, Entry
-from competitions.leaderboards.ranking.cells import cell_of
 from competitions.leaderboards.ranking.datasets import counting_datasets
+from competitions.leaderboards.ranking.entries import sort_cell
 from competitions.leaderboards.ranking.values import primary_column, task_key
 
 
@@ -72,7 +72,7 @@ def _refresh(board: Leaderboard, column: Column, columns: list[Column]) -> None:
     Entry.objects.bulk_update(changed, ["values", "rank_value"], batch_size=500)
     if not is_primary:
         Cell.objects.filter(entry__in=changed, key=column.key).delete()
-        Cell.objects.bulk_create(cell_of(entry, column.key, column.rank_value) for entry in changed)
+        Cell.objects.bulk_create(sort_cell(entry, column.key, column.rank_value) for entry in changed)
 
 
 def _averages(entries: list[Entry], places: Sequence[Place]) -> list[float | None]:

@@ -11,7 +11,7 @@ from django.db.models.functions import Lower
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Cell, Entry, Milestone, Score
-from competitions.leaderboards.ranking.cells import MISSING
+from competitions.leaderboards.ranking.entries import MISSING
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.teams.models import Team
 from core.refusals import Conflict, Refusal, RefusalKind

@@ -1,6 +1,7 @@
-"""Phases in the admin: the form of the workspace, which asks for confirmation by being saved twice."""
+"""Phases in the admin, for organizers too: the form of the workspace, which asks for confirmation by being saved twice."""
 
 from typing import Any, ClassVar, cast
+from urllib.parse import parse_qs
 
 from django import forms
 from django.contrib import admin, messages
@@ -12,14 +13,14 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from accounts.models import User
-from competitions.catalog.admin.tasks import rerun_outdated
 from competitions.catalog.changes.change import require_agreement
 from competitions.catalog.changes.impact import phase_costs
 from competitions.catalog.models import Competition, Phase
-from competitions.catalog.organizer_admin import OrganizerAdmin, managed_competitions, named_competition
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.editing.phases import EXPLAINED, PhaseForm, new_phase_values
 from core.confirmations import NeedsConfirmation
+from core.guarded_admin import GuardedAdmin
+from files.text import is_number
 
 
 class AdminPhaseForm(PhaseForm):
@@ -31,13 +32,13 @@ class AdminPhaseForm(PhaseForm):
     def confirmed(self) -> str:
         return str(self.data.get("confirmation_sent", ""))
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean()
         if self.instance.pk and not self.errors:
             self._ask_for_confirmation(cleaned)
         return cleaned
 
-    def _ask_for_confirmation(self, cleaned: dict[str, Any]) -> None:
+    def _ask_for_confirmation(self, cleaned: dict[str, object]) -> None:
         stored = Phase.objects.get(pk=self.instance.pk)
         try:
             require_agreement(stored, cleaned, confirmed=self.confirmed, now=timezone.now())
@@ -62,14 +63,40 @@ def form_for(competition: Competition, by: User) -> type[forms.ModelForm[Phase]]
     return Form
 
 
+def managed_competitions(request: HttpRequest) -> QuerySet[Competition]:
+    """Those that the asker organizes."""
+    return Competition.objects.managed_by(request.user) if request.user.is_staff else Competition.objects.none()
+
+
+def named_competition(request: HttpRequest) -> Competition | None:
+    """The asker's competition that the address names, by itself or as the filter of the list that the form was opened from."""
+    filters = parse_qs(request.GET.get("_changelist_filters", ""))
+    named = request.GET.get("competition") or filters.get("competition", [""])[0]
+    return managed_competitions(request).filter(pk=int(named)).first() if is_number(named) else None
+
+
+class CompetitionFilter(admin.SimpleListFilter):
+    """Phases of one competition; not shown to somebody who has one alone."""
+
+    title, parameter_name = "competition", "competition"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        competitions = managed_competitions(request).order_by("title").values_list("pk", "title")
+        return [(str(pk), title) for pk, title in competitions] if len(competitions) > 1 else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Phase]) -> QuerySet[Phase]:
+        chosen = self.value() or ""
+        return queryset.filter(competition=int(chosen)) if is_number(chosen) else queryset
+
+
 @admin.register(Phase)
-class PhaseAdmin(OrganizerAdmin):
-    """A phase: dates, kinds, quotas, budget, split."""
+class PhaseAdmin(GuardedAdmin):
+    """A phase: dates, kinds, quotas, budget, split. Organizers have those of their competitions, and nothing else in the admin."""
 
     list_display = ["name", "competition", "opens_at", "closes_at", "visibility", "accepts"]
-    list_filter = ["visibility"]
+    list_filter = [CompetitionFilter, "visibility"]
     list_select_related = ["competition"]
-    actions = ["reveal", rerun_outdated]
+    actions = ["reveal"]
     readonly_fields = ["revealed_at", "cost"]
     fieldsets: ClassVar[Any] = [
         (None, {"fields": ["confirmation_sent", "seen", "revealed_at", "cost"]}),
@@ -78,6 +105,30 @@ class PhaseAdmin(OrganizerAdmin):
             for heading, names in PhaseForm.groups
         ),
     ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Phase]:
+        return Phase.objects.filter(competition__in=managed_competitions(request))
+
+    def _is_theirs(self, request: HttpRequest, obj: Model | None) -> bool:
+        user = request.user
+        return (
+            user.is_active and user.is_staff and (obj is None or self.get_queryset(request).filter(pk=obj.pk).exists())
+        )
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self._is_theirs(request, None)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self._is_theirs(request, None)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_theirs(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_theirs(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._is_theirs(request, obj) and not (isinstance(obj, Phase) and obj.submissions.exists())
 
     def get_form(self, request: HttpRequest, obj: Phase | None = None, change: bool = False, **kwargs: Any) -> Any:
         """The form of the workspace, for the competition of the phase, or for the one that the address names."""
@@ -143,6 +194,3 @@ class PhaseAdmin(OrganizerAdmin):
         """Tasks were stored with the phase; say what cannot work yet."""
         for warning in competition_warnings(form.competition):
             self.message_user(request, f"{warning.where}: {warning.text}", messages.WARNING)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and not (isinstance(obj, Phase) and obj.submissions.exists())

@@ -2,8 +2,9 @@
 
 import shutil
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, cast
 
+from competitions.organize.answers import Program
 from competitions.organize.building.document import Answers, Bounded, Sample, column, document, phase, write_yaml
 from competitions.organize.steps.code import GIB, SAMPLE_ROLE
 from files.bundles.cli import STARTERS
@@ -13,8 +14,8 @@ PARTS: Final = ("scoring_program", "ingestion_program", "input_data", "reference
 
 def write_code(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
     """Write the bundle into an empty folder. The sample is the organizer's, or the example's as long as all is the example's."""
-    program = answers["program"]
-    task: dict[str, Any] = {"index": 0, "name": answers["about"]["title"][:256]}
+    program = cast("Program", answers.steps["program"])
+    task: dict[str, object] = {"index": 0, "name": answers.about["title"][:256]}
     task |= {part: _part(answers, part, folder) for part in PARTS}
     budget = {"gpus": program["gpus"], "cpus": program["cpus"], "memory_bytes": program["memory_gib"] * GIB}
     extra = {"slug": "main", "accepts": ["code"], "budget": budget, "docker_image": program["docker_image"]}

@@ -2,11 +2,12 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from competitions.organize.answers import DatasetChoice, DatasetFacts
 from competitions.organize.building.document import (
     Answers,
     Bounded,
@@ -28,7 +29,7 @@ PREDICTIONS, RESULTS = "ogb-predictions", "ogb-results"
 
 def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
     """Write the bundle into an empty folder. The sample answers the first split at random; who sends results is not tried."""
-    name = answers["dataset"]["dataset"]
+    name = cast("DatasetChoice", answers.steps["dataset"])["dataset"]
     facts = facts_of(name)
     splits = _splits(answers, facts)
     copy_program(folder, _program(name, facts))
@@ -54,22 +55,22 @@ def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | 
     return Sample(Path(written["path"]), "Random baseline")
 
 
-def _splits(answers: Answers, facts: dict[str, Any]) -> tuple[str, ...]:
+def _splits(answers: Answers, facts: DatasetFacts) -> tuple[str, ...]:
     """Those that are scored, each in a phase of its own."""
     if answers.start == "lsc":
         return LSC_SPLITS
     return (facts["split"] or "test",)
 
 
-def _program(name: str, facts: dict[str, Any]) -> str:
+def _program(name: str, facts: DatasetFacts) -> str:
     if facts["family"] in OWN_PROGRAMS or name.startswith("obl"):
         return name
     return PREDICTIONS if facts["split"] else RESULTS
 
 
-def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None) -> dict[str, Any]:
+def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None) -> dict[str, object]:
     last = split == LSC_SPLITS[1]
-    extra: dict[str, Any] = {
+    extra: dict[str, object] = {
         "slug": split,
         "accepts": ["prediction"],
         "visibility": "sealed" if last else "public",
@@ -79,7 +80,7 @@ def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None
     return phase(answers, name=split, index=index, extra=extra)
 
 
-def _columns(facts: dict[str, Any]) -> list[dict[str, Any]]:
+def _columns(facts: DatasetFacts) -> list[dict[str, object]]:
     """The metrics; of results over several seeds also their deviations, which are seen behind the means alone."""
     has_results, scores = facts["split"] is None, facts["columns"]
     means = [
@@ -106,7 +107,7 @@ def _deviation(key: str) -> str:
     return f"{key}_std"
 
 
-def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict[str, Any]:
+def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict[str, object]:
     """In the child: write the reference data of a split. `rows` is None where teams send results of their own."""
     target = folder / f"reference_data_{split}"
     file = answers.files.get(f"labels_{split}") or answers.files.get("labels")
@@ -120,7 +121,7 @@ def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict
     return {"fault": "", "rows": reference.read(target).rows[split]}
 
 
-def _write_sample(name: str, split: str, rows: int, folder: Path) -> dict[str, Any]:
+def _write_sample(name: str, split: str, rows: int, folder: Path) -> dict[str, object]:
     """In the child: write a file of predictions that know nothing of the labels."""
     _, predictions = synthetic.make(name, split, rows=rows, quality=0)
     return {"fault": "", "path": str(submissions.write(folder, name, split, predictions, rows=rows))}

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import yaml
 
 import scoring
+from competitions.organize.answers import About, Schedule, Values
 from files.bundles.faults import YAML_NAME
 
 PROGRAMS: Final = Path(scoring.__file__).resolve().parent / "programs"
@@ -22,12 +23,17 @@ class Answers:
     """All that a bundle is written from: cleaned values by step, files by role with the name that they came with, texts by page."""
 
     start: str
-    steps: Mapping[str, Mapping[str, Any]]
+    steps: Mapping[str, Values]
     files: Mapping[str, tuple[Path, str]]
     texts: Mapping[str, str]
 
-    def __getitem__(self, step: str) -> Mapping[str, Any]:
-        return self.steps[step]
+    @property
+    def about(self) -> About:
+        return cast("About", self.steps["about"])
+
+    @property
+    def schedule(self) -> Schedule:
+        return cast("Schedule", self.steps["schedule"])
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class Sample:
 
 # Does what reads uploaded files in a child with limits: a function, or a request to the program for tables. What names a
 # `fault` ends the build.
-Bounded = Callable[[Callable[[], Any] | dict[str, Any]], dict[str, Any]]
+Bounded = Callable[[Callable[[], Any] | dict[str, object]], dict[str, Any]]
 
 
 def instant(moment: datetime) -> str:
@@ -51,12 +57,12 @@ def instant(moment: datetime) -> str:
 def document(
     answers: Answers,
     *,
-    tasks: Sequence[Mapping[str, Any]],
-    phases: Sequence[Mapping[str, Any]],
-    board: Mapping[str, Any],
-) -> dict[str, Any]:
+    tasks: Sequence[Mapping[str, object]],
+    phases: Sequence[Mapping[str, object]],
+    board: Mapping[str, object],
+) -> dict[str, object]:
     """The content of `competition.yaml`; `board` is the leaderboard of phases that bring none of their own."""
-    about, schedule = answers["about"], answers["schedule"]
+    about, schedule = answers.about, answers.schedule
     return {
         "version": 2,
         "title": about["title"],
@@ -81,9 +87,11 @@ def document(
     }
 
 
-def phase(answers: Answers, *, name: str, index: int = 0, extra: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+def phase(
+    answers: Answers, *, name: str, index: int = 0, extra: Mapping[str, object], **fields: Any
+) -> dict[str, object]:
     """A phase with the dates and limits that were answered; `extra` is its `podium` mapping."""
-    schedule = answers["schedule"]
+    schedule = answers.schedule
     return {
         "index": index,
         "name": name,
@@ -97,7 +105,9 @@ def phase(answers: Answers, *, name: str, index: int = 0, extra: Mapping[str, An
     }
 
 
-def column(key: str, title: str, sorting: str, *, index: int = 0, unit: str = "", spread: str = "") -> dict[str, Any]:
+def column(
+    key: str, title: str, sorting: str, *, index: int = 0, unit: str = "", spread: str = ""
+) -> dict[str, object]:
     """A column of a board, of four digits."""
     return {
         "title": title[:36],
@@ -109,7 +119,7 @@ def column(key: str, title: str, sorting: str, *, index: int = 0, unit: str = ""
     }
 
 
-def write_yaml(folder: Path, spec: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+def write_yaml(folder: Path, spec: Mapping[str, object], texts: Mapping[str, str]) -> None:
     """Write the YAML and the pages."""
     (folder / "pages").mkdir()
     for name, text in texts.items():

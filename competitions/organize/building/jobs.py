@@ -144,7 +144,7 @@ def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
         )
 
 
-def _tried(draft: CompetitionDraft, competition: Competition, sample: Sample | None) -> dict[str, Any]:
+def _tried(draft: CompetitionDraft, competition: Competition, sample: Sample | None) -> dict[str, object]:
     """Have the sample scored, where there is one; what keeps it from that is said, and the competition stays."""
     if sample is None:
         return {"trial": None}

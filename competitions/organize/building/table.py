@@ -1,8 +1,9 @@
 """The bundle of a competition on a table: the tables are written by a child, the YAML here."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from competitions.organize.answers import Columns, MetricChoice, MetricFacts, Plan, Split
 from competitions.organize.building.document import (
     Answers,
     Bounded,
@@ -20,15 +21,16 @@ from competitions.organize.tables.writing import BASELINE, SAMPLE
 
 def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
     """Write the bundle into an empty folder. The sample is the best constant, or what teams start from."""
-    metric, columns = metric_facts(answers["metric"]), answers["columns"]
-    plan = {
+    chosen, columns = cast("MetricChoice", answers.steps["metric"]), cast("Columns", answers.steps["columns"])
+    metric = metric_facts(chosen)
+    plan: Plan = {
         "files": {role: [str(path), name] for role, (path, name) in answers.files.items()},
-        "metric": {"name": metric["name"], "key": metric["key"], "parameters": answers["metric"]["parameters"]},
+        "metric": {"name": metric["name"], "key": metric["key"], "parameters": chosen["parameters"]},
         "id_column": columns["id_column"],
         "targets": columns["targets"],
         "weight": columns["weight"] or None,
         "group": columns["group"] or None,
-        "split": dict(answers["split"]),
+        "split": cast("Split", answers.steps["split"]),
     }
     reference = bounded({"do": "write", "target": str(folder), "plan": plan})
     copy_program(folder, "table")
@@ -36,27 +38,27 @@ def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
     return Sample(folder / BASELINE, "Constant baseline")
 
 
-def _document(answers: Answers, metric: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
+def _document(answers: Answers, metric: MetricFacts, reference: dict[str, Any]) -> dict[str, object]:
     task = {
         "index": 0,
-        "name": answers["about"]["title"][:256],
+        "name": answers.about["title"][:256],
         "scoring_program": "scoring_program",
         "reference_data": "reference_data",
     }
     boards = _boards(metric, reference["parts"])
-    extra: dict[str, Any] = {
+    extra: dict[str, object] = {
         "slug": "main",
         "accepts": ["prediction"],
         "prediction_format": {"table": reference["schema"]},
         "leaderboards": boards,
     }
     if len(boards) > 1:
-        extra["reveal"] = instant(answers["schedule"]["closes_at"])
+        extra["reveal"] = instant(answers.schedule["closes_at"])
     main = phase(answers, name="Competition", extra=extra, public_data="public_data", sample_submission=SAMPLE)
     return document(answers, tasks=[task], phases=[main], board=boards[0])
 
 
-def _boards(metric: dict[str, Any], parts: list[str]) -> list[dict[str, Any]]:
+def _boards(metric: MetricFacts, parts: list[str]) -> list[dict[str, object]]:
     """One that is open, and where there is a private part one for it that stays sealed; what counts there is selected."""
     sorting = "asc" if metric["direction"] == "min" else "desc"
     if len(parts) < 2:
@@ -71,5 +73,5 @@ def _boards(metric: dict[str, Any], parts: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _board(title: str, key: str, only: dict[str, Any], **extra: Any) -> dict[str, Any]:
+def _board(title: str, key: str, only: dict[str, object], **extra: Any) -> dict[str, object]:
     return {"title": title, "key": key, "submission_rule": "Force_Best", "columns": [only], "podium": extra}

@@ -1,9 +1,10 @@
 """Pages that are written for the organizer: templates filled in with what was answered so far."""
 
-from typing import Any, Final
+from typing import Final, cast
 
 from django.template.loader import render_to_string
 
+from competitions.organize.answers import MetricChoice
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.questions import question_answered
 from competitions.organize.steps.table import metric_facts
@@ -13,11 +14,13 @@ PAGES: Final = ("overview", "data", "evaluation", "rules")
 
 def default_texts(draft: CompetitionDraft) -> dict[str, str]:
     """Markdown by page. What was not answered yet is left out."""
-    context: dict[str, Any] = {"draft": draft, "start": draft.start, **_answered(draft)}
+    context: dict[str, object] = {"draft": draft, "start": draft.start, **_answered(draft)}
     return {name: render_to_string(f"organize/guided/texts/{name}.md", context).strip() + "\n" for name in PAGES}
 
 
-def _answered(draft: CompetitionDraft) -> dict[str, Any]:
+def _answered(draft: CompetitionDraft) -> dict[str, object]:
     names = ("about", "schedule", "columns", "metric", "split", "dataset", "program")
-    answers: dict[str, Any] = {name: question_answered(draft, name) for name in names}
-    return answers | ({"metric_title": metric_facts(answers["metric"])["title"]} if answers["metric"] else {})
+    answers: dict[str, object] = {name: question_answered(draft, name) for name in names}
+    return answers | (
+        {"metric_title": metric_facts(cast("MetricChoice", answers["metric"]))["title"]} if answers["metric"] else {}
+    )

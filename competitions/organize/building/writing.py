@@ -45,7 +45,7 @@ def bundle_write_draft(
 
 
 def _bounded(
-    work: Callable[[], Any] | dict[str, Any], *, is_wanted: Callable[[], bool], every_s: float
+    work: Callable[[], Any] | dict[str, object], *, is_wanted: Callable[[], bool], every_s: float
 ) -> dict[str, Any]:
     """The answer of the work. Raises `CANNOT_BE_BUILT` where it names a fault, or takes more than it may."""
     try:
@@ -62,11 +62,11 @@ def _bounded(
     return answer
 
 
-def _steps(draft: CompetitionDraft) -> dict[str, dict[str, Any]]:
+def _steps(draft: CompetitionDraft) -> dict[str, dict[str, object]]:
     return {step.slug: answered(draft, step.slug) or {} for step in path_of(draft)}
 
 
 def _texts(draft: CompetitionDraft) -> dict[str, str]:
     """The pages as they were changed, else as they are written."""
     changed = answered(draft, TEXTS.slug) or {}
-    return {name: changed.get(f"{name}_text", text) for name, text in default_texts(draft).items()}
+    return {name: str(changed.get(f"{name}_text", text)) for name, text in default_texts(draft).items()}

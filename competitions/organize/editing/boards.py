@@ -53,12 +53,12 @@ class BoardForm(CompetitionForm):
             del self.fields["index"]
         self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
 
-    def shared_values(self) -> dict[str, Any]:
+    def shared_values(self) -> dict[str, object]:
         if not self.instance.pk:
             return {}
         return self.row | stored_values(self.instance)
 
-    def was_left(self, name: str, cleaned: Mapping[str, Any], seen: str) -> bool:
+    def was_left(self, name: str, cleaned: Mapping[str, object], seen: str) -> bool:
         return name.startswith(COLUMNS) or super().was_left(
             name, cleaned, seen
         )  # of columns `merged` asks field by field
@@ -81,10 +81,10 @@ class BoardForm(CompetitionForm):
     def is_refused(self) -> bool:
         return super().is_refused or not self.columns.is_valid()
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
         stored = self._stored_board() if self.instance.pk else None
-        entered = Leaderboard(phase=self.phase, visibility=cleaned.get("visibility", ""))
+        entered = Leaderboard(phase=self.phase, visibility=str(cleaned.get("visibility", "")))
         for field, fault in faults_of_board(entered, stored):
             self.add_error(field, fault)
         return cleaned

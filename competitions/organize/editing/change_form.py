@@ -40,7 +40,7 @@ class ChangeForm(EditForm[Any]):
         self.row = model_to_dict(instance, fields=self._meta.fields) if instance is not None and instance.pk else {}
         super().__init__(data, instance=instance, **options)
 
-    def shared_values(self) -> dict[str, Any]:
+    def shared_values(self) -> dict[str, object]:
         """The stored values by field; a new row has none that others could change."""
         return self.row
 

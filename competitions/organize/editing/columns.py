@@ -8,14 +8,14 @@ from django.http import QueryDict
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.forms import ColumnForm, ColumnFormSet
-from core.confirmations import digest_of
+from core.confirmations import state_digest
 
 COLUMNS: Final = "columns"
 FORM_SET: Final = forms.inlineformset_factory(Leaderboard, Column, form=ColumnForm, formset=ColumnFormSet, extra=1)
 FIELDS: Final = ColumnForm.Meta.fields
 
 
-def stored_values(board: Leaderboard) -> dict[str, Any]:
+def stored_values(board: Leaderboard) -> dict[str, object]:
     """The stored values of the board's columns, field by field, and which columns there are."""
     rows = list(board.columns.order_by("index", "pk"))
     values = {_name(row.pk, field): getattr(row, field) for row in rows for field in FIELDS}
@@ -77,7 +77,7 @@ def _was_left(form: Any, column: int, field: str, seen: Mapping[str, str]) -> bo
         value = form.fields[field].clean(form[field].data)
     except forms.ValidationError:
         return False
-    return digest_of(value) == seen.get(_name(column, field))
+    return state_digest(value) == seen.get(_name(column, field))
 
 
 def _was_changed(form: Any, seen: Mapping[str, str]) -> bool:

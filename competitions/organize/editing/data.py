@@ -19,7 +19,7 @@ from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace
 from competitions.runs.models import Run
 from competitions.submissions.states import FINAL, State
-from core.confirmations import digest_of
+from core.confirmations import state_digest
 from files.archives import check_directory
 
 OF_TASKS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
@@ -115,7 +115,7 @@ def _users_of(slot: Slot, competition: Competition) -> list[Task | Phase]:
 
 def confirmation_of(slot: Slot, competition: Competition) -> str:
     """The confirmation of these consequences, for the version that is there now."""
-    return digest_of([slot.resource, *consequences(slot, competition)])
+    return state_digest([slot.resource, *consequences(slot, competition)])
 
 
 @transaction.atomic

@@ -10,7 +10,7 @@ from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Commitment, Pick, RankChange
 from competitions.organize.refusals import DELETION_CHANGED, NotDeleted
 from competitions.winners.models import Place
-from core.confirmations import digest_of
+from core.confirmations import state_digest
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Deletion:
     @property
     def confirmation(self) -> str:
         """The confirmation of exactly these consequences."""
-        return digest_of([self.what, *self.consequences, *self.refusals])
+        return state_digest([self.what, *self.consequences, *self.refusals])
 
 
 def board_deletion(board: Leaderboard) -> Deletion:

@@ -71,7 +71,9 @@ class PhaseForm(CompetitionForm):
     class Meta:
         model = Phase
         fields = setting_names(Phase)
-        field_classes: ClassVar[Mapping[str, Any]] = dict.fromkeys(SIZES, SizeField) | {FORMAT: PredictionFormatField}
+        field_classes: ClassVar[Mapping[str, object]] = dict.fromkeys(SIZES, SizeField) | {
+            FORMAT: PredictionFormatField
+        }
         labels: ClassVar[Mapping[str, str]] = {
             "slug": "Address",
             "index": "Place",
@@ -91,7 +93,7 @@ class PhaseForm(CompetitionForm):
             "pids": "Processes and threads that may be there at once.",
             "prediction_format": "Uploads are checked against it before they are queued.",
         }
-        widgets: ClassVar[Mapping[str, Any]] = dict.fromkeys(SIZES, forms.TextInput) | {
+        widgets: ClassVar[Mapping[str, object]] = dict.fromkeys(SIZES, forms.TextInput) | {
             "tasks": forms.CheckboxSelectMultiple,
             "description": forms.Textarea(attrs={"rows": 3}),
         }
@@ -131,9 +133,9 @@ class PhaseForm(CompetitionForm):
             return str(obj.name)
         return f"{obj.name} ({obj.competition or 'of no competition'})"
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        if preset := PRESETS.get(cleaned.get("preset") or ""):
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
+        if preset := PRESETS.get(str(cleaned.get("preset") or "")):
             cleaned |= preset.fields()
             if cleaned.get("dataset_check") is not None:
                 text = "A known challenge has a fixed dataset, so its board does not grow. Choose one of the two."
@@ -146,12 +148,12 @@ class PhaseForm(CompetitionForm):
             self.add_error(field if field in self.fields else None, sentence)
         return cleaned
 
-    def _address(self, cleaned: Mapping[str, Any]) -> str:
+    def _address(self, cleaned: Mapping[str, object]) -> str:
         """The address that was entered, that it has, or one that is made of the name."""
-        slug: str = cleaned.get("slug") or self.instance.slug
+        slug = str(cleaned.get("slug") or self.instance.slug)
         if slug and self.competition.phases.filter(slug=slug).exclude(pk=self.instance.pk).exists():
             self.add_error("slug", f"Another phase has the address {slug!r}. Choose another one.")
-        return slug or _free_slug(self.competition, cleaned.get("name", ""))
+        return slug or _free_slug(self.competition, str(cleaned.get("name", "")))
 
     def take_over(self, names: list[str]) -> None:
         super().take_over([name for name in names if name != FORMAT])
@@ -207,7 +209,7 @@ def _free_slug(competition: Competition, name: str) -> str:
     )
 
 
-def new_phase_values(competition: Competition, now: datetime) -> dict[str, Any]:
+def new_phase_values(competition: Competition, now: datetime) -> dict[str, object]:
     """Initial values of a new phase: the settings of the last phase, and the weeks after it."""
     last = competition.phases.order_by("index", "pk").last()
     tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -58,12 +58,12 @@ class QuestionForm(CompetitionForm):
         if instance is None:
             self.initial["index"] = None
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean()
         others = type(self.instance).objects.filter(competition=self.competition)
         if not cleaned.get("key") and "key" not in self.errors:
             cleaned["key"] = self.instance.key or _free_key(
-                cleaned.get("title", ""), set(others.values_list("key", flat=True))
+                str(cleaned.get("title", "")), set(others.values_list("key", flat=True))
             )
         if cleaned.get("index") is None and "index" not in self.errors:
             highest = others.aggregate(highest=Max("index"))["highest"]

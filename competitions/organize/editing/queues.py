@@ -41,25 +41,25 @@ def running_on(queue: Queue) -> int:
 
 
 class QueueForm(ChangeForm):
-    """A queue's settings; its name stays, because workers are started with it."""
+    """A queue's settings; its name stays, because workers are started with it. One that an administrator adds is the site's."""
 
     groups: ClassVar[Any] = tuple(Queue.form.items())
 
     class Meta:
         model = Queue
         fields = setting_names(Queue)
-        field_classes: ClassVar[dict[str, Any]] = dict.fromkeys(SIZES, SizeField)
+        field_classes: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, SizeField)
         labels: ClassVar[dict[str, str]] = {
             "is_paused": "Paused",
             "max_image_bytes": "Largest image of a team",
             "environment_bytes": "Room for an environment",
         }
-        widgets: ClassVar[dict[str, Any]] = dict.fromkeys(SIZES, forms.TextInput) | dict.fromkeys(
+        widgets: ClassVar[dict[str, object]] = dict.fromkeys(SIZES, forms.TextInput) | dict.fromkeys(
             ("allowed_images", "image_registries"), forms.Textarea(attrs={"rows": 3})
         )
 
     def __init__(self, data: QueryDict | None = None, *, by: User, instance: Queue | None = None) -> None:
-        super().__init__(data, instance=instance or Queue(owner=by))
+        super().__init__(data, instance=instance or Queue(owner=None if by.is_superuser else by))
         if instance is not None:
             del self.fields["name"]
 

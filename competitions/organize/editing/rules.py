@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 from difflib import SequenceMatcher
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django import forms
 from django.db.models import Model
@@ -25,7 +25,7 @@ class RulesForm(CompetitionForm):
         model = RulesVersion
         fields = ("text", "format")
         labels: ClassVar[dict[str, str]] = {"text": "Rules", "format": "Written in"}
-        widgets: ClassVar[dict[str, Any]] = {"text": forms.Textarea(attrs={"rows": 24, "maxlength": MAX_CHARACTERS})}
+        widgets: ClassVar[dict[str, object]] = {"text": forms.Textarea(attrs={"rows": 24, "maxlength": MAX_CHARACTERS})}
 
     def consequences(self, now: datetime) -> list[str]:
         if self.is_unchanged:

@@ -1,7 +1,7 @@
 """Series of competitions: whoever makes one owns it, and takes competitions in."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django import forms
 from django.db import transaction
@@ -31,16 +31,16 @@ class SeriesForm(ChangeForm):
         help_texts: ClassVar[dict[str, str]] = {
             "slug": "The last part of its address: /series/…/. Empty: made of the title."
         }
-        widgets: ClassVar[dict[str, Any]] = {"description": forms.Textarea(attrs={"rows": 6})}
+        widgets: ClassVar[dict[str, object]] = {"description": forms.Textarea(attrs={"rows": 6})}
 
     def __init__(self, data: QueryDict | None = None, *, by: User, instance: Series | None = None) -> None:
         super().__init__(data, instance=instance or Series(owner=by))
         self.fields["slug"].required = False
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean()
         if not cleaned.get("slug") and "slug" not in self.errors:
-            cleaned["slug"] = self.instance.slug or _free_slug(cleaned.get("title", ""))
+            cleaned["slug"] = self.instance.slug or _free_slug(str(cleaned.get("title", "")))
         return cleaned
 
     def write(self, now: datetime) -> Series:

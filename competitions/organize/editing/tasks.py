@@ -41,7 +41,7 @@ class TaskForm(CompetitionForm):
             "check_kind": "How it differs",
             "check_tolerance": "Tolerance",
         }
-        widgets: ClassVar[dict[str, Any]] = {"description": forms.Textarea(attrs={"rows": 3})}
+        widgets: ClassVar[dict[str, object]] = {"description": forms.Textarea(attrs={"rows": 3})}
 
     def __init__(
         self, competition: Competition, data: QueryDict | None = None, *, by: User, instance: Task | None = None

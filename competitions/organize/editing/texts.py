@@ -1,7 +1,7 @@
 """Forms of texts: pages, images on them, and rules."""
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django import forms
 from django.db.models import Model
@@ -25,7 +25,7 @@ class PageForm(CompetitionForm):
         help_texts: ClassVar[dict[str, str]] = {
             "tab": f"At most {MAX_TABS} pages have a tab of their own, with titles of at most 24 characters."
         }
-        widgets: ClassVar[dict[str, Any]] = {"body": forms.Textarea(attrs={"rows": 22, "maxlength": MAX_CHARACTERS})}
+        widgets: ClassVar[dict[str, object]] = {"body": forms.Textarea(attrs={"rows": 22, "maxlength": MAX_CHARACTERS})}
 
     def write(self, now: datetime) -> Model:
         self.instance.competition = self.competition
@@ -50,7 +50,7 @@ class ImageForm(forms.Form):
         help_text="Texts show it by this name. Empty: the name of the file. An image of the same name is replaced.",
     )
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean() or self.cleaned_data
         if upload := cleaned.get("upload"):
             cleaned["name"] = cleaned.get("name") or image_name_of(upload)

@@ -31,7 +31,7 @@ class LaneForm(CompetitionForm):
             "score_tolerance": "Largest difference of the score",
             "instructions": "Instructions for invited teams",
         }
-        widgets: ClassVar[dict[str, Any]] = {"tolerance_origin": forms.Textarea(attrs={"rows": 2})}
+        widgets: ClassVar[dict[str, object]] = {"tolerance_origin": forms.Textarea(attrs={"rows": 2})}
 
     def __init__(self, board: Leaderboard, data: QueryDict | None = None, *, instance: Lane | None = None) -> None:
         super().__init__(board.phase.competition, data, instance=instance or Lane(leaderboard=board))

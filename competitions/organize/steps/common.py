@@ -76,7 +76,7 @@ class ScheduleForm(StepForm):
         self.fields["opens_at"].initial = now.strftime(MOMENT)
         self.fields["closes_at"].initial = (now + OPEN_FOR).strftime(MOMENT)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         opens_at, closes_at = cleaned.get("opens_at"), cleaned.get("closes_at")
         if opens_at and closes_at and closes_at <= opens_at:

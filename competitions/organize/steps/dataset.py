@@ -5,6 +5,7 @@ from typing import Any, Final
 from django import forms
 
 import scoring
+from competitions.organize.answers import DatasetColumn, DatasetFacts
 from competitions.organize.steps.step import FileSlot, Step, StepForm
 from scoring.formats.layouts import splits
 
@@ -20,20 +21,11 @@ FAMILIES: Final = {
 }
 
 
-def facts_of(name: str) -> dict[str, Any]:
+def facts_of(name: str) -> DatasetFacts:
     """A dataset that the site knows; `split` is the one that predictions are made for, None where teams send results."""
-    described: dict[str, Any] = dict(scoring.describe(name))
-    known = splits(name)
-    split = next(iter(known), None)
-    return described | {
-        "split": split,
-        "rows": described["splits"].get(split) if split else None,
-        "columns": _columns(described),
-    }
-
-
-def _columns(described: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
+    described = scoring.describe(name)
+    split = next(iter(splits(name)), None)
+    columns: list[DatasetColumn] = [
         {
             "key": metric["key"],
             "sorting": "asc" if metric["direction"] == "min" else "desc",
@@ -41,6 +33,12 @@ def _columns(described: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for metric in described["metrics"]
     ]
+    return {
+        **described,
+        "split": split,
+        "rows": described["splits"].get(split) if split else None,
+        "columns": columns,
+    }
 
 
 def _choices(names: list[str] | tuple[str, ...]) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -72,7 +70,7 @@ class LabelsForm(StepForm):
 
     has_labels = forms.BooleanField(required=False, widget=forms.HiddenInput)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         there = {file.role for file in self.draft.files.all()}
         if asks_labels(self.draft) and "labels" not in there:
             self.add_error(None, "Upload the labels: predictions are scored against them.")

@@ -1,7 +1,7 @@
 """The last step: pages that are written from the answers to all others."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django import forms
 
@@ -24,7 +24,7 @@ class PagesForm(StepForm):
         label="Rules", widget=forms.Textarea(attrs={"rows": 10}), help_text="Everybody accepts them to take part."
     )
 
-    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, object] | None = None) -> None:
         self.defaults = {f"{name}_text": text for name, text in default_texts(draft).items()}
         super().__init__(draft, None if data is None else self.defaults | {name: data[name] for name in data})
 

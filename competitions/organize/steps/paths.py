@@ -1,7 +1,5 @@
 """The steps of each way to begin, in order, and how far a draft has come."""
 
-from typing import Any
-
 from django.urls import reverse
 
 from competitions.organize.models import CompetitionDraft, DraftFile
@@ -23,7 +21,7 @@ def slot_of(draft: CompetitionDraft, role: str) -> FileSlot | None:
     return next((slot for step in path_of(draft) for slot in step.slots if slot.role == role), None)
 
 
-def answered(draft: CompetitionDraft, slug: str) -> dict[str, Any] | None:
+def answered(draft: CompetitionDraft, slug: str) -> dict[str, object] | None:
     """The values of a step as its form reads them; None while they are missing or not right."""
     step = step_of(draft, slug)
     answers = draft.answers.get(slug, {} if slug == TEXTS.slug else None)

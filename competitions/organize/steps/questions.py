@@ -1,7 +1,7 @@
 """The steps of each way to begin, in order, before the pages are written from the answers."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.code import FILES, PROGRAM
@@ -19,7 +19,7 @@ QUESTIONS: Final[Mapping[str, tuple[Step, ...]]] = {
 }
 
 
-def question_answered(draft: CompetitionDraft, slug: str) -> dict[str, Any] | None:
+def question_answered(draft: CompetitionDraft, slug: str) -> dict[str, object] | None:
     """The values of a question as its form reads them; None while they are missing or not right."""
     step = next((step for step in QUESTIONS[draft.start] if step.slug == slug), None)
     answers = draft.answers.get(slug)

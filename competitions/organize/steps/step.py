@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from django import forms
 from django.http import QueryDict
@@ -33,7 +33,7 @@ class FileSlot:
 class StepForm(forms.Form):
     """The form of a step. What it may be sent with can depend on the draft's files and earlier answers."""
 
-    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, draft: "CompetitionDraft", data: Mapping[str, object] | None = None) -> None:
         self.draft = draft
         super().__init__(data)
         self.prepare()
@@ -70,7 +70,7 @@ def bound(form: type[StepForm], draft: "CompetitionDraft", answers: Mapping[str,
     return form(draft, data)
 
 
-def values_of(step: Step, draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]]) -> dict[str, Any] | None:
+def values_of(step: Step, draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]]) -> dict[str, object] | None:
     """These answers as the step's form reads them; None where they are not right."""
     form = bound(step.form, draft, answers)
     return form.cleaned_data if form.is_valid() else None

@@ -1,17 +1,18 @@
 """A competition on a table: which file holds the answers, what its columns are, the metric, the public and the private part."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from competitions.organize.answers import MetricChoice, MetricFacts, Solution
 from competitions.organize.steps.step import FileSlot, Step, StepForm
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.metrics.metric import Metric, Parameter
 from scoring.tables.columns import metrics_for
-from scoring.tables.recognise import ColumnPreview, TablePreview
+from scoring.tables.recognise import TablePreview
 from scoring.tables.table_reference import OWN_METRIC
 
 if TYPE_CHECKING:
@@ -26,24 +27,19 @@ SOLUTION: Final = FileSlot(
 Choices = list[tuple[str, str]]
 
 
-def recognised(draft: "CompetitionDraft", role: str) -> dict[str, Any] | None:
+def recognised(draft: "CompetitionDraft", role: str) -> Solution | None:
     """The preview of a table; None until it was read."""
     file = next((file for file in draft.files.all() if file.role == role), None)
-    return file.preview if file is not None and file.preview else None
+    return cast("Solution", file.preview) if file is not None and file.preview else None
 
 
-def solution_of(draft: "CompetitionDraft") -> dict[str, Any] | None:
+def solution_of(draft: "CompetitionDraft") -> Solution | None:
     return recognised(draft, SOLUTION.role)
 
 
 def _column_names(draft: "CompetitionDraft", role: str = SOLUTION.role) -> list[str]:
-    return [column["name"] for column in (recognised(draft, role) or {}).get("columns", [])]
-
-
-def _preview(solution: dict[str, Any]) -> TablePreview:
-    columns = tuple(ColumnPreview(**column) for column in solution["columns"])
-    known = {name: solution[name] for name in ("format", "rows", "first_rows", "id_column", "targets", "usage_column")}
-    return TablePreview(columns=columns, **known)
+    table = recognised(draft, role)
+    return [column["name"] for column in table["columns"]] if table else []
 
 
 def _answer(draft: "CompetitionDraft", step: str, name: str) -> list[str]:
@@ -64,17 +60,18 @@ class ColumnsForm(StepForm):
     )
 
     def prepare(self) -> None:
-        solution, names = solution_of(self.draft) or {}, _column_names(self.draft)
-        every: Choices = [(name, name) for name in names if name != solution.get("usage_column")]
+        solution = solution_of(self.draft)
+        usage, identity = (solution["usage_column"], solution["id_column"]) if solution else (None, None)
+        every: Choices = [(name, name) for name in _column_names(self.draft) if name != usage]
         for field in ("id_column", "targets"):
             self.fields[field].choices = every  # type: ignore[attr-defined]  # both are fields with choices
         for field in ("weight", "group"):
             self.fields[field].choices = [("", "none"), *every]  # type: ignore[attr-defined]
-        proposed = [name for name in solution.get("targets", []) if name != solution.get("id_column")]
-        self.fields["id_column"].initial = solution.get("id_column")
+        proposed = [name for name in solution["targets"] if name != identity] if solution else []
+        self.fields["id_column"].initial = identity
         self.fields["targets"].initial = proposed[-1:] if len(proposed) > 3 else proposed
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned, solution = self.cleaned_data, solution_of(self.draft)
         identity, targets = cleaned.get("id_column"), cleaned.get("targets", [])
         if solution is None:
@@ -90,7 +87,7 @@ class ColumnsForm(StepForm):
             )
         return cleaned
 
-    def _require_ids(self, solution: dict[str, Any], identity: str | None) -> None:
+    def _require_ids(self, solution: Solution, identity: str | None) -> None:
         column = next((candidate for candidate in solution["columns"] if candidate["name"] == identity), None)
         if column is None or (not column["missing"] and column["distinct"] == solution["rows"]):
             return
@@ -104,7 +101,9 @@ def metrics_of(draft: "CompetitionDraft") -> list[Metric]:
     if solution is None or not set(targets) <= set(_column_names(draft)) or not targets:
         return []
     grouped = any(_answer(draft, "columns", "group"))
-    return [metric for metric in metrics_for(_preview(solution), targets) if grouped or not metric.needs_group]
+    return [
+        metric for metric in metrics_for(TablePreview.from_json(solution), targets) if grouped or not metric.needs_group
+    ]
 
 
 class MetricForm(StepForm):
@@ -150,13 +149,13 @@ class MetricForm(StepForm):
         others = self._of_others()
         return {name: texts for name, texts in answers.items() if name not in others}
 
-    def clean_own_parameters(self) -> dict[str, Any]:
+    def clean_own_parameters(self) -> dict[str, object]:
         try:
             return _parameters(self.cleaned_data["own_parameters"])
         except ValueError as error:
             raise ValidationError("Write names and numbers, such as k=10, alpha=0.1, or levels=0.1 0.5 0.9.") from error
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned, metric = self.cleaned_data, self.chosen()
         for name in self._of_others():
             self.errors.pop(name, None)  # nobody asks for them
@@ -181,7 +180,7 @@ class MetricForm(StepForm):
         }
         return settings if chosen == OWN else settings | {"own_title", "own_direction", "own_parameters"}
 
-    def _parameters_of(self, metric: Metric) -> dict[str, Any]:
+    def _parameters_of(self, metric: Metric) -> dict[str, object]:
         """The values that differ from the usual ones."""
         given = {}
         for parameter in metric.parameters:
@@ -232,7 +231,7 @@ def _field(parameter: Parameter) -> forms.Field:
     return kind(min_value=parameter.minimum, max_value=parameter.maximum, **about)  # type: ignore[arg-type]  # whole where it is whole
 
 
-def metric_facts(chosen: Mapping[str, Any]) -> dict[str, str]:
+def metric_facts(chosen: MetricChoice) -> MetricFacts:
     """Name, key of the score, title, direction and unit of the metric that was answered."""
     known = METRICS.get(chosen["metric"])
     if known is None:
@@ -247,13 +246,13 @@ def metric_facts(chosen: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _parameters(text: str) -> dict[str, Any]:
+def _parameters(text: str) -> dict[str, object]:
     """`k=10, levels=0.1 0.5` as values; a word is itself.
 
     >>> _parameters("k=10, levels=0.1 0.5, average=macro")
     {'k': 10, 'levels': [0.1, 0.5], 'average': 'macro'}
     """
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, object] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, separator, value = part.partition("=")
         if not separator or not value.strip():
@@ -291,27 +290,33 @@ class SplitForm(StepForm):
     )
 
     def prepare(self) -> None:
-        solution = solution_of(self.draft) or {}
-        usage = solution.get("usage_column")
+        usage = _usage_column(self.draft)
         how: Any = self.fields["how"]
         if usage:
             how.choices = [("column", f"By the column “{usage}” of the solution"), *HOW]
             how.initial = "column"
         self.fields["by"].choices = [("", "the target"), *((name, name) for name in _column_names(self.draft))]  # type: ignore[attr-defined]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = self.cleaned_data
-        cleaned["column"] = (solution_of(self.draft) or {}).get("usage_column")
+        cleaned["column"] = _usage_column(self.draft)
         if cleaned.get("how") == "grouped" and not cleaned.get("by"):
             self.add_error("by", "Choose the column that says which rows belong together.")
         return cleaned
 
 
-def shapes_of(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[str, Any]]:
+def _usage_column(draft: "CompetitionDraft") -> str | None:
+    """The column of the solution that names the parts."""
+    solution = solution_of(draft)
+    return solution["usage_column"] if solution else None
+
+
+def shapes_of(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[str, object]]:
     """The distribution of these columns, as bars."""
-    solution = solution_of(draft) or {}
-    shapes = solution.get("shapes", {})
-    columns = {column["name"]: column for column in solution.get("columns", [])}
+    solution = solution_of(draft)
+    if solution is None:
+        return []
+    shapes, columns = solution["shapes"], {column["name"]: column for column in solution["columns"]}
     chosen = [name for name in targets if name in shapes and name in columns][:3]
     return [
         {"column": columns[name], "bars": shapes[name], "most": max((count for _, count in shapes[name]), default=1)}
@@ -319,13 +324,14 @@ def shapes_of(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[st
     ]
 
 
-def parts_of(draft: "CompetitionDraft", values: dict[str, Any]) -> list[tuple[str, int]]:
+def parts_of(draft: "CompetitionDraft", values: dict[str, object]) -> list[tuple[str, int]]:
     """About how many rows each part has, as the values say; nothing where they do not say it."""
     solution = solution_of(draft)
     if solution is None:
         return []
     if values.get("how") == "column":
-        return [(str(name).capitalize(), count) for name, count in solution["shapes"].get(solution["usage_column"], [])]
+        bars = solution["shapes"].get(solution["usage_column"] or "", [])
+        return [(str(name).capitalize(), count) for name, count in bars]
     if values.get("how") == "none":
         return [("Public", solution["rows"])]
     percent = str(values.get("percent"))

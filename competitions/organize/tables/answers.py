@@ -7,10 +7,10 @@ from competitions.organize.tables.reading import recognised
 from competitions.organize.tables.writing import write_files
 from scoring.errors import ScoringInputError
 
-WORK: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {"recognise": recognised, "write": write_files}
+WORK: Final[Mapping[str, Callable[..., Mapping[str, object]]]] = {"recognise": recognised, "write": write_files}
 
 
-def answer(do: str, **given: Any) -> dict[str, Any]:
+def answer(do: str, **given: Any) -> dict[str, object]:
     """The answer, or the fault of a file."""
     try:
         return {"fault": "", **WORK[do](**given)}

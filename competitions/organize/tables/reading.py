@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from competitions.organize.answers import Solution
 from files.text import is_storable, printable
 from scoring.errors import ScoringInputError
 from scoring.tables.files import open_table, read_source
@@ -15,7 +16,7 @@ BARS: Final = 12
 MAX_SHAPES: Final = 60
 
 
-def recognised(path: str, file_name: str) -> dict[str, Any]:
+def recognised(path: str, file_name: str) -> dict[str, Solution]:
     """Recognise the table and the distribution of its columns. Raises `ScoringInputError`."""
     with open_table(Path(path), filename=file_name) as source:
         table = read_source(source)

@@ -1,12 +1,12 @@
 """Writing what a competition is made of: reference data, public data, sample and baseline."""
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
+from competitions.organize.answers import Plan, Split
 from scoring.metrics import metric as metric_named
 from scoring.tables import table_reference
 from scoring.tables.baselines import constant_baseline, sample_submission
@@ -15,10 +15,9 @@ from scoring.tables.splitting import USAGE, read_usage, with_usage
 
 SAMPLE: Final = "sample_submission.csv"
 BASELINE: Final = "constant_baseline.csv"
-Plan = Mapping[str, Any]
 
 
-def write_files(target: str, plan: Plan) -> dict[str, Any]:
+def write_files(target: str, plan: Plan) -> dict[str, object]:
     """Write them into the folder; answers the schema of submissions and which parts there are. Raises `ScoringInputError`."""
     folder = Path(target)
     solution = divided(_table(plan, "solution"), plan["split"], plan["targets"])
@@ -49,12 +48,13 @@ def _table(plan: Plan, role: str) -> pl.DataFrame:
     return read_table(Path(path), filename=name)
 
 
-def divided(solution: pl.DataFrame, split: Plan, targets: list[str]) -> pl.DataFrame:
+def divided(solution: pl.DataFrame, split: Split, targets: list[str]) -> pl.DataFrame:
     """The solution with its parts in the column `Usage`; without that column where there is one part."""
     how = split["how"]
     if how == "column":
-        usage = read_usage(solution, split["column"])
-        return solution.drop(split["column"]).with_columns(usage)
+        column = str(split["column"])
+        usage = read_usage(solution, column)
+        return solution.drop(column).with_columns(usage)
     plain = solution.drop(USAGE, strict=False)
     if how == "none":
         return plain

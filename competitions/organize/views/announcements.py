@@ -1,7 +1,6 @@
 """Announcements and mail in the organizer's workspace."""
 
 import uuid
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -77,7 +76,7 @@ def mail(request: HttpRequest, slug: str) -> HttpResponse:
     form = MailForm(competition, request.POST or None, request.GET.getlist("team"))
     if request.method == "POST" and form.is_valid() and request.POST.get("action") != "change":
         return _send(request, competition, form)
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "competition": competition,
         "tab": "mail",
         "form": form,

@@ -88,7 +88,7 @@ def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _page(request: HttpRequest, make: Any, title: str, phase: Phase) -> HttpResponse:
-    def context(form: ChangeForm) -> dict[str, Any]:
+    def context(form: ChangeForm) -> dict[str, object]:
         assert isinstance(form, BoardForm)
         return {"phase": phase, "columns": form.columns, "board": form.instance if form.instance.pk else None}
 

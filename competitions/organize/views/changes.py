@@ -1,7 +1,6 @@
 """Steps that the workspace's forms share: they are saved, shown again with what stands against it, or previewed."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -26,7 +25,7 @@ def change_page(
     title: str,
     back: str = "",
     template: str = "organize/editing/change.html",
-    context: Callable[[ChangeForm], Mapping[str, Any]] = lambda form: {},
+    context: Callable[[ChangeForm], Mapping[str, object]] = lambda form: {},
 ) -> HttpResponse:
     """Save what was posted and go back to the list, `back` or that of the tab; else show the form, with what stands against it.
 
@@ -66,7 +65,7 @@ def list_url(name: str, competition: Competition | None) -> str:
     return reverse(f"organize:{name}", args=[] if competition is None else [competition.slug])
 
 
-def page_context(competition: Competition | None, tab: str) -> dict[str, Any]:
+def page_context(competition: Competition | None, tab: str) -> dict[str, object]:
     """The context of every page of a competition's workspace, or of one for all competitions."""
     if competition is None:
         return {"base": "organize/own/base.html", "tab": tab}

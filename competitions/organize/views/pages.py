@@ -1,7 +1,5 @@
 """Pages and images of the workspace: written with a preview beside them, kept in order, deleted."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -58,7 +56,7 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
         rows = competition.pages.select_for_update() if data else competition.pages.all()
         return PageForm(competition, data, instance=None if pk is None else get_object_or_404(rows, pk=pk))
 
-    def context(form: ChangeForm) -> dict[str, Any]:
+    def context(form: ChangeForm) -> dict[str, object]:
         shown = Page(body=str(form["body"].value() or ""), format=str(form["format"].value() or Format.MARKDOWN))
         return {"page": before, "shown": shown, "visit": visit(request, slug), "images": competition.images.all()}
 
@@ -96,7 +94,7 @@ def images(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "organize/pages/images.html", context, status=422 if form.errors else 200)
 
 
-def _images_of(competition: Competition) -> dict[str, Any]:
+def _images_of(competition: Competition) -> dict[str, object]:
     shown = list(competition.images.select_related("file", "small"))
     return {
         "images": shown,

@@ -1,7 +1,5 @@
 """Phases in the workspace: in order with their dates, changed by a form that says what a change does, added, deleted."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count
@@ -52,7 +50,7 @@ def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespons
         rows = competition.phases.select_for_update(no_key=True, of=("self",)) if data else competition.phases.all()
         return PhaseForm(competition, data, by=person(request), instance=get_object_or_404(rows, pk=before.pk))
 
-    def context(form: ChangeForm) -> dict[str, Any]:
+    def context(form: ChangeForm) -> dict[str, object]:
         if before is None:
             return {"phase": None, "made": 0, "costs": []}
         return {"phase": before, "made": before.submissions.count(), "costs": phase_costs(before)}

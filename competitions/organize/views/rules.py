@@ -1,7 +1,5 @@
 """The rules in the workspace: written with a preview, compared with what is in force, published as a new version."""
 
-from typing import Any
-
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_http_methods
@@ -31,7 +29,7 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
         start = {"text": template_of(competition)} if before is None or "template" in request.GET else {}
         return RulesForm(competition, data, instance=current_rules(competition), initial=start)
 
-    def context(form: ChangeForm) -> dict[str, Any]:
+    def context(form: ChangeForm) -> dict[str, object]:
         text = str(form["text"].value() or "")
         shown = RulesVersion(text=text, format=str(form["format"].value() or Format.MARKDOWN))
         compared = list(difference(before.text, text.replace("\r\n", "\n"))) if before else []

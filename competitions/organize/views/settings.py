@@ -1,6 +1,6 @@
 """Settings in the organizer's workspace."""
 
-from typing import Any
+from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from competitions.catalog.models import Competition, CompetitionOrganizer
+from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
 from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed, organizers_of
 from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.readiness import competition_warnings
@@ -23,6 +23,8 @@ from competitions.resources.rooms import takes_images
 from competitions.submissions.models import Submission
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
+
+SHOWN_USES: Final = 50  # of the right to see sealed scores, the newest
 
 
 @takes_images(competition_of, count=2)
@@ -44,7 +46,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 def _page(
     request: HttpRequest, competition: Competition, sent: dict[str, sections.SettingsForm], status: int = 200
 ) -> HttpResponse:
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "competition": competition,
         "tab": "settings",
         "sections": [
@@ -52,6 +54,9 @@ def _page(
             for name, (title, form) in sections.SECTIONS.items()
         ],
         "organizers": organizers_of(competition),
+        "sealed_uses": SealedUse.objects.filter(phase__competition=competition).select_related("user", "phase")[
+            :SHOWN_USES
+        ],
         "draft": CompetitionDraft.objects.filter(competition=competition).first(),
         "warnings": [warning for warning in competition_warnings(competition) if warning.code != "not_published"],
         "may_delete": not Submission.objects.filter(phase__competition=competition, team__is_baseline=False).exists(),

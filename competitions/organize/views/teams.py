@@ -6,20 +6,24 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import Reader, reader_of
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.services import environment_file_remove
+from competitions.organize.editing.teams import TeamForm
 from competitions.organize.forms import BulkForm
+from competitions.organize.views.changes import change_page
 from competitions.organize.views.workspace import competition_of
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
-from competitions.organize.workspace.submissions import rows_of
+from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission
 from competitions.teams.export import registrations_csv
 from competitions.teams.models import Registration, Team
@@ -117,10 +121,36 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
         "people": registration_list.registration_rows(
             competition, list(people.select_related("user", "rules_version", "decided_by"))
         ),
-        "submissions": rows_of(list(sent.order_by("-pk")[:SHOWN_SUBMISSIONS]), _reader(request)),
+        "submissions": submission_rows(list(sent.order_by("-pk")[:SHOWN_SUBMISSIONS]), _reader(request)),
         "history": team_list.team_history(shown),
+        "files": shown.environment_files.order_by("kind", "name", "-version"),
     }
     return render(request, "organize/teams/team.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
+    """Rename a team, or mark it as a baseline."""
+    competition = competition_of(request, slug)
+    rows = Team.objects.filter(competition=competition, merged_into=None, key=team)
+    before = get_object_or_404(rows)
+
+    def make(data: QueryDict | None) -> TeamForm:
+        return TeamForm(competition, data, instance=get_object_or_404(rows.select_for_update() if data else rows))
+
+    return change_page(request, make, tab="teams", title=f"Team “{before.name}”")
+
+
+@require_POST
+@login_required
+def team_file_remove(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
+    """Take away a file that a team brought for its code."""
+    rows = EnvironmentFile.objects.filter(team__competition=competition_of(request, slug)).select_related("team")
+    file = get_object_or_404(rows, key=key)
+    environment_file_remove(file=file, note=f"Removed by {person(request)}.")
+    messages.success(request, f"{file.reference} was removed. Its name and digest stay.")
+    return redirect("organize:team", slug, file.team.key)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -68,7 +68,7 @@ def _outcomes(recent: QuerySet[Submission]) -> Iterator[tuple[Key, str, str, int
         yield (row["phase__competition"], row["day"]), row["status"], row["reason"], row["count"]
 
 
-def _work(recent: QuerySet[Submission]) -> Iterator[tuple[Key, dict[str, Any]]]:
+def _work(recent: QuerySet[Submission]) -> Iterator[tuple[Key, dict[str, object]]]:
     """Waiting times and usage of runs that a worker took."""
     runs = Run.objects.filter(submission__in=recent.order_by().values("pk"), started_at__isnull=False).order_by()
     waited = ExpressionWrapper(F("started_at") - F("queued_at"), output_field=DurationField())

@@ -9,7 +9,7 @@ from django import forms
 from django.db.models import Model
 from django.http import QueryDict
 
-from core.confirmations import digest_of
+from core.confirmations import state_digest
 
 Row = TypeVar("Row", bound=Model)
 
@@ -21,14 +21,14 @@ class EditForm(forms.ModelForm[Row]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.stored = {name: digest_of(value) for name, value in self.shared_values().items()}
+        self.stored = {name: state_digest(value) for name, value in self.shared_values().items()}
         self.fields["seen"].initial = json.dumps(self.stored)
 
-    def shared_values(self) -> Mapping[str, Any]:
+    def shared_values(self) -> Mapping[str, object]:
         """The values that others may change meanwhile, by field."""
         return {name: self.get_initial_for_field(field, name) for name, field in self.fields.items() if name != "seen"}
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = super().clean() or self.cleaned_data
         cleaned |= {
             name: at for name, at in self._instants() if at.replace(second=0, microsecond=0) == cleaned.get(name)
@@ -45,9 +45,9 @@ class EditForm(forms.ModelForm[Row]):
             )
         return cleaned
 
-    def was_left(self, name: str, cleaned: Mapping[str, Any], seen: str) -> bool:
+    def was_left(self, name: str, cleaned: Mapping[str, object], seen: str) -> bool:
         """True where the reader sent a field back as they saw it."""
-        return digest_of(cleaned.get(name)) == seen
+        return state_digest(cleaned.get(name)) == seen
 
     def news_of(self, name: str) -> str:
         """A field with the value that it has now, as far as a sentence can say it."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Sum
 from django.urls import reverse
@@ -245,7 +245,7 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
     return score_chart(best, [], column, until=reader.now, levels=baseline_levels(baselines_of(board), column))
 
 
-def overview_of(competition: Competition, reader: Reader) -> dict[str, Any]:
+def overview_of(competition: Competition, reader: Reader) -> dict[str, object]:
     """All that the page shows."""
     days, now = days_of(competition, reader.now), reader.now
     best, counted = _best(competition, reader), charts_of(days)

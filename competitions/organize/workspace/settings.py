@@ -64,7 +64,7 @@ class AboutForm(SettingsForm):
             return ", ".join(self.instance.tags)
         return super().get_initial_for_field(field, field_name)
 
-    def shared_values(self) -> dict[str, Any]:
+    def shared_values(self) -> dict[str, object]:
         return self.row | {"tags": ", ".join(self.instance.tags)}
 
     @property
@@ -103,7 +103,7 @@ class PicturesForm(SettingsForm):
             return Shown(reverse(f"web:{name}", args=[self.instance.slug]))
         return None
 
-    def shared_values(self) -> dict[str, Any]:
+    def shared_values(self) -> dict[str, object]:
         return {"logo_file": self.instance.logo_id, "cover_file": self.instance.cover_id}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -4,16 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final, cast
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
 
+from accounts.models import User
 from competitions.catalog.models import Column, Competition, Phase
+from competitions.compute.models import Queue
 from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.results import results_of
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
-from competitions.organize.refusals import REASON_MISSING, NothingChosen
+from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING, NothingChosen
+from competitions.runs.bulk import runs_move_to_queue
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
@@ -24,12 +28,20 @@ from core.refusals import Refusal
 PAGE_SIZE: Final = 50
 MOST_TEAMS: Final = 200  # that a search by name may mean
 
-ASKS_FIRST: Final = ("rerun", "cancel")
+ASKS_FIRST: Final = ("rerun", "cancel", "move")
 ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "rerun": ("Run again", "queued again"),
     "cancel": ("Cancel", "cancelled"),
+    "move": ("Move what waits to another queue", "moved: what runs stays where it is"),
     "disqualify": ("Disqualify", "disqualified"),
     "reinstate": ("Undo a disqualification", "reinstated"),
+}
+
+
+STANDINGS: Final[Mapping[str, tuple[str, Q]]] = {
+    "late": ("Late", Q(is_late=True)),
+    "disqualified": ("Disqualified", Q(disqualified_at__isnull=False)),
+    "free": ("Counted towards no quota", Q(is_charged=False)),
 }
 
 
@@ -39,14 +51,16 @@ class FilterForm(forms.Form):
     phase = forms.ModelChoiceField(Phase.objects.none(), required=False, empty_label="All phases")
     state = forms.ChoiceField(choices=[("", "All states"), *State.choices], required=False)
     reason = forms.ChoiceField(label="Failed because", choices=[("", "Any reason"), *Reason.choices], required=False)
-    team = forms.CharField(label="Team", required=False, max_length=60)
+    standing = forms.ChoiceField(
+        choices=[("", "Any standing"), *((name, words) for name, (words, _) in STANDINGS.items())], required=False
+    )
+    team = forms.CharField(label="Team or file", required=False, max_length=60)
     before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
-    def __init__(self, competition: Competition, data: Mapping[str, Any]) -> None:
+    def __init__(self, competition: Competition, data: QueryDict) -> None:
         super().__init__(data)
         self.competition = competition
-        phases: Any = self.fields["phase"]
-        phases.queryset = competition.phases.all()
+        cast("forms.ModelChoiceField[Phase]", self.fields["phase"]).queryset = competition.phases.all()
 
     def narrowed(self) -> QuerySet[Submission]:
         """The competition's submissions that the address asks for, newest first."""
@@ -58,7 +72,10 @@ class FilterForm(forms.Form):
         rows = Submission.objects.filter(phase__in=phases)
         if values.get("team"):
             teams = Team.objects.filter(competition=self.competition, name__icontains=values["team"])
-            rows = rows.filter(team__in=list(teams.values_list("pk", flat=True)[:MOST_TEAMS]))
+            named = list(teams.values_list("pk", flat=True)[:MOST_TEAMS])
+            rows = rows.filter(Q(team__in=named) | Q(file_name__icontains=values["team"]))
+        if standing := values.get("standing"):
+            rows = rows.filter(STANDINGS[standing][1])
         given = {"status": values.get("state"), "reason": values.get("reason"), "pk__lt": values.get("before")}
         return rows.filter(**{name: value for name, value in given.items() if value}).order_by("-pk")
 
@@ -72,7 +89,7 @@ class OrganizersRow:
     withholds_scores: bool
 
 
-def rows_of(submissions: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
+def submission_rows(submissions: Sequence[Submission], reader: Reader) -> list[OrganizersRow]:
     """The rows of these submissions, in a few queries for any number of them."""
     load_boards(list({submission.phase_id: submission.phase for submission in submissions}.values()))
     phases = {submission.phase_id: submission.phase for submission in submissions}
@@ -82,7 +99,7 @@ def rows_of(submissions: Sequence[Submission], reader: Reader) -> list[Organizer
     return [OrganizersRow(submission, result.values, result.withholds_scores) for submission, result in results]
 
 
-def chosen_of(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:
+def chosen_submissions(competition: Competition, numbers: Sequence[int]) -> QuerySet[Submission]:
     """Those of the competition's submissions that were ticked. Raises `NothingChosen`."""
     submissions = Submission.objects.filter(phase__competition=competition, pk__in=numbers[:PAGE_SIZE]).order_by("pk")
     if not submissions.exists():
@@ -90,13 +107,23 @@ def chosen_of(competition: Competition, numbers: Sequence[int]) -> QuerySet[Subm
     return submissions
 
 
+def queues_for(user: User, competition: Competition) -> QuerySet[Queue]:
+    """The queues to which this organizer may move the competition's runs: those they may use, and its own."""
+    return Queue.objects.usable_by(user) | Queue.objects.filter(pk=competition.queue_id)
+
+
 def act_on(
-    chosen: QuerySet[Submission], action: str, *, reason: str, actor: str, now: datetime
+    chosen: QuerySet[Submission], action: str, *, reason: str, queue: Queue | None, actor: str, now: datetime
 ) -> tuple[int, list[str]]:
-    """Do it to each; returns how many it was done to, and why not to the others. Raises `REASON_MISSING`."""
+    """Do it to each; returns to how many it was done, and why not to the others. Raises `REASON_MISSING` or `QUEUE_MISSING`."""
     if action == "disqualify" and not reason.strip():
         raise REASON_MISSING()
-    acts: dict[str, Callable[..., Any]] = {
+    if action == "move":
+        if queue is None:
+            raise QUEUE_MISSING()
+        moved = [one for one in chosen if runs_move_to_queue(submission=one, queue=queue, actor=actor, now=now)]
+        return len(moved), []
+    acts: dict[str, Callable[..., object]] = {
         "rerun": partial(submission_rerun, actor=actor, now=now),
         "cancel": partial(submission_cancel, actor=actor, now=now),
         "disqualify": partial(submission_disqualify, reason=reason.strip(), now=now),

@@ -49,7 +49,7 @@ class TeamFilter(forms.Form):
     )
     before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)
 
-    def __init__(self, competition: Competition, data: Mapping[str, Any]) -> None:
+    def __init__(self, competition: Competition, data: Mapping[str, object]) -> None:
         super().__init__(data)
         self.competition = competition
         phases: Any = self.fields["phase"]

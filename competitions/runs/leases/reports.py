@@ -1,26 +1,70 @@
-"""What a worker says of a run that it holds: a heartbeat, that it gives it back, how the attempt ended."""
+"""Reports of a worker about a run that it holds: heartbeats, giving it back, and the attempt's result.
 
-from collections.abc import Mapping
-from datetime import datetime
+A worker holds a run by a lease, whose id fences: whoever speaks with an old one gets `LeaseLost` and changes nothing. Results are
+kept as disclosure lets everybody who sees the run read them; the scoring program's own words go into its log.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 
 from competitions.compute.models import ComputeWorker
-from competitions.runs.leases.disclosed_results import disclosed_heartbeat, disclosed_result
-from competitions.runs.leases.lease import held_run, is_held, lease_end, locked_run
+from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
+from competitions.disclosure.streams import LogStream
 from competitions.runs.leases.results import InvalidResult, Result
-from competitions.runs.leases.retries import infrastructure_failed, record_attempt
-from competitions.runs.models import Attempt, Run, RunOutput
+from competitions.runs.leases.retries import infrastructure_failed
+from competitions.runs.models import Attempt, Run, RunLog, RunOutput, RunUsage
 from competitions.runs.queue.ranking import turn_given_back
 from competitions.runs.queue.smoke import smoke_passed
-from competitions.runs.records.usage import keep_usage
-from competitions.runs.refusals import LeaseLost
-from competitions.runs.transitions import run_move
+from competitions.runs.refusals import AttemptAnswered, LeaseLost
+from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
 from workers.protocol.plan import Needs
+from workers.protocol.usage import StageUsage
 
 NO_OUTPUTS: Final[Mapping[str, str]] = {}
+LAST_PIECE: Final = 2**31 - 1  # behind all pieces of a log that a worker numbers
+
+
+def lease_end(now: datetime) -> datetime:
+    """When a lease ends that is given or renewed now."""
+    return now + timedelta(seconds=settings.LEASE_S)
+
+
+def require_lease(*, run_id: str, attempt: int, lease_id: str) -> None:
+    """Lock the run; `LeaseLost` unless this lease still holds it. Call inside a transaction."""
+    held = Run.objects.select_for_update().filter(pk=run_id, attempt=attempt, lease_id=lease_id, state__in=HELD)
+    if not held.values_list("pk"):
+        raise LeaseLost
+
+
+def held_run(*, run_id: str, attempt: int, lease_id: str) -> Run:
+    """The run, locked, if this lease still holds it. Call inside a transaction.
+
+    Raises `LeaseLost`, or `AttemptAnswered` where the attempt has ended by its own result.
+    """
+    run = locked_run(run_id)
+    if run is None or not is_held(run, attempt=attempt, lease_id=lease_id):
+        answered = Attempt.objects.filter(run_id=run_id, attempt=attempt, is_answered=True).values_list(
+            "lease_id", flat=True
+        )
+        raise AttemptAnswered if lease_id in map(str, answered) else LeaseLost
+    return run
+
+
+def locked_run(run_id: str) -> Run | None:
+    """The run, locked, whoever holds it. Call inside a transaction."""
+    runs = Run.objects.select_for_update(of=("self",)).select_related("submission__phase", "worker", "queue")
+    return runs.filter(pk=run_id).first()
+
+
+def is_held(run: Run, *, attempt: int, lease_id: str) -> bool:
+    """True while this lease holds the run, as it was read."""
+    return (run.attempt, str(run.lease_id)) == (attempt, lease_id) and run.state in HELD
 
 
 @transaction.atomic
@@ -31,7 +75,7 @@ def run_heartbeat(
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
     if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
-        changes["meters"] = disclosed_heartbeat(run, state, meters)
+        changes["meters"] = _disclosed_progress(run, state, meters)
     run.lease_expires_at = changes["lease_expires_at"]
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
@@ -89,7 +133,7 @@ def run_complete(
     arrived = _output_digests(run)
     _require_outputs(arrived, outputs)
     keep_usage(run, result.usage)
-    result = disclosed_result(run, result)
+    result = _disclosed(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
         return infrastructure_failed(run, result, actor=actor_of(run), now=now)
     ended = _ingested if result.target == State.QUEUED else _ended
@@ -181,3 +225,51 @@ def _ingested(run: Run, result: Result, outputs: dict[str, str], now: datetime) 
 
 def _output_digests(run: Run) -> dict[str, str]:
     return dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))
+
+
+def _disclosed(run: Run, result: Result) -> Result:
+    """The result as everybody who sees the run may read it."""
+    report = AttemptReport(
+        reason=result.reason,
+        code=result.code,
+        detail=result.detail,
+        meters=result.meters,
+        stages=frozenset(stage.name for stage in result.stages),
+        is_smoke=run.is_smoke,
+    )
+    disclosed = disclosed_report(run.submission.phase, report)
+    if disclosed.detail != report.detail:
+        _keep_in_scoring_log(run, report.detail)
+    return replace(result, code=disclosed.code, detail=disclosed.detail, meters=dict(disclosed.meters))
+
+
+def _keep_in_scoring_log(run: Run, words: str) -> None:
+    RunLog.objects.get_or_create(
+        run=run,
+        attempt=run.attempt,
+        stream=RunLog.Stream.SCORING,
+        seq=LAST_PIECE,
+        defaults={"text": f"\n{words}\n"},
+    )
+
+
+def _disclosed_progress(run: Run, state: State, meters: dict[str, Any]) -> dict[str, Any]:
+    """The meters to show of a run whose worker reports this state and these meters."""
+    is_scoring = State.SCORING in (state, run.state) and not run.is_smoke
+    return disclosed_meters(run.submission.phase, meters, before=run.meters, is_scoring=is_scoring)
+
+
+def keep_usage(run: Run, lines: Iterable[StageUsage]) -> None:
+    """Keep the lines of this attempt's stages. Safe to call twice."""
+    rows = {
+        line.name: RunUsage(
+            run=run,
+            attempt=run.attempt,
+            stage=LogStream(line.name),
+            line=line.model_dump(mode="json", exclude={"name"}),
+        )
+        for line in lines
+    }
+    RunUsage.objects.bulk_create(
+        rows.values(), update_conflicts=True, unique_fields=["run", "attempt", "stage"], update_fields=["line"]
+    )

@@ -9,7 +9,7 @@ from django.conf import settings
 from competitions.compute.models import ComputeWorker
 from competitions.runs.leases.results import Result
 from competitions.runs.models import Attempt, Run
-from competitions.runs.transitions import run_move
+from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import Reason, State
 from competitions.teams.models import Membership
 
@@ -27,25 +27,6 @@ RUN_QUARANTINED: Final = "run_quarantined"
 def named(run: Run) -> dict[str, Any]:
     """What every line of the log about a run says."""
     return {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
-
-
-def record_attempt(
-    run: Run, *, outcome: State, reason: str, detail: str, now: datetime, is_answered: bool = True
-) -> None:
-    """Write down how an attempt ended. The run must be held."""
-    assert run.lease_id is not None, "a held run has a lease, by constraint"
-    Attempt.objects.create(
-        run=run,
-        attempt=run.attempt,
-        lease_id=run.lease_id,
-        worker=run.worker,
-        ended_at=now,
-        outcome=outcome,
-        is_answered=is_answered,
-        has_run=run.started_at is not None,
-        reason=reason,
-        detail=detail,
-    )
 
 
 def infrastructure_failed(run: Run, result: Result, *, actor: str, now: datetime) -> State:

@@ -3,21 +3,13 @@
 from datetime import datetime
 from typing import Final
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Phase
 from competitions.runs.models import Run
 from competitions.runs.planning import runs_add
-from competitions.submissions.datasets import tasks_for
-from competitions.submissions.models import Submission
-from competitions.submissions.states import Kind, State
+from competitions.submissions.states import State
 from workers.protocol.smoke import SMOKE_WALL_S, projected_s
 
 TASK_HIDDEN: Final = "smoke_task_hidden"
-
-
-def smoke_task_of(submission: Submission) -> Task | None:
-    """What a new submission runs on first; None where it goes to its tasks at once. Organizers chose the tasks of a re-run."""
-    is_first = submission.kind == Kind.CODE and not submission.is_task_rerun
-    return submission.phase.smoke_task if is_first else None
 
 
 def smoke_passed(run: Run, now: datetime) -> None:
@@ -30,7 +22,7 @@ def smoke_passed(run: Run, now: datetime) -> None:
         return
     phase: Phase = submission.phase
     have = set(submission.runs.values_list("task", flat=True))
-    tasks = [task for task in tasks_for(phase, submission.kind) if task.pk not in have]
+    tasks = [task for task in phase.tasks_for(submission.kind) if task.pk not in have]
     runs_add(submission=submission, tasks=tasks, priority=phase.priority, now=now)
 
 

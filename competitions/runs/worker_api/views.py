@@ -18,8 +18,6 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from competitions.catalog.models import Phase
-from competitions.catalog.sealed_keys import score_columns
 from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
@@ -27,11 +25,9 @@ from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
-from competitions.runs.leases.lease import require_lease
 from competitions.runs.leases.results import InvalidResult, read_result, understood
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import append_logs
-from competitions.runs.records.usage import keep_usage
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
@@ -279,7 +275,7 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
             **lease, state=State(beat.state), meters=beat.meters.known() | progress, now=timezone.now()
         )
         append_logs(run, beat.logs)
-        keep_usage(run, beat.usage)
+        reports.keep_usage(run, beat.usage)
     ComputeWorker.objects.filter(pk=run.worker_id or 0).update(last_seen_at=timezone.now())
     answer = HeartbeatAnswer(
         action=Action.CANCEL if run.cancel_requested_at else Action.CONTINUE,
@@ -334,7 +330,7 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
             raise DIGEST_MISMATCH(actual=actual, announced=announced or "nothing")
         stored = store_path(path, link=True, sha256=actual)
     with transaction.atomic():
-        require_lease(**lease)
+        reports.require_lease(**lease)
         RunOutput.objects.bulk_create(
             [RunOutput(run_id=run_id, attempt=lease["attempt"], name=name, file=stored)],
             update_conflicts=True,
@@ -349,18 +345,18 @@ def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = lease_of(request, run_id)
     answer = message_of(request, Complete)
     require_same_lease(lease, answer)
-    result = read_result(answer, columns=_columns_asked(run_id))
+    result = read_result(answer, columns=_columns_at_claim(run_id))
     outputs = {name: output.sha256 for name, output in answer.outputs.items()}
     state = reports.run_complete(**lease, result=result, outputs=outputs, now=timezone.now())
     return JsonResponse({"state": state})
 
 
-def _columns_asked(run_id: UUID) -> list[str]:
-    """The board's columns as they were when the run was handed out. Raises `LeaseLost` when the run was deleted."""
+def _columns_at_claim(run_id: UUID) -> list[str]:
+    """Keys of the board's columns, as they were when the run was handed out. Raises `LeaseLost` when the run was deleted."""
     if (row := Run.objects.filter(pk=run_id).values_list("receipt__columns").first()) is None:
         raise LeaseLost
-    known: list[str] | None = row[0]
-    return known or jobs.column_keys(score_columns(Phase.objects.get(submissions__runs=run_id)))
+    columns: list[str] | None = row[0]  # None once the run was reopened: this lease holds it no more
+    return columns or []
 
 
 @worker_view("POST", _room_of_lease)

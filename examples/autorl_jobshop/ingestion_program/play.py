@@ -17,11 +17,11 @@ def main(submission: Path, shared: Path) -> None:
 
     agent, step = Agent(), 0
     while not (shared / "over").exists():
-        asked = shared / f"observation-{step}.json"
-        if not asked.exists():
+        observation = shared / f"observation-{step}.json"
+        if not observation.exists():
             time.sleep(POLL_S)
             continue
-        action = agent.act(json.loads(asked.read_text()))
+        action = agent.act(json.loads(observation.read_text()))
         fresh = shared / f"action-{step}.new"
         fresh.write_text(json.dumps(int(action)))
         fresh.rename(shared / f"action-{step}.json")  # whole or not there

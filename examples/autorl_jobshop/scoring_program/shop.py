@@ -63,7 +63,7 @@ class Shop:
         self.waiting[machine].remove(number)
         duration = float(self.jobs[number]["operations"][self.next_operation[number]][1])
         self.next_operation[number] += 1
-        end = self._end_of(machine, now, duration)
+        end = self._end(machine, now, duration)
         self.free_at[machine] = end
         heapq.heappush(self.events, (end, 0, number))
         heapq.heappush(self.events, (end, 1, machine))
@@ -79,7 +79,7 @@ class Shop:
             default=now,
         )
 
-    def _end_of(self, machine: int, now: float, duration: float) -> float:
+    def _end(self, machine: int, now: float, duration: float) -> float:
         """The end of an operation; each breakdown that begins while it runs makes it longer."""
         end = now + duration
         for broken_machine, begin, until in self.breakdowns:

@@ -1,4 +1,4 @@
-"""What pages of signing in and up have to know about the site."""
+"""Facts about the site for the pages of signing in and signing up."""
 
 from typing import Final
 
@@ -11,5 +11,5 @@ LOCAL: Final = ("filebased", "console", "dummy")
 
 @register.simple_tag
 def mail_is_sent() -> bool:
-    """Whether letters leave this site; else they go to a folder or a log that its administrator alone reads."""
+    """True if mail leaves this site; otherwise it goes to a folder or log that only the administrator reads."""
     return settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] not in LOCAL

@@ -1,4 +1,4 @@
-"""Where a backup lies: a folder, which the next backup only adds to, or one tar file.
+"""The two forms of a backup: a folder, to which the next backup only adds, and one tar file.
 
 The backup before is good until the new one is whole: its tables have other names, and a tar file takes its place at the end.
 """
@@ -14,12 +14,31 @@ import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Protocol, TypedDict, cast
 
 MANIFEST = "manifest.json"
 FORMAT = "podium-backup-2"  # raised with what a manifest says
 TABLES = "tables"
 STREAM = Path("-")
+
+
+class Table(TypedDict):
+    """One table of a backup: the part with its rows, and what they come to."""
+
+    part: str
+    rows: int
+    sha256: str
+    columns: list[str]
+
+
+class Manifest(TypedDict):
+    """The list of a backup's contents: tables by name, sizes of stored files by digest."""
+
+    format: str
+    made_at: str
+    migrations: list[str]
+    tables: dict[str, Table]
+    objects: dict[str, int]
 
 
 class Broken(Exception):
@@ -30,7 +49,7 @@ class Place(Protocol):
     """A backup's parts by name."""
 
     def has(self, name: str) -> bool:
-        """Whether the part is there already."""
+        """True if the part is there already."""
 
     def put(self, name: str, source: Path) -> None:
         """Keep a copy of the file under this name."""
@@ -49,7 +68,7 @@ class Folder:
         self._root = root
 
     def has(self, name: str) -> bool:
-        """Whether the part is there already."""
+        """True if the part is there already."""
         return (self._root / name).exists()
 
     def put(self, name: str, source: Path) -> None:
@@ -152,8 +171,8 @@ def _for_the_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def read_manifest(place: Place) -> dict[str, Any]:
-    """What the backup holds. Raises `Broken` for anything but a backup of a site."""
+def read_manifest(place: Place) -> Manifest:
+    """The backup's list of contents. Raises `Broken` if this is no backup of a site."""
     with place.open(MANIFEST) as file:
         try:
             manifest = json.loads(file.read())
@@ -161,7 +180,7 @@ def read_manifest(place: Place) -> dict[str, Any]:
             raise Broken(f"{MANIFEST} is no JSON: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise Broken(f"{MANIFEST} is not that of a backup of Podium")
-    return manifest
+    return cast("Manifest", manifest)
 
 
 def read_lines(place: Place, name: str) -> Iterator[str]:
@@ -177,7 +196,7 @@ def read_lines(place: Place, name: str) -> Iterator[str]:
         raise Broken(f"{name} cannot be read to its end: {error}") from error
 
 
-def sha256_of(stream: IO[bytes]) -> str:
+def remaining_sha256(stream: IO[bytes]) -> str:
     """SHA-256 of what is left of a stream."""
     digest = hashlib.sha256()
     while chunk := stream.read(1 << 20):

@@ -15,7 +15,19 @@ from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import removals_held
 from competitions.resources.storage import local_copy, store_path
 from config.backup import tables as t
-from config.backup.archive import FORMAT, MANIFEST, TABLES, Broken, Place, opened, read_lines, read_manifest, sha256_of
+from config.backup.archive import (
+    FORMAT,
+    MANIFEST,
+    TABLES,
+    Broken,
+    Manifest,
+    Place,
+    Table,
+    opened,
+    read_lines,
+    read_manifest,
+    remaining_sha256,
+)
 
 OBJECTS = "objects"
 
@@ -26,7 +38,7 @@ class CannotRestore(Exception):
 
 @dataclass(frozen=True)
 class Kept:
-    """What a backup holds."""
+    """The size of a backup."""
 
     rows: int
     files: int
@@ -43,7 +55,7 @@ def backup(path: Path, *, now: datetime) -> Kept:
             applied = t.migrations()
         for sha256 in files:
             _put_object(place, sha256)
-        manifest = {
+        manifest: Manifest = {
             "format": FORMAT,
             "made_at": now.isoformat(),
             "migrations": applied,
@@ -57,14 +69,14 @@ def backup(path: Path, *, now: datetime) -> Kept:
     return Kept(sum(table["rows"] for table in described.values()), len(files), sum(files.values()))
 
 
-def _put_table(place: Place, model: type[Any], folder: Path) -> dict[str, Any]:
+def _put_table(place: Place, model: type[Any], folder: Path) -> Table:
     packed = folder / "table.jsonl.gz"
     with gzip.open(packed, "wt", encoding="utf-8", newline="\n") as sink:
-        lines = (_written(sink, line) for line in t.lines_of(model))
+        lines = (_written(sink, line) for line in t.table_lines(model))
         rows, digest = t.digest_of_lines(lines)
     part = f"{TABLES}/{model._meta.db_table}-{digest[:16]}.jsonl.gz"
     place.put(part, packed)
-    columns = [field.column for field in t.kept_fields(model)]
+    columns = [str(field.column) for field in t.kept_fields(model)]
     return {"part": part, "rows": rows, "sha256": digest, "columns": columns}
 
 
@@ -107,7 +119,7 @@ def restore(path: Path) -> Kept:
     return Kept(rows, len(manifest["objects"]), sum(manifest["objects"].values()))
 
 
-def _require_fit(manifest: dict[str, Any]) -> None:
+def _require_fit(manifest: Manifest) -> None:
     if get_user_model().objects.exists():
         raise CannotRestore(
             "This site has accounts already. Restore into an empty one: a new database, then `migrate`."
@@ -128,17 +140,18 @@ def _take_object(place: Place, sha256: str) -> None:
                 copy.write(chunk)
         copy.flush()
         with Path(copy.name).open("rb") as written:
-            if sha256_of(written) != sha256:
+            if remaining_sha256(written) != sha256:
                 raise Broken(f"the file {sha256} in the backup is damaged")
         store_path(Path(copy.name))
 
 
-def compare(manifest: dict[str, Any]) -> None:
+def compare(manifest: Manifest) -> None:
     """Raise `Broken` unless every table of this site has the rows, to the last byte, that the manifest promises."""
     for model in t.tables():
-        promised = manifest["tables"].get(model._meta.db_table, {"rows": 0, "sha256": None})
-        rows, digest = t.digest_of_lines(t.lines_of(model))
-        if (rows, digest) != (promised["rows"], promised["sha256"]):
+        promised = manifest["tables"].get(model._meta.db_table)
+        rows, digest = t.digest_of_lines(t.table_lines(model))
+        if promised is None or (rows, digest) != (promised["rows"], promised["sha256"]):
             raise Broken(
-                f"the table {model._meta.db_table} came to {rows} rows that are not the {promised['rows']} of the backup"
+                f"the table {model._meta.db_table} came to {rows} rows that are not the"
+                f" {promised['rows'] if promised else 0} of the backup"
             )

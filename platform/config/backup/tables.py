@@ -31,7 +31,7 @@ def tables() -> list[type[models.Model]]:
 
 
 def kept_fields(model: type[models.Model]) -> list[models.Field[Any, Any]]:
-    """What a row is made of; the database works out generated columns anew."""
+    """The fields to store; the database computes generated columns again."""
     return [field for field in model._meta.concrete_fields if not isinstance(field, models.GeneratedField)]
 
 
@@ -50,7 +50,7 @@ def migrations() -> list[str]:
     return sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
 
 
-def lines_of(model: type[models.Model]) -> Iterator[str]:
+def table_lines(model: type[models.Model]) -> Iterator[str]:
     """One line for each row, by primary key: a JSON list of the kept fields' values."""
     names = [field.attname for field in kept_fields(model)]
     rows = model._default_manager.order_by("pk").values_list(*names)

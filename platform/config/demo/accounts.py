@@ -15,7 +15,7 @@ from competitions.teams.services import register, team_create
 
 @dataclass(frozen=True)
 class Account:
-    """How to sign in as one of the demo's people; a robot has a token and no password."""
+    """The credentials of one of the demo's people; a robot has a token and no password."""
 
     role: str
     username: str

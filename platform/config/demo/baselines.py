@@ -2,17 +2,36 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import requests
 
 from config.demo.seed import Seed
+from examples.baselines import Baseline
 
 POLL_S = 0.5
 FINAL = ("finished", "failed", "cancelled")
+
+
+class Verdict(TypedDict):
+    """The reason and the words of a submission that failed."""
+
+    reason: str
+    detail: str
+
+
+class SubmissionAnswer(TypedDict):
+    """The API's answer about a submission, as far as the demo reads it."""
+
+    id: int
+    competition: str
+    team: str
+    status: str
+    verdict: Verdict | None
+    scores: dict[str, str]
 
 
 class Unexpected(Exception):
@@ -23,25 +42,25 @@ class Unexpected(Exception):
 class Sent:
     """One submission on its way: whose it is, and what must come of it."""
 
-    baseline: dict[str, Any]
+    baseline: Baseline
     token: str
     pk: int
-    answer: dict[str, Any]
+    answer: SubmissionAnswer
 
     @property
     def label(self) -> str:
-        where = f"{self.answer['competition']} {self.baseline['phase']}"
-        return f"#{self.pk} {self.baseline['title']} ({self.answer['team']}, {where})"
+        where = f"{self.answer['competition']} {self.baseline.phase}"
+        return f"#{self.pk} {self.baseline.title} ({self.answer['team']}, {where})"
 
     def fault(self, score: float | None) -> str | None:
-        """What is not as expected, or None. `score` is the primary value where it can be seen."""
-        verdict = (self.answer["verdict"] or {}).get("reason")
-        if (self.answer["status"], verdict) != (self.baseline["outcome"], self.baseline["reason"]):
-            detail = (self.answer["verdict"] or {}).get("detail", "")
-            return f"{self.label} ended as {self.answer['status']} {verdict or ''} {detail}; expected {self.baseline['outcome']}"
-        expected = self.baseline["score_range"]
+        """The difference from the expected outcome, or None. `score` is the primary value where it can be seen."""
+        verdict = self.answer["verdict"]
+        reason = verdict["reason"] if verdict else None
+        if (self.answer["status"], reason) != (self.baseline.outcome, self.baseline.reason):
+            return f"{self.label} ended as {describe(self.answer)}; expected {self.baseline.outcome}"
+        expected = self.baseline.score_range
         if expected and score is not None and not expected[0] <= score <= expected[1]:
-            metric = self.baseline["metric"]
+            metric = self.baseline.metric
             return f"{self.label} has {metric} {score}, expected {expected[0]:.4f} to {expected[1]:.4f}"
         return None
 
@@ -59,7 +78,15 @@ class Client:
         return answer.json()
 
     def submit(
-        self, *, token: str, phase: int, kind: str, file: Path, description: str, key: str, facts: dict[str, Any]
+        self,
+        *,
+        token: str,
+        phase: int,
+        kind: str,
+        file: Path,
+        description: str,
+        key: str,
+        facts: Mapping[str, str | bool],
     ) -> Any:
         with file.open("rb") as content:
             answer = self.http.post(
@@ -74,15 +101,15 @@ class Client:
         return answer.json()
 
 
-def who_sends(baselines: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+def who_sends(baselines: list[Baseline]) -> list[tuple[str, Baseline]]:
     """The robot sends every baseline; teams try some, so that the board shows more than baselines."""
     plan = [("robot", baseline) for baseline in baselines]
-    return plan + [(role, baseline) for baseline in baselines for role in baseline["also_by"]]
+    return plan + [(role, baseline) for baseline in baselines for role in baseline.also_by]
 
 
 def send_all(client: Client, seed: Seed) -> list[Sent]:
     """Send everything in; the idempotency keys make a second start find the first one's submissions."""
-    token = seed.token_of("robot")
+    token = seed.account_token("robot")
     phases = {
         (slug, phase["slug"]): phase["id"]
         for slug in seed.slugs
@@ -90,15 +117,15 @@ def send_all(client: Client, seed: Seed) -> list[Sent]:
     }
     sent = []
     for role, baseline in who_sends(seed.baselines):
-        token = seed.token_of(role)
+        token = seed.account_token(role)
         answer = client.submit(
             token=token,
-            phase=phases[baseline["competition"], baseline["phase"]],
-            kind=baseline["kind"],
-            description=baseline["title"],
-            file=seed.baseline_dir / baseline["competition"] / baseline["filename"],
-            key=f"demo-{role}-{baseline['name']}",
-            facts=baseline["facts"],
+            phase=phases[baseline.competition, baseline.phase],
+            kind=baseline.kind,
+            description=baseline.title,
+            file=seed.baseline_dir / baseline.competition / baseline.filename,
+            key=f"demo-{role}-{baseline.name}",
+            facts=baseline.facts,
         )
         sent.append(Sent(baseline, token, answer["id"], answer))
     return sent
@@ -126,7 +153,7 @@ def follow(
         time.sleep(POLL_S)
 
 
-def describe(answer: dict[str, Any]) -> str:
+def describe(answer: SubmissionAnswer) -> str:
     """A submission's state in a few words."""
     if answer["verdict"]:
         return f"{answer['status']}: {answer['verdict']['detail'] or answer['verdict']['reason']}"
@@ -137,7 +164,7 @@ def describe(answer: dict[str, Any]) -> str:
 
 def _score(submission: Sent) -> float | None:
     scores = submission.answer["scores"]
-    return float(scores[submission.baseline["metric"]]) if scores else None
+    return float(scores[submission.baseline.metric]) if scores else None
 
 
 def faults(sent: list[Sent]) -> list[str]:

@@ -56,12 +56,12 @@ class ProcessFailed(Exception):
     """A process ended by itself; the message says where its log is."""
 
 
-def free_port(asked: int | None) -> int:
+def free_port(chosen_port: int | None) -> int:
     """The port of 127.0.0.1 that was asked for, else the first free one of a few, so that a demo has one address on each start.
 
     Raises `ProcessFailed` when there is none.
     """
-    ports = [asked] if asked else list(USUAL_PORTS)
+    ports = [chosen_port] if chosen_port else list(USUAL_PORTS)
     for port in ports:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -70,7 +70,7 @@ def free_port(asked: int | None) -> int:
             except OSError:
                 continue
             return port
-    taken = f"Port {asked}" if asked else f"Each port from {ports[0]} to {ports[-1]}"
+    taken = f"Port {chosen_port}" if chosen_port else f"Each port from {ports[0]} to {ports[-1]}"
     raise ProcessFailed(f"{taken} of 127.0.0.1 is taken by another program. Name a free one: make demo PORT=9000")
 
 

@@ -1,16 +1,16 @@
 """Making the demo's competitions, people and baseline files. A second start finds them and makes nothing."""
 
-import json
 import os
 import shutil
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from django.conf import settings
 from django.db import transaction
+from pydantic import TypeAdapter
 
 from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.changes.competitions import store_competition
@@ -19,20 +19,21 @@ from competitions.catalog.publishing import competition_publish
 from competitions.compute.models import Queue, queue_issue_token
 from config.demo.accounts import Account, join, person_create
 from config.demo.content import Built, Demo
+from examples.baselines import Baseline, SimulatedFile
 
 STATE_FILE = "demo.json"
 
 
 @dataclass(frozen=True)
 class Seed:
-    """What was made: where the competitions are, whose tokens send the baselines, and what must come of them."""
+    """The seeded demo: its competitions, the tokens that send the baselines, and the expected outcomes."""
 
     path: str
     slugs: list[str]
     accounts: list[Account]
-    baselines: list[dict[str, Any]]
-    is_new: bool
-    simulated: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # files of simulated teams, by competition
+    baselines: list[Baseline]
+    is_new: bool = False
+    simulated: dict[str, list[SimulatedFile]] = field(default_factory=dict)  # by competition
 
     @property
     def queue_token_file(self) -> Path:
@@ -46,8 +47,11 @@ class Seed:
     def simulated_dir(self) -> Path:
         return Path(settings.DATA_DIR) / "simulated"
 
-    def token_of(self, role: str) -> str:
+    def account_token(self, role: str) -> str:
         return next(account.token for account in self.accounts if account.role == role)
+
+
+STORED: Final = TypeAdapter(Seed)
 
 
 def seed(demo: Demo, *, now: datetime, teams: int = 0) -> Seed:
@@ -55,21 +59,13 @@ def seed(demo: Demo, *, now: datetime, teams: int = 0) -> Seed:
     state file comes last."""
     state = Path(settings.DATA_DIR) / STATE_FILE
     if state.exists():
-        stored = json.loads(state.read_text())
-        accounts = [Account(**account) for account in stored.pop("accounts")]
-        if Competition.objects.filter(slug__in=stored["slugs"]).count() == len(stored["slugs"]):
-            return Seed(**stored, accounts=accounts, is_new=False)
+        stored = STORED.validate_json(state.read_text())
+        if Competition.objects.filter(slug__in=stored.slugs).count() == len(stored.slugs):
+            return stored
     new_seed = _make(demo, now, teams)
     # Tokens are kept so that a second start can follow its submissions; passwords are not.
-    stored_accounts = [asdict(account) | {"password": None} for account in new_seed.accounts]
-    content = {
-        "path": new_seed.path,
-        "slugs": new_seed.slugs,
-        "accounts": stored_accounts,
-        "baselines": new_seed.baselines,
-        "simulated": new_seed.simulated,
-    }
-    _write_private(state, json.dumps(content))
+    accounts = [replace(account, password=None) for account in new_seed.accounts]
+    _write_private(state, STORED.dump_json(replace(new_seed, accounts=accounts, is_new=False)).decode())
     return new_seed
 
 
@@ -86,19 +82,19 @@ def _make(demo: Demo, now: datetime, teams: int) -> Seed:
             accounts, slugs, token = _rows(demo, built, now)
         simulated = {slug: _simulated(content, slug, teams) for slug, content in zip(slugs, built, strict=True)}
     path = f"/series/{demo.series.slug}/" if demo.series else f"/competitions/{slugs[0]}/"
-    baselines = [asdict(baseline) for each in built for baseline in each.baselines]
+    baselines = [baseline for content in built for baseline in content.baselines]
     new_seed = Seed(path, slugs, accounts, baselines, is_new=True, simulated=simulated)
     _write_private(new_seed.queue_token_file, token)
     return new_seed
 
 
-def _simulated(built: Built, slug: str, teams: int) -> list[dict[str, Any]]:
+def _simulated(built: Built, slug: str, teams: int) -> list[SimulatedFile]:
     """Files of so many teams, written anew: an earlier start may have broken off here."""
     if built.simulate is None or not teams:
         return []
     folder = Path(settings.DATA_DIR) / "simulated" / slug
     shutil.rmtree(folder, ignore_errors=True)
-    return [asdict(file) for file in built.simulate(folder, teams)]
+    return built.simulate(folder, teams)
 
 
 def _rows(demo: Demo, built: list[Built], now: datetime) -> tuple[list[Account], list[str], str]:

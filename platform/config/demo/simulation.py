@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from django.db import transaction
 
@@ -17,23 +16,24 @@ from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
 from config.demo.accounts import join
+from examples.baselines import SimulatedFile
 
 POLL_S = 1.0
 
 
-def teams_create(competition: Competition, files: list[dict[str, Any]], *, folder: Path, now: datetime) -> int:
+def teams_create(competition: Competition, files: list[SimulatedFile], *, folder: Path, now: datetime) -> int:
     """Make the teams, and send their files in, each at its own instant; returns how many submissions there are.
 
     A second call finds what the first made.
     """
     phases = {phase.slug: phase for phase in competition.phases.all()}
-    by_team = groupby(sorted(files, key=lambda file: (file["team"], -file["days_ago"])), key=lambda file: file["team"])
+    by_team = groupby(sorted(files, key=lambda file: (file.team, -file.days_ago)), key=lambda file: file.team)
     for name, sent in by_team:
         own = list(sent)
         with transaction.atomic():
-            user = _member(competition, name, joined_at=now - timedelta(days=own[0]["days_ago"], minutes=5))
+            user = _member(competition, name, joined_at=now - timedelta(days=own[0].days_ago, minutes=5))
         for number, file in enumerate(own):
-            _submit(user, phases[file["phase"]], folder / file["path"], number, now - timedelta(days=file["days_ago"]))
+            _submit(user, phases[file.phase], folder / file.path, number, now - timedelta(days=file.days_ago))
     return len(files)
 
 
@@ -67,7 +67,7 @@ def _submit(user: User, phase: Phase, path: Path, number: int, sent_at: datetime
     )
 
 
-def scored(competition: Competition, *, check: Callable[[], None]) -> None:
+def wait_until_scored(competition: Competition, *, check: Callable[[], None]) -> None:
     """Wait until the simulated teams' submissions have ended."""
     waiting = Submission.objects.filter(phase__competition=competition, idempotency_key__startswith="demo-simulated-")
     while waiting.exclude(status__in=FINAL).exists():

@@ -1,4 +1,4 @@
-"""What follows a commit: messages, wake-ups, mails."""
+"""Work to do after a commit: messages, wake-ups, mails."""
 
 from collections.abc import Callable
 from typing import Any

@@ -30,7 +30,7 @@ FEW_THREADS: Final = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the child may use. `memory_bytes` come on top of what the parent has mapped."""
+    """The child's limits. `memory_bytes` is added to the memory that the parent has mapped."""
 
     wall_s: float
     cpu_s: int
@@ -42,7 +42,7 @@ class Call:
     """A function by `module:name`, and its arguments, which JSON can hold. The module must not need Django."""
 
     function: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
 
 
 class OverBounds(Exception):
@@ -54,7 +54,7 @@ class OverBounds(Exception):
 
 
 class AnswerTooLong(OverBounds):
-    """What the child answers does not fit into `MAX_ANSWER_BYTES`."""
+    """The child's answer does not fit into `MAX_ANSWER_BYTES`."""
 
     def __init__(self) -> None:
         super().__init__("space")
@@ -71,7 +71,7 @@ class ChildFailed(Exception):
 def run_bounded(
     work: Callable[[], Any] | Call, bounds: Bounds, *, is_wanted: Callable[[], bool], every_s: float
 ) -> Any:
-    """What `work` returns. `is_wanted` is asked every `every_s` seconds; when it says no, the child is stopped.
+    """Run `work` in a child process and return its result. The child is stopped once `is_wanted`, called every `every_s` seconds, is false.
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
@@ -144,7 +144,7 @@ def bind(bounds: Bounds, mapped_bytes: int) -> None:
 
 
 def _mapped_bytes() -> int:
-    """What this process has mapped now."""
+    """Bytes of memory that this process has mapped."""
     with open("/proc/self/statm") as file:  # noqa: PTH123  # a file of the kernel
         return int(file.read().split()[0]) * resource.getpagesize()
 

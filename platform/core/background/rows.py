@@ -1,4 +1,4 @@
-"""What a row needs so that its work is done by one process at a time, and again when that process is gone."""
+"""Claims on rows: one process at a time does a row's work, and another one takes over when it is gone."""
 
 import threading
 import uuid

@@ -1,4 +1,4 @@
-"""Whose turn it is in the background: whoever was served longest ago, with one piece of work at a time.
+"""Turns in the background: the asker that was served longest ago is next, with one piece of work at a time.
 
 A team's, a person's or a competition's hundred files so hold up nobody else's one. A claim reads the index of those who wait, and
 costs the same however many rows each of them has.
@@ -56,9 +56,9 @@ def turns_waiting(queue: str, *, now: datetime) -> QuerySet[Turn]:
 @contextmanager
 def turn_kept(turn: TurnTaken, *, lease_s: float) -> Iterator[None]:
     """Keep the turn for the length of the block; afterwards the asker does not wait, until it is asked for again."""
-    mine = Turn.objects.filter(pk=turn.pk, claim_id=turn.claim_id)
+    own_turn = Turn.objects.filter(pk=turn.pk, claim_id=turn.claim_id)
     try:
-        with claim_kept(mine, turn.claim_id, lease_s=lease_s):
+        with claim_kept(own_turn, turn.claim_id, lease_s=lease_s):
             yield
     finally:
-        mine.update(claimed_until=None, waiting_since=None)
+        own_turn.update(claimed_until=None, waiting_since=None)

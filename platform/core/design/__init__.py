@@ -1,1 +1,1 @@
-"""What pages are drawn with that neither a style sheet nor a template can make: colours and covers from names, icons."""
+"""Parts of pages that neither a style sheet nor a template can make: colours and covers from names, icons."""

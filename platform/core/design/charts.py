@@ -80,7 +80,7 @@ class Chart:
 
     @property
     def rows(self) -> list[tuple[str, Point]]:
-        """What the table lists: each point with whose it is, or else the title of its series."""
+        """The rows of the table: each point with its note, or else the title of its series."""
         return [(point.note or series.title, point) for series in self.series for point in series.points]
 
     @property
@@ -89,7 +89,7 @@ class Chart:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the script reads."""
+        """The chart's data for the script."""
         return {
             "x": self._axis(self.x, [point.x for _, point in self.rows]),
             "y": self._axis(self.y, [point.y for _, point in self.rows]),
@@ -106,8 +106,8 @@ class Chart:
             ],
         }
 
-    def _axis(self, axis: Axis, values: list[float]) -> dict[str, Any]:
-        spec: dict[str, Any] = {"title": axis.title, "scale": axis.scale}
+    def _axis(self, axis: Axis, values: list[float]) -> dict[str, object]:
+        spec: dict[str, object] = {"title": axis.title, "scale": axis.scale}
         if axis.ends:
             spec |= {"min": axis.ends[0], "max": axis.ends[1]}
         if axis.scale == "time":

@@ -12,12 +12,12 @@ BARS, GAP = 15, 6
 LOWEST, HIGHEST = 18, 128
 
 
-def hue_of(name: str) -> int:
+def colour_number(name: str) -> int:
     """Number of the colours that go with a name."""
     return zlib.crc32(name.encode()) % HUES
 
 
-def initials_of(name: str) -> str:
+def name_initials(name: str) -> str:
     """Up to two letters that stand for a person or a team."""
     words = re.findall(r"\w+", name)
     return "".join(word[0] for word in words[:2]).upper() or "?"
@@ -45,7 +45,7 @@ class Cover:
     radii: list[int]
 
 
-def cover_of(name: str) -> Cover:
+def make_cover(name: str) -> Cover:
     """The cover of a competition by its slug."""
     numbers = random.Random(name)
     heights = _walk(numbers)

@@ -2,7 +2,7 @@
 
 import threading
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -63,7 +63,7 @@ def _in_a_process(text: str, form: str) -> Rendering:
     return Rendering(answer["html"], tuple(answer["sources"]), answer["key"])
 
 
-def answer(text: str, form: str) -> dict[str, Any]:
+def answer(text: str, form: str) -> dict[str, str | list[str]]:
     """In the process: the rendering, as JSON holds it."""
     laid_out = render(text, form)
     return {"html": laid_out.html, "sources": list(laid_out.sources), "key": laid_out.key}

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final
+from wsgiref.types import WSGIEnvironment
 
 from core.problems import CONTENT_TYPE, problem_document
 from core.refusals import Refusal
 from core.serving.receiving import Admission, Admitted
-from core.serving.requests import StoredContent, status_of
+from core.serving.requests import StoredContent, parse_status
 
 IN_MEMORY_BYTES: Final = 2 * 1024 * 1024  # of an answer that is waiting to be sent
 BODILESS: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
@@ -28,7 +29,7 @@ class Answer:
     admission: Admission | None = None  # of an answer that says that the body may come
 
 
-def respond(application: Application, environment: dict[str, Any]) -> Answer:
+def respond(application: Application, environment: WSGIEnvironment) -> Answer:
     """Call the application, in a thread."""
     head: list[Any] = []
 
@@ -37,7 +38,7 @@ def respond(application: Application, environment: dict[str, Any]) -> Answer:
 
     result = application(environment, start_response)
     if isinstance(result, StoredContent):
-        return Answer(*status_of(head[0]), head[1], result.file)
+        return Answer(*parse_status(head[0]), head[1], result.file)
     content = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115  # closed when it has been sent
     try:
         for chunk in result:
@@ -45,7 +46,7 @@ def respond(application: Application, environment: dict[str, Any]) -> Answer:
     finally:
         if (close := getattr(result, "close", None)) is not None:
             close()
-    code, reason = status_of(head[0])
+    code, reason = parse_status(head[0])
     headers = _with_length(head[1], code, content.tell())
     content.seek(0)
     return Answer(code, reason, headers, content, result.admission if isinstance(result, Admitted) else None)
@@ -70,7 +71,7 @@ def plain_answer(status: int, code: str, detail: str, *, path: str, headers: Ite
     content.seek(0)
     kind = CONTENT_TYPE if is_program else "text/plain; charset=utf-8"
     described = [("Content-Type", kind), ("Content-Length", str(size)), ("Cache-Control", "no-store"), *headers]
-    return Answer(*status_of(str(status)), described, content)
+    return Answer(*parse_status(str(status)), described, content)
 
 
 def refusal_answer(refusal: Refusal, path: str) -> Answer:

@@ -45,9 +45,9 @@ class Body:
     async def _write(self) -> None:
         async with self._turn:
             data, self._pending = self._pending, bytearray()
-            await asyncio.get_running_loop().run_in_executor(self._disk, self._written, data)
+            await asyncio.get_running_loop().run_in_executor(self._disk, self._spool, data)
 
-    def _written(self, data: bytes | bytearray) -> None:
+    def _spool(self, data: bytes | bytearray) -> None:
         if self._file is None:
             self._file = tempfile.NamedTemporaryFile(dir=spool_folder(), prefix=spool_prefix(self.admission.sender))  # noqa: SIM115  # until `close`
         self._file.write(data)

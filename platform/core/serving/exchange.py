@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
+from wsgiref.types import WSGIEnvironment
 
 import structlog
 from tornado.http1connection import HTTP1Connection
@@ -36,7 +37,7 @@ class Exchange(HTTPMessageDelegate):
 
     def __init__(self, server: "SiteServer", connection: HTTP1Connection, *, client: str) -> None:
         self.server, self.connection, self.client = server, connection, client
-        self.environment: dict[str, Any] = {}
+        self.environment: WSGIEnvironment = {}
         self.body: Body | None = None
         self.refused: Answer | None = None  # what is answered in place of taking the body
         self.discarded, self.refused_at = 0, 0.0
@@ -65,7 +66,7 @@ class Exchange(HTTPMessageDelegate):
         answer = await self._asked()
         if answer.admission is None and "HTTP_EXPECT" in self.environment:  # its sender waits with the body
             self.is_begun = True
-            await self._guarded(self._send(answer))
+            await self._close_on_fault(self._send(answer))
         elif answer.admission is None:
             self._refuse(answer)
         else:
@@ -142,9 +143,9 @@ class Exchange(HTTPMessageDelegate):
         """From here on nothing more of the body is taken."""
         self.is_begun = True
         self.server.exchanges.add(self)
-        self.server.begin(self._guarded(work))
+        self.server.begin(self._close_on_fault(work))
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _close_on_fault(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except (StreamClosedError, TimeoutError):  # the client is gone, or takes nothing

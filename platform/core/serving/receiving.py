@@ -1,7 +1,7 @@
 """Rules for the bodies that the site takes: how many bytes from whom at which address, decided before they are read.
 
 Every body may be as large as a form without a file: of anybody `UNASKED_BYTES`, of who is signed in `FORM_BYTES`. More, and files,
-come only where a view declares it: a function by `takes_body`, a view of the API or a model admin by a method `body_room`. Either
+come only where a view declares it: a function by `takes_body`, a view of the API by a method `body_room`. Either
 answers how many bytes this sender may send here, with None for no more than a form, or raises the refusal that says why not.
 """
 
@@ -27,7 +27,6 @@ from core.refusals import Refusal, RefusalKind
 UNASKED_BYTES: Final = 64 * 1024
 SPOOL_PREFIX: Final = "receiving-"
 FORM_FILE: Final = ".upload"  # in the names that Django gives
-ADMIN_FORMS: Final = ("add_view", "change_view")
 ASKING: Final = (
     "podium.asking"  # in the WSGI environment: answer `Admitted` in place of the view, without reading the body
 )
@@ -99,7 +98,7 @@ def takes_body(room: Room) -> Callable[[View], View]:
     return declare
 
 
-def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, Any]) -> HttpResponseBase | None:
+def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, object]) -> HttpResponseBase | None:
     """Note in `request.admission` what may come. Raises a refusal, or returns an API view's own answer, for more than that."""
     size_bytes = announced_bytes(request)
     if size_bytes <= UNASKED_BYTES and not _is_multipart(request) and not is_asking(request):
@@ -140,16 +139,15 @@ def _is_multipart(request: HttpRequest) -> bool:
     return request.content_type == "multipart/form-data"
 
 
-def _admission(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, Any]) -> Admission | HttpResponseBase:
+def _admission(
+    request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, object]
+) -> Admission | HttpResponseBase:
     is_somebody = request.user.is_authenticated
     if (declared := getattr(view, "takes_body", None)) is not None:
         return _admission_for(declared.room(request, **kwargs), is_somebody, takes_files=True)
     api_view = getattr(view, "cls", None)
     if isinstance(api_view, type) and issubclass(api_view, APIView) and hasattr(api_view, "body_room"):
         return _admission_of_api(request, view, kwargs)
-    model_admin = getattr(view, "model_admin", None)  # which Django's admin writes on its views
-    if model_admin is not None and hasattr(model_admin, "body_room") and view.__name__ in ADMIN_FORMS and is_somebody:
-        return _admission_for(model_admin.body_room(request), is_somebody, takes_files=True)
     return Admission(form_room(is_somebody))
 
 
@@ -162,29 +160,29 @@ def _admission_for(
 
 
 def form_room(is_somebody: bool) -> int:
-    """How large a form without a file may be."""
+    """The largest size of a form without a file."""
     return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if is_somebody else UNASKED_BYTES
 
 
-def _admission_of_api(request: HttpRequest, view: Any, kwargs: dict[str, Any]) -> Admission | HttpResponseBase:
+def _admission_of_api(request: HttpRequest, view: Any, kwargs: dict[str, object]) -> Admission | HttpResponseBase:
     """As the view itself finds out who asks and what they may; a session's CSRF token, which may be in the body, it asks for later."""
     api_view = view.cls(**view.initkwargs)
     api_view.setup(request, **kwargs)
-    asked = api_view.initialize_request(request, **kwargs)
-    api_view.request, api_view.headers = asked, api_view.default_response_headers
+    api_request = api_view.initialize_request(request, **kwargs)
+    api_view.request, api_view.headers = api_request, api_view.default_response_headers
     try:
-        if request.user.is_authenticated and not get_authorization_header(asked):
-            asked.user, asked.auth = request.user, None
+        if request.user.is_authenticated and not get_authorization_header(api_request):
+            api_request.user, api_request.auth = request.user, None
         else:
-            asked.authenticators = [
+            api_request.authenticators = [
                 each for each in api_view.get_authenticators() if not isinstance(each, SessionAuthentication)
             ]
-        api_view.check_permissions(asked)
-        room = api_view.body_room(asked, **kwargs)
+        api_view.check_permissions(api_request)
+        room = api_view.body_room(api_request, **kwargs)
     except (Refusal, APIException, Http404, PermissionDenied) as error:  # answered as by every view of the API
-        return cast("HttpResponseBase", api_view.finalize_response(asked, api_view.handle_exception(error)))
+        return cast("HttpResponseBase", api_view.finalize_response(api_request, api_view.handle_exception(error)))
     takes_files, keeps_part = (getattr(api_view, name, False) for name in ("takes_files", "keeps_part"))
-    return _admission_for(room, asked.user.is_authenticated, takes_files=takes_files, keeps_part=keeps_part)
+    return _admission_for(room, api_request.user.is_authenticated, takes_files=takes_files, keeps_part=keeps_part)
 
 
 class DeclaredFilesHandler(TemporaryFileUploadHandler):
@@ -198,7 +196,7 @@ class DeclaredFilesHandler(TemporaryFileUploadHandler):
 
 
 def spool_folder() -> Path:
-    """Where bodies lie while they come; what a killed process leaves there is removed after days."""
+    """The folder for bodies that are being received; files of a killed process are removed after days."""
     folder = Path(settings.UPLOADS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -207,15 +205,15 @@ def spool_folder() -> Path:
 def spooled_bytes() -> int:
     """Bodies that all processes of the site are receiving now, on every host that shares the folder, and files read out of them here."""
     files_folder = Path(settings.FILE_UPLOAD_TEMP_DIR or tempfile.gettempdir())
-    return _bytes_of(spool_folder(), SPOOL_PREFIX) + _bytes_of(files_folder, FORM_FILE)
+    return _file_bytes(spool_folder(), SPOOL_PREFIX) + _file_bytes(files_folder, FORM_FILE)
 
 
 def spool_prefix(sender: str) -> str:
-    """How the names of files begin that bodies of this sender come to."""
+    """The prefix of the names of files with this sender's bodies."""
     return f"{SPOOL_PREFIX}{sender}-"
 
 
-def _bytes_of(folder: Path, part_of_name: str) -> int:
+def _file_bytes(folder: Path, part_of_name: str) -> int:
     total = 0
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -232,6 +230,6 @@ def require_spool_room(more_bytes: int, sender: str, *, own_bytes: int = 0) -> N
     """
     if spooled_bytes() + more_bytes > settings.RECEIVING_BYTES:
         raise ReceivingFull
-    theirs = _bytes_of(spool_folder(), spool_prefix(sender))
+    theirs = _file_bytes(spool_folder(), spool_prefix(sender))
     if theirs > own_bytes and theirs + more_bytes > settings.RECEIVING_BYTES // 2:
         raise ReceivingFull

@@ -3,8 +3,9 @@
 import sys
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import IO, Any, Final
+from typing import IO, Final
 from urllib.parse import unquote_to_bytes, urlsplit
+from wsgiref.types import WSGIEnvironment
 
 from tornado.httputil import HTTPHeaders, RequestStartLine
 
@@ -13,10 +14,10 @@ NAMED_WITHOUT_PREFIX: Final = {"Content-Type": "CONTENT_TYPE", "Content-Length":
 
 def wsgi_environment(
     line: RequestStartLine, headers: HTTPHeaders, *, client: str, host: str, port: int
-) -> dict[str, Any]:
+) -> WSGIEnvironment:
     """Everything but `wsgi.input`. Names with an underscore are left out: WSGI could not tell them from those with a hyphen."""
     path, _, query = _target(line.path).partition("?")
-    environment: dict[str, Any] = {
+    environment: WSGIEnvironment = {
         "REQUEST_METHOD": line.method,
         "SCRIPT_NAME": "",
         "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
@@ -57,7 +58,7 @@ class StoredContent:
         self.file = file
 
 
-def status_of(text: str) -> tuple[int, str]:
+def parse_status(text: str) -> tuple[int, str]:
     """Number and words of a WSGI status."""
     code, _, reason = text.partition(" ")
     return int(code), reason or HTTPStatus(int(code)).phrase

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from io import BytesIO
 from typing import Any, Final, TypeVar
+from wsgiref.types import WSGIEnvironment
 
 import structlog
 from tornado.http1connection import HTTP1Connection
@@ -41,7 +42,7 @@ class SiteServer(HTTPServerConnectionDelegate):
         application: Application,
         *,
         threads: int,
-        note: Callable[[Any, dict[str, Any], Any], None],
+        note: Callable[[Any, WSGIEnvironment, Any], None],
         largest_bytes: int,
         is_behind_proxy: bool,
     ) -> None:
@@ -108,7 +109,7 @@ class SiteServer(HTTPServerConnectionDelegate):
     async def _done_by(self, pool: Executor, work: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
-    def responded(self, environment: dict[str, Any]) -> Answer:
+    def responded(self, environment: WSGIEnvironment) -> Answer:
         """Call the application, in a thread; a fault that not even its page for faults survives is told in a sentence."""
         try:
             return respond(self.application, environment)
@@ -126,13 +127,13 @@ class SiteServer(HTTPServerConnectionDelegate):
         return plain_answer(503, "unavailable", UNAVAILABLE, path=path, headers=[("Retry-After", str(RETRY_AFTER_S))])
 
     # --- health, which needs no free thread -------------------------------------------------------------------------------
-    def health_answer(self, environment: dict[str, Any]) -> Awaitable[Answer] | None:
+    def health_answer(self, environment: WSGIEnvironment) -> Awaitable[Answer] | None:
         """The answer to the two addresses of health; None for all others."""
         if environment["PATH_INFO"] not in (ALIVE, READY):
             return None
         return self._health(environment)
 
-    async def _health(self, environment: dict[str, Any]) -> Answer:
+    async def _health(self, environment: WSGIEnvironment) -> Answer:
         """By threads of its own; who asks for readiness while it is being found out gets the same answer."""
         if environment["PATH_INFO"] == ALIVE:
             return await self._done_by(self.health, self.responded, environment)
@@ -142,7 +143,7 @@ class SiteServer(HTTPServerConnectionDelegate):
         answer, content = await asyncio.shield(self._readiness)
         return Answer(answer.status, answer.reason, answer.headers, BytesIO(content))
 
-    async def _found_out(self, environment: dict[str, Any]) -> tuple[Answer, bytes]:
+    async def _found_out(self, environment: WSGIEnvironment) -> tuple[Answer, bytes]:
         answer = await self._done_by(self.health, self.responded, environment)
         with answer.content as content:
             return answer, content.read()

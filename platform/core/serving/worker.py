@@ -4,6 +4,7 @@ import asyncio
 import os
 from datetime import timedelta
 from typing import Any
+from wsgiref.types import WSGIEnvironment
 
 from gunicorn.workers.base import Worker
 
@@ -32,7 +33,7 @@ class LoopWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             await asyncio.sleep(1)
         await server.stop(self.cfg.graceful_timeout)
 
-    def _note(self, response: Any, environment: dict[str, Any], took: timedelta) -> None:
+    def _note(self, response: Any, environment: WSGIEnvironment, took: timedelta) -> None:
         """Write the access log, and end after as many requests as a process may answer."""
         self.log.access(response, {}, environment, took)
         self.nr += 1

@@ -8,7 +8,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from core.design.covers import Cover, cover_of, hue_of, initials_of
+from core.design.covers import Cover, colour_number, make_cover, name_initials
 
 register = template.Library()
 MEDALS: Final = (1, 2, 3)
@@ -31,13 +31,13 @@ def absolute(path: str) -> str:
 @register.filter
 def hue(name: str) -> str:
     """The class with the colours of a name."""
-    return f"hue-{hue_of(name)}"
+    return f"hue-{colour_number(name)}"
 
 
 @register.inclusion_tag("components/cover.html")
 def cover(name: str) -> dict[str, Cover]:
     """A drawing that stands for a competition that brings no picture; its element around it has the `hue` class."""
-    return {"cover": cover_of(name)}
+    return {"cover": make_cover(name)}
 
 
 @register.simple_tag
@@ -45,7 +45,7 @@ def avatar(name: str, rank: int | None = None) -> SafeString:
     """A team's or a person's initials in the colours of their name; the first three ranks get a medal."""
     medal = f" medal-{rank}" if rank in MEDALS else ""
     return format_html(
-        '<span class="avatar hue-{}{}" aria-hidden="true">{}</span>', hue_of(name), medal, initials_of(name)
+        '<span class="avatar hue-{}{}" aria-hidden="true">{}</span>', colour_number(name), medal, name_initials(name)
     )
 
 

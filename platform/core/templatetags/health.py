@@ -1,4 +1,4 @@
-"""What the administrator's first page says of the site itself."""
+"""The state of the site for the administrator's first page."""
 
 from django import template
 
@@ -9,5 +9,5 @@ register = template.Library()
 
 @register.simple_tag
 def degraded_parts() -> list[str]:
-    """What is away now although the site serves without it."""
+    """Services that are away while the site serves without them."""
     return degraded()

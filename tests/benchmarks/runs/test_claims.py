@@ -1,4 +1,4 @@
-"""What a claim costs with 10² to 10⁵ waiting runs: of one team, of a hundred, of as many teams as runs. On PostgreSQL.
+"""The cost of a claim with 10² to 10⁵ waiting runs: of one team, of a hundred, of as many teams as runs. On PostgreSQL.
 
 make bench ONLY=tests/benchmarks/runs
 """
@@ -81,9 +81,9 @@ def test_claims(share: str, monkeypatch: pytest.MonkeyPatch) -> None:
         site = scenario(max_submissions_per_day=None)
         fill(site, waiting, {"one team": 1, "100 teams": 100}.get(share, waiting))
         times = times_of_claims(site, site.worker())
-        mine = Run.objects.filter(team=site.team, queue=site.queue).select_related("queue")
+        own_runs = Run.objects.filter(team=site.team, queue=site.queue).select_related("queue")
         began = time.perf_counter()
-        queue_positions(mine)
+        queue_positions(own_runs)
         places_ms = (time.perf_counter() - began) * 1000
         p95 = statistics.quantiles(times, n=20)[-1]
         print(f"  {waiting:>7} waiting: {statistics.median(times):6.1f} / {p95:6.1f}   {places_ms:7.1f}")

@@ -1,4 +1,4 @@
-"""What one more result costs on a board that grows, and what the page and an idle round of the reconciler do, at two sizes."""
+"""The cost of one more result on a board that grows, of its page, and of an idle round of the reconciler, at two sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from competitions.runs.models import Run
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Team
-from tests.growing import board_of, grow
+from tests.growing import grow, main_board
 from tests.scenario import Scenario, person, scenario
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,7 +74,7 @@ def filled(algorithms: int, datasets: int) -> Scenario:
         ],
         batch_size=1000,
     )
-    board_rebuild(board_of(site))
+    board_rebuild(main_board(site))
     return site
 
 

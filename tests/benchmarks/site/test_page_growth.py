@@ -60,7 +60,7 @@ class Row:
     times_ms: list[Times]
 
 
-def times_ms_of(acts: list[Callable[[], Any]]) -> list[Times]:
+def measure_ms(acts: list[Callable[[], Any]]) -> list[Times]:
     """Times of each act. They take turns, so that a busy machine slows all of them alike."""
     times: list[list[float]] = [[] for _ in acts]
     for turn in range(WARM_UP + REPEATS):
@@ -120,7 +120,7 @@ def measure(sites: list[Scenario], name: str, who: str) -> Row:
             assert client.get(url).status_code == 200
         queries.append(len(captured))
         acts.append(partial(client.get, url))
-    return Row(name, who, queries, times_ms_of(acts))
+    return Row(name, who, queries, measure_ms(acts))
 
 
 def measure_unchanged(sites: list[Scenario]) -> Row:
@@ -135,7 +135,7 @@ def measure_unchanged(sites: list[Scenario]) -> Row:
             assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
         queries.append(len(captured))
         acts.append(partial(client.get, url, headers={"If-None-Match": etag}))
-    return Row("leaderboard JSON 304", "anybody", queries, times_ms_of(acts))
+    return Row("leaderboard JSON 304", "anybody", queries, measure_ms(acts))
 
 
 def report(rows: list[Row]) -> None:

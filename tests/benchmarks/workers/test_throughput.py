@@ -1,4 +1,4 @@
-"""How much a worker adds to the bare containers: ratios printed in one run, nothing asserted about time."""
+"""The time that a worker adds to the bare containers: ratios printed in one run, nothing asserted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on single pages: a busy board, verdicts, series, questions, merges, webhooks, detailed results."""
+"""Rows for single pages: a busy board, verdicts, series, questions, merges, webhooks, detailed results."""
 
 from __future__ import annotations
 
@@ -120,10 +120,10 @@ def series(*places: Place) -> None:
 
 
 def questions(place: Place) -> None:
-    """What the organizer asks at registration, one question of each kind."""
+    """Ask one question of each kind at registration."""
     from competitions.teams.models import RegistrationQuestion
 
-    asked: list[tuple[str, str, str, list[str], bool]] = [
+    registration_questions: list[tuple[str, str, str, list[str], bool]] = [
         ("name", "Real name", "text", [], True),
         ("field", "Where do you work?", "select", ["University", "Company", "Nowhere in particular"], True),
         ("page", "Web page of your group", "url", [], False),
@@ -135,7 +135,7 @@ def questions(place: Place) -> None:
             True,
         ),
     ]
-    for index, (key, title, kind, choices, is_required) in enumerate(asked):
+    for index, (key, title, kind, choices, is_required) in enumerate(registration_questions):
         RegistrationQuestion.objects.create(
             competition=place.competition,
             key=key,
@@ -171,7 +171,7 @@ def webhooks(place: Place) -> None:
     Webhook.objects.create(url="https://chat.example.org/hooks/podium", kinds=["run", "announcement"], **common)
     long_url = f"https://ci.example.org/{'a-path-of-some-length/' * 8}?token=9f86d081884c7d659a2feaa0c55ad015"
     off = Webhook.objects.create(key=WEBHOOK, url=long_url, stopped_at=place.now, **common)
-    told = {"webhook": off, "due_at": place.now, "created_at": place.now, "settled_at": place.now}
+    times = {"webhook": off, "due_at": place.now, "created_at": place.now, "settled_at": place.now}
     for number, (state, tries, answer) in enumerate(
         [
             ("delivered", 1, "HTTP 204"),
@@ -180,7 +180,7 @@ def webhooks(place: Place) -> None:
         ]
     ):
         body = {"type": "run", "timestamp": "", "data": {"subject": f"Submission #{number + 1} is finished"}}
-        WebhookMessage.objects.create(state=state, tries=tries, answer=answer, event=f"e{number}", body=body, **told)
+        WebhookMessage.objects.create(state=state, tries=tries, answer=answer, event=f"e{number}", body=body, **times)
 
 
 DETAILS = """<!doctype html><title>Errors</title><style>body { font: 16px sans-serif } td { padding: 4px 16px }</style>

@@ -88,10 +88,10 @@ class Place:
         from competitions.submissions.services import NewSubmission, submission_create
         from competitions.submissions.states import Kind
         from tests.background import run_background
-        from tests.scenario import zip_of
+        from tests.scenario import zip_bytes
 
         at = self.now - timedelta(hours=hours_ago)
-        content = zip_of({"metadata.yaml": METADATA, "main.py": code}) if code else prediction(phase)
+        content = zip_bytes({"metadata.yaml": METADATA, "main.py": code}) if code else prediction(phase)
         name = name or ("code.zip" if code else f"y_pred_pcqm4m-v2_{phase}.npz")
         upload = upload_whole(user=user, file_name=name, size_bytes=len(content), chunks=[content], now=at)
         kind = Kind.CODE if code else Kind.PREDICTION
@@ -213,16 +213,16 @@ def phase(place: Place, split: str, visibility: str, index: int, fields: dict[st
 def task(place: Place, split: str) -> Task:
     from competitions.catalog.models import Task
     from competitions.resources.models import Resource
-    from tests.scenario import resource, zip_of
+    from tests.scenario import resource, zip_bytes
 
-    program = zip_of({"metadata.yaml": METADATA, "main.py": SCORER.read_text()})
+    program = zip_bytes({"metadata.yaml": METADATA, "main.py": SCORER.read_text()})
     kinds = Resource.Kind
     return Task.objects.create(
         competition=place.competition,
         name=split,
         scoring_program=resource(place.organizer, kinds.SCORING_PROGRAM, program),
-        reference_data=resource(place.organizer, kinds.REFERENCE_DATA, zip_of({"y.npz": npz(y_true=labels(split))})),
-        input_data=resource(place.organizer, kinds.INPUT_DATA, zip_of({"smiles.csv": "smiles\n" + "C\n" * ROWS})),
+        reference_data=resource(place.organizer, kinds.REFERENCE_DATA, zip_bytes({"y.npz": npz(y_true=labels(split))})),
+        input_data=resource(place.organizer, kinds.INPUT_DATA, zip_bytes({"smiles.csv": "smiles\n" + "C\n" * ROWS})),
     )
 
 
@@ -232,14 +232,14 @@ def pages(place: Place) -> None:
     from competitions.catalog.tags import tags_set
     from competitions.resources.models import Resource
     from competitions.resources.storage import store_bytes
-    from tests.images import png_of
-    from tests.scenario import resource, zip_of
+    from tests.images import png_bytes
+    from tests.scenario import resource, zip_bytes
 
-    place.competition.logo = store_bytes(png_of(320, 80))
+    place.competition.logo = store_bytes(png_bytes(320, 80))
     place.competition.save()
     tags_set(competition=place.competition, names=["graphs", "quantum chemistry"])
     PageImage.objects.create(
-        competition=place.competition, name="learning-curve.png", file=store_bytes(png_of(900, 300))
+        competition=place.competition, name="learning-curve.png", file=store_bytes(png_bytes(900, 300))
     )
     Page.objects.create(competition=place.competition, title="Overview", body=OVERVIEW)
     Page.objects.create(
@@ -258,8 +258,8 @@ def pages(place: Place) -> None:
         published_at=place.now - timedelta(hours=5),
         body="Download `data.zip` again; **scores do not change**.",
     )
-    data = resource(place.organizer, Resource.Kind.PUBLIC_DATA, zip_of({"train.csv": "smiles,gap\nC,9.1\n"}))
-    kit = resource(place.organizer, Resource.Kind.STARTING_KIT, zip_of({"README.md": "Start here."}))
+    data = resource(place.organizer, Resource.Kind.PUBLIC_DATA, zip_bytes({"train.csv": "smiles,gap\nC,9.1\n"}))
+    kit = resource(place.organizer, Resource.Kind.STARTING_KIT, zip_bytes({"README.md": "Start here."}))
     for download, name in ((data, "data.zip"), (kit, "starting-kit.zip")):
         download.file_name = name
         download.save()

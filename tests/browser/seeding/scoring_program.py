@@ -1,4 +1,4 @@
-"""What the browser tests' competitions score with; runs in the runtime image, beside `/app/input` and `/app/output`."""
+"""The scoring program of the browser tests' competitions; runs in the runtime image, beside `/app/input` and `/app/output`."""
 
 import json
 from pathlib import Path

@@ -61,9 +61,9 @@ def _mini_split(place: places.Place, phase: Phase) -> None:
 def seeding_file(part: str) -> Any:
     """Bytes that no other task has."""
     from competitions.resources.storage import store_bytes
-    from tests.scenario import zip_of
+    from tests.scenario import zip_bytes
 
-    return store_bytes(zip_of({"rows.txt": f"public {part}"}))
+    return store_bytes(zip_bytes({"rows.txt": f"public {part}"}))
 
 
 def _sent(place: places.Place, user: User, note: str, *answers: dict[str, Any], hours_ago: float) -> Submission:

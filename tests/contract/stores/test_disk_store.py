@@ -23,11 +23,11 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     paths: list[str] = []
     fsync = os.fsync
 
-    def seen(descriptor: int) -> None:
+    def note_path(descriptor: int) -> None:
         paths.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
         fsync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", seen)
+    monkeypatch.setattr(os, "fsync", note_path)
     return paths
 
 

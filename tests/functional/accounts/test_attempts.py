@@ -1,4 +1,4 @@
-"""How often a password may be guessed, on the sign-in page and by the API, and that nobody is locked out by others."""
+"""Guesses of passwords are limited, on the sign-in page and by the API, and nobody is locked out by others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ada() -> User:
 
 
 def by_page(login: str, password: str, address: str) -> bool:
-    """Whether the sign-in page let somebody in."""
+    """True if the sign-in page let somebody in."""
     form = {"login": login, "password": password}
     return bool(Client(REMOTE_ADDR=address).post(reverse("account_login"), form).status_code == 302)
 
@@ -62,7 +62,7 @@ def test_page_and_api_and_all_names_of_an_account_are_counted_together(ada: User
 
 
 def guess(address: str, login: str = "ada") -> bool:
-    """Whether one more wrong password is looked at."""
+    """True if one more wrong password is looked at."""
     try:
         attempt_begin(login=login, address=address)
     except TooManyAttempts:

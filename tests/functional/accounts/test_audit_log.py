@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import token_create
 from audit.models import AuditEntry
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person, scenario
 
 pytestmark = pytest.mark.django_db
@@ -25,8 +24,8 @@ def site() -> Scenario:
 
 def test_an_organizers_action_is_kept_with_what_it_was_about(site: Scenario) -> None:
     submission = site.submit()
-    form = {"action": "cancel", "confirmed": "yes", ACTION_CHECKBOX_NAME: [str(submission.pk)]}
-    client_of(site.organizer).post(reverse("admin:submissions_submission_changelist"), form)
+    form = {"action": "cancel", "confirmed": "yes", "chosen": [str(submission.pk)]}
+    user_client(site.organizer).post(reverse("organize:submissions", args=[site.competition.slug]), form)
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.actor_name, entry.action, entry.status) == (
         site.organizer,
@@ -34,13 +33,13 @@ def test_an_organizers_action_is_kept_with_what_it_was_about(site: Scenario) -> 
         "cancel",
         302,
     )
-    assert entry.view == "admin:submissions_submission_changelist"
-    assert entry.fields[ACTION_CHECKBOX_NAME] == str(submission.pk)
+    assert entry.view == "organize:submissions"
+    assert entry.fields["chosen"] == str(submission.pk)
     assert entry.address == "127.0.0.1"
 
 
 def test_what_was_refused_is_kept_too(site: Scenario) -> None:
-    other = client_of(person(is_staff=True))
+    other = user_client(person(is_staff=True))
     other.post(reverse("admin:catalog_competition_change", args=[site.competition.pk]), {"title": "Mine now"})
     assert AuditEntry.objects.get().status in (302, 403, 404)
     site.competition.refresh_from_db()
@@ -48,8 +47,8 @@ def test_what_was_refused_is_kept_too(site: Scenario) -> None:
 
 
 def test_reading_and_participants_leave_no_entry(site: Scenario) -> None:
-    client_of(site.organizer).get(reverse("admin:index"))
-    client_of(site.member()).post(reverse("web:team-rename", args=[site.competition.slug]), {"name": "New name"})
+    user_client(site.organizer).get(reverse("admin:index"))
+    user_client(site.member()).post(reverse("web:team-rename", args=[site.competition.slug]), {"name": "New name"})
     assert not AuditEntry.objects.exists()
 
 
@@ -65,7 +64,7 @@ def test_an_administrators_call_of_the_api_is_kept(site: Scenario) -> None:
 
 def test_what_a_phase_accepts_is_kept_and_a_one_time_code_is_not(site: Scenario) -> None:
     url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
-    client_of(site.organizer).post(url, {"accepts_code": "on", "code": "123456"})
+    user_client(site.organizer).post(url, {"accepts_code": "on", "code": "123456"})
     assert AuditEntry.objects.get().fields == {"accepts_code": "on"}
 
 
@@ -88,10 +87,10 @@ def test_the_log_is_the_administrators_to_read_and_nobodys_to_change(site: Scena
         path="/x",
         status=200,
     )
-    root = client_of(person(is_staff=True, is_superuser=True))
+    root = user_client(person(is_staff=True, is_superuser=True))
     listed = reverse("admin:audit_auditentry_changelist")
     assert root.get(listed).status_code == 200
-    assert client_of(site.organizer).get(listed).status_code == 403
+    assert user_client(site.organizer).get(listed).status_code == 403
     change = reverse("admin:audit_auditentry_change", args=[entry.pk])
     assert root.get(change).status_code == 200
     assert root.post(change, {"path": "/y"}).status_code == 403

@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import Scope, User, token_create
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 ACTIVATE = "/accounts/2fa/"
@@ -31,7 +31,7 @@ def with_second_factor(user: User) -> User:
 @pytest.mark.parametrize("path", ["/", "/admin/", "/profile/", "/organize/"])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scenario, path: str, method: str) -> None:
-    client = client_of(site.organizer)
+    client = user_client(site.organizer)
     answer = getattr(client, method)(path)
     assert (answer.status_code, answer["Location"]) == (302, ACTIVATE)
     page = client.get(ACTIVATE, follow=True).content.decode()
@@ -41,11 +41,11 @@ def test_staff_without_one_are_led_to_the_page_where_they_turn_it_on(site: Scena
 
 @pytest.mark.django_db
 def test_a_superuser_needs_one_also_without_the_mark_of_staff() -> None:
-    assert client_of(person(is_superuser=True)).get("/profile/")["Location"] == ACTIVATE
+    assert user_client(person(is_superuser=True)).get("/profile/")["Location"] == ACTIVATE
 
 
 def test_the_api_says_so_to_a_browsers_session_and_takes_tokens(site: Scenario) -> None:
-    refused = client_of(site.organizer).get("/api/v1/competitions/")
+    refused = user_client(site.organizer).get("/api/v1/competitions/")
     assert (refused.status_code, refused.json()["code"]) == (403, "second_factor_required")
     _, secret = token_create(user=site.organizer, name="t", scopes=[Scope.READ], expires_at=site.now.replace(year=2040))
     headers = {"Authorization": f"Bearer {secret}"}
@@ -60,15 +60,15 @@ def test_no_token_is_given_for_the_password_alone(site: Scenario) -> None:
 
 
 def test_whoever_has_one_goes_on_and_so_do_those_who_need_none(site: Scenario, settings: Any) -> None:
-    assert client_of(with_second_factor(site.organizer)).get("/admin/").status_code == 200
-    assert client_of(site.member()).get("/profile/").status_code == 200
+    assert user_client(with_second_factor(site.organizer)).get("/admin/").status_code == 200
+    assert user_client(site.member()).get("/profile/").status_code == 200
     robot = person(is_staff=True, is_robot=True)
     EmailAddress.objects.create(user=robot, email=robot.email, verified=True)
     assert Client().post("/api/api-token-auth/", {"username": robot.username, "password": "x"}).status_code == 200
     settings.REQUIRE_STAFF_MFA = False
-    assert client_of(person(is_staff=True)).get("/admin/").status_code == 200
+    assert user_client(person(is_staff=True)).get("/admin/").status_code == 200
 
 
 def test_recovery_codes_are_not_a_second_factor_by_themselves(site: Scenario) -> None:
     Authenticator.objects.create(user=site.organizer, type=Authenticator.Type.RECOVERY_CODES, data={})
-    assert client_of(site.organizer).get("/admin/").status_code == 302
+    assert user_client(site.organizer).get("/admin/").status_code == 302

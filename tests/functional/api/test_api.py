@@ -15,7 +15,7 @@ from competitions.notifications.models import Kind as Told
 from competitions.notifications.services import notify_person
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Reason
-from tests.permissions import body_of
+from tests.permissions import body_text
 from tests.scenario import FILE_NAME, Scenario, person, prediction_bytes
 
 ALL = list(Scope.values)
@@ -287,7 +287,7 @@ def test_a_robot_registers_founds_a_team_and_invites(site: Scenario) -> None:
 
 
 def test_the_schema_describes_every_call(site: Scenario) -> None:
-    text = body_of(Client().get(reverse("api:schema")))
+    text = body_text(Client().get(reverse("api:schema")))
     for name in ("submissions_create", "uploads_append", "competitions_list"):
         assert name in text
     assert "/api/worker/" not in text
@@ -296,8 +296,8 @@ def test_the_schema_describes_every_call(site: Scenario) -> None:
 def test_the_inbox_is_read_and_marked_as_read(site: Scenario) -> None:
     robot = Robot(site)
     for text in ("First", "Second"):
-        told = {"subject": text, "text": text, "path": "/"}
-        notify_person(user=robot.user, competition=site.competition, kind=Told.RUN, **told)
+        news = {"subject": text, "text": text, "path": "/"}
+        notify_person(user=robot.user, competition=site.competition, kind=Told.RUN, **news)
     url = reverse("api:notifications")
     rows = robot.call("get", url).json()["results"]
     assert [(row["subject"], row["is_read"]) for row in rows] == [("Second", False), ("First", False)]

@@ -27,8 +27,8 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, Team
 from competitions.teams.services import register
 from tests.background import run_background
-from tests.permissions import body_of
-from tests.scenario import Scenario, person, prediction_bytes, scenario, zip_of
+from tests.permissions import body_text
+from tests.scenario import Scenario, person, prediction_bytes, scenario, zip_bytes
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -124,7 +124,7 @@ def test_without_an_account_competitions_phases_and_tasks_are_listed(site: Scena
 
 
 def test_a_robot_enrols_submits_and_reads_its_score(site: Scenario, phase: Phase, robot: Script) -> None:
-    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     assert (submission["status"], submission["phase"]) == ("Submitting", phase.pk)
     assert Team.objects.get(memberships__user=robot.user).name == robot.user.username
     scored(site, submission["id"])
@@ -135,11 +135,11 @@ def test_a_robot_enrols_submits_and_reads_its_score(site: Scenario, phase: Phase
 
 
 def test_details_have_files_that_are_fetched_without_a_header(site: Scenario, phase: Phase, robot: Script) -> None:
-    content = zip_of({"answer.txt": "1"})
+    content = zip_bytes({"answer.txt": "1"})
     submission = robot.submit(phase, content)
     details = robot.get(f"/api/submissions/{submission['id']}/get_details/").json()
     path = urlsplit(details["data_file"]).path
-    assert body_of(Client().get(path)) == content.decode("utf-8", "replace")
+    assert body_text(Client().get(path)) == content.decode("utf-8", "replace")
     assert Client().get(path.replace("files", "outputs")).status_code == 404
     assert (details["logs"], details["prediction_result"]) == ([], None)
 
@@ -151,7 +151,7 @@ def test_a_submission_may_name_its_tasks_and_then_stands_on_no_board(
         competition=site.competition, name="Second", scoring_program=phase.tasks.get().scoring_program
     )
     phase.tasks.add(second)
-    submission = robot.submit(phase, zip_of({"answer.txt": "1"}), tasks=[second.pk])
+    submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}), tasks=[second.pk])
     assert submission["task"]["id"] == second.pk
     scored(site, submission["id"])
     assert not Entry.objects.filter(score__submission=submission["id"]).exists()
@@ -159,7 +159,7 @@ def test_a_submission_may_name_its_tasks_and_then_stands_on_no_board(
 
 def test_an_organizers_robot_runs_a_submission_again_on_one_task(site: Scenario, phase: Phase) -> None:
     EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
-    original = scored(site, site.submit(phase=phase, content=zip_of({"answer.txt": "1"})).pk)
+    original = scored(site, site.submit(phase=phase, content=zip_bytes({"answer.txt": "1"})).pk)
     script = Script(site.organizer)
     assert script.sign_in() == 200
     assert {"id", "owner", "task"} <= set(script.get("/api/submissions/").json()[0])
@@ -183,7 +183,7 @@ def test_what_is_still_running_is_not_run_again(site: Scenario, phase: Phase) ->
     EmailAddress.objects.create(user=site.organizer, email=site.organizer.email, verified=True)
     script = Script(site.organizer)
     script.sign_in()
-    submission = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
+    submission = site.submit(phase=phase, content=zip_bytes({"answer.txt": "1"}))
     assert script.post(f"/api/submissions/{submission.pk}/re_run_submission/").status_code == 409
 
 
@@ -192,7 +192,7 @@ def test_exact_scores_are_given_where_the_board_is_open_and_gives_them(
 ) -> None:
     board = Leaderboard.objects.filter(phase=phase)
     board.update(gives_exact_scores=True)
-    pk = robot.submit(phase, zip_of({"answer.txt": "1"}))["id"]
+    pk = robot.submit(phase, zip_bytes({"answer.txt": "1"}))["id"]
     scored(site, pk, 0.12345678901)
 
     def given() -> list[str]:
@@ -215,7 +215,7 @@ def test_columns_over_all_tasks_are_among_the_scores_with_those_of_each_task(
     first = phase.tasks.get()
     second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
     phase.tasks.add(second)
-    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     for value in (0.1, 0.3):
         site.score(Submission.objects.get(pk=submission["id"]), value)
     scores = robot.get(f"/api/submissions/{submission['id']}/").json()["scores"]
@@ -234,12 +234,12 @@ def test_a_service_account_runs_its_own_again_and_those_of_others_where_that_is_
     site: Scenario, phase: Phase, robot: Script
 ) -> None:
     key = phase.tasks.get().key
-    own = scored(site, robot.submit(phase, zip_of({"answer.txt": "1"}))["id"])
+    own = scored(site, robot.submit(phase, zip_bytes({"answer.txt": "1"}))["id"])
     again = robot.post(f"/api/submissions/{own.pk}/re_run_submission/?task_key={key}")
     assert again.status_code == 201
     assert robot.get(f"/api/submissions/{again.json()['id']}/").json()["task"]["key"] == str(key)
     scored(site, again.json()["id"])
-    theirs = site.submit(phase=phase, content=zip_of({"answer.txt": "2"}))
+    theirs = site.submit(phase=phase, content=zip_bytes({"answer.txt": "2"}))
     theirs = scored(site, Submission.objects.get(pk=theirs.pk).pk)
     path = f"/api/submissions/{theirs.pk}/re_run_submission/?task_key={key}"
     assert robot.post(path).status_code == 404
@@ -259,7 +259,7 @@ def test_a_person_runs_nothing_again_where_service_accounts_may(site: Scenario, 
     EmailAddress.objects.create(user=site.member(), email=site.member().email, verified=True)
     script = Script(site.member())
     assert script.sign_in() == 200
-    own = scored(site, site.submit(phase=phase, content=zip_of({"answer.txt": "1"})).pk)
+    own = scored(site, site.submit(phase=phase, content=zip_bytes({"answer.txt": "1"})).pk)
     assert script.post(f"/api/submissions/{own.pk}/re_run_submission/").status_code == 403
 
 
@@ -268,7 +268,7 @@ def test_a_service_account_enters_without_approval_where_that_is_allowed(
 ) -> None:
     site.competition.registration_policy, site.competition.allow_robot_submissions = "approval", True
     site.competition.save()
-    assert robot.submit(phase, zip_of({"answer.txt": "1"}))["status"] == "Submitting"
+    assert robot.submit(phase, zip_bytes({"answer.txt": "1"}))["status"] == "Submitting"
     register(user=person(), competition=site.competition, rules_version=1, now=site.now)
     assert sorted(Registration.objects.filter(competition=site.competition).values_list("state", flat=True)) == [
         "approved",
@@ -278,7 +278,7 @@ def test_a_service_account_enters_without_approval_where_that_is_allowed(
 
 
 def test_scripts_that_say_no_size_or_a_wrong_one_are_served(site: Scenario, phase: Phase, robot: Script) -> None:
-    content = zip_of({"answer.txt": "1"})
+    content = zip_bytes({"answer.txt": "1"})
     for size in (None, 1, 10**6, "12.5"):
         answer = robot.submit(phase, content, file_size="" if size is None else size)
         assert answer["status"] == "Submitting"
@@ -287,11 +287,11 @@ def test_scripts_that_say_no_size_or_a_wrong_one_are_served(site: Scenario, phas
 def test_quotas_and_dates_hold_for_robots_as_for_everybody(site: Scenario, phase: Phase, robot: Script) -> None:
     Phase.objects.filter(pk=phase.pk).update(max_submissions_per_day=1)
     phase.refresh_from_db()
-    robot.submit(phase, zip_of({"answer.txt": "1"}))
-    reason = robot.submit(phase, zip_of({"answer.txt": "2"}))
+    robot.submit(phase, zip_bytes({"answer.txt": "1"}))
+    reason = robot.submit(phase, zip_bytes({"answer.txt": "2"}))
     assert "Your team has used all 1 submissions of today." in reason
     Phase.objects.filter(pk=phase.pk).update(closes_at=site.now)
-    assert "closed on" in robot.submit(phase, zip_of({"answer.txt": "2"}))
+    assert "closed on" in robot.submit(phase, zip_bytes({"answer.txt": "2"}))
 
 
 def test_sealed_scores_are_sealed_for_robots(site: Scenario, robot: Script) -> None:
@@ -314,7 +314,7 @@ def test_sealed_scores_are_sealed_for_robots(site: Scenario, robot: Script) -> N
 
 
 def test_a_verdict_is_told_in_the_status_details(site: Scenario, phase: Phase, robot: Script) -> None:
-    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     body = {"outcome": "failed", "reason": "scoring_error", "code": "exit_code", "detail": "The scoring program ended."}
     site.answer(Submission.objects.get(pk=submission["id"]), body)
     row = robot.get(f"/api/submissions/{submission['id']}/").json()
@@ -328,7 +328,7 @@ def test_the_kind_of_a_submission_follows_from_its_zip(site: Scenario, phase: Ph
         Kind.CODE: {"metadata": "command: python3 main.py", "main.py": "x"},
     }
     for kind, files in kinds.items():
-        submission = robot.submit(phase, zip_of(files))
+        submission = robot.submit(phase, zip_bytes(files))
         run_background()
         assert Submission.objects.get(pk=submission["id"]).kind == kind
 
@@ -351,7 +351,7 @@ def test_where_an_organizer_decides_nobody_is_enrolled(site: Scenario, phase: Ph
     site.competition.registration_policy = "approval"
     site.competition.save()
     assert (
-        "Register" in robot.submit(phase, zip_of({"a": "b"}))
+        "Register" in robot.submit(phase, zip_bytes({"a": "b"}))
         or Registration.objects.filter(user=robot.user).count() == 0
     )
     answer = robot.post(f"/api/competitions/{site.competition.pk}/register/")
@@ -380,7 +380,7 @@ def test_nonsense_is_refused_in_words(
 
 
 def test_an_upload_that_is_not_there_is_told_how_to_make_one(site: Scenario, phase: Phase, robot: Script) -> None:
-    theirs = site.upload(zip_of({"answer.txt": "1"}))
+    theirs = site.upload(zip_bytes({"answer.txt": "1"}))
     for key in ("nonsense", str(theirs.key)):
         answer = robot.post("/api/submissions/", phase=phase.pk, data=key)
         assert (answer.status_code, "POST /api/datasets/" in answer.json()["detail"]) == (400, True)
@@ -397,7 +397,7 @@ def test_who_answers_nothing_may_submit_where_no_answer_is_required(
     site: Scenario, phase: Phase, robot: Script, fields: dict[str, str]
 ) -> None:
     site.competition.questions.create(key="method", title="Method")
-    submission = robot.submit(phase, zip_of({"answer.txt": "1"}), more=fields)
+    submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}), more=fields)
     assert submission["fact_sheet_answers"] is None
 
 
@@ -407,7 +407,7 @@ def test_an_address_that_no_api_has_is_answered_as_a_program_reads_it(robot: Scr
 
 
 def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, phase: Phase, robot: Script) -> None:
-    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     fields = {
         "id",
         "data",
@@ -462,7 +462,7 @@ def test_the_answer_to_a_new_submission_has_codabenchs_fields(site: Scenario, ph
 def test_participants_learn_no_keys_of_data(site: Scenario, phase: Phase, robot: Script) -> None:
     Task.objects.update(is_public=True)
     Resource.objects.update(is_public=True)
-    submission = robot.submit(phase, zip_of({"answer.txt": "1"}))
+    submission = robot.submit(phase, zip_bytes({"answer.txt": "1"}))
     task = robot.get(f"/api/submissions/{submission['id']}/").json()["task"]
     assert {task[kind] for kind in ("scoring_program", "reference_data", "input_data", "ingestion_program")} == {None}
     assert robot.get("/api/tasks/").json()["count"] == 0, "nothing there is for those who organize nothing"
@@ -476,7 +476,7 @@ def test_participants_learn_no_keys_of_data(site: Scenario, phase: Phase, robot:
 
 
 def test_pages_are_given_where_they_are_asked_for(site: Scenario, phase: Phase, robot: Script) -> None:
-    numbers = [robot.submit(phase, zip_of({"answer.txt": str(number)}))["id"] for number in range(3)]
+    numbers = [robot.submit(phase, zip_bytes({"answer.txt": str(number)}))["id"] for number in range(3)]
     assert len(robot.get("/api/submissions/").json()) == 3
     first = robot.get("/api/submissions/", page=1, page_size=2).json()
     assert (first["count"], [row["id"] for row in first["results"]], first["previous"]) == (3, numbers[:0:-1], None)
@@ -490,7 +490,7 @@ def test_files_of_every_task_are_fetched(site: Scenario, phase: Phase, robot: Sc
     first = phase.tasks.get()
     second = Task.objects.create(competition=site.competition, name="Second", scoring_program=first.scoring_program)
     phase.tasks.add(second)
-    submission = robot.submit(phase, zip_of({"metadata": "command: python3 main.py", "main.py": "x"}))
+    submission = robot.submit(phase, zip_bytes({"metadata": "command: python3 main.py", "main.py": "x"}))
     names = ("submission.log", "predictions.zip", "scoring.log")
     for run in Submission.objects.get(pk=submission["id"]).runs.all():
         for name in names:
@@ -502,7 +502,7 @@ def test_files_of_every_task_are_fetched(site: Scenario, phase: Phase, robot: Sc
     assert [log["name"] for log in details["logs"]] == [
         f"prediction_stdout_task_{task.pk}" for task in (first, second)
     ], "the scoring program's log may quote labels"
-    texts = [body_of(Client().get(urlsplit(files["prediction_result"]).path)) for files in details["tasks"]]
+    texts = [body_text(Client().get(urlsplit(files["prediction_result"]).path)) for files in details["tasks"]]
     assert texts == [f"predictions.zip of {task.pk}" for task in (first, second)]
 
 
@@ -523,7 +523,7 @@ def test_logs_have_codabenchs_names(
     if beside is not None:
         task.ingestion_program, task.ingestion_only_during_scoring = task.scoring_program, beside
         task.save()
-    submission = site.submit(phase=phase, content=zip_of({"answer.txt": "1"}))
+    submission = site.submit(phase=phase, content=zip_bytes({"answer.txt": "1"}))
     assert log_name(submission.runs.get(), name) == expected
 
 
@@ -539,7 +539,7 @@ def test_a_list_costs_the_same_whatever_its_length(site: Scenario, phase: Phase,
         return len(captured)
 
     def grow() -> None:
-        site.score(site.submit(phase=phase, content=zip_of({"answer.txt": "1"})), 0.5)
+        site.score(site.submit(phase=phase, content=zip_bytes({"answer.txt": "1"})), 0.5)
         site.score(site.submit(phase=site.sealed), 0.5)
         other = scenario()
         CompetitionOrganizer.objects.create(competition=other.competition, user=site.organizer)

@@ -21,15 +21,15 @@ from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
 from competitions.resources.models import Resource
 from competitions.teams.models import Registration
 from competitions.teams.services import register
-from tests.images import png_of
+from tests.images import png_bytes
 from tests.permissions import named_patterns
-from tests.scenario import Scenario, person, zip_of
+from tests.scenario import Scenario, person, zip_bytes
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "codabench.md"
-PNG = base64.b64encode(png_of()).decode()
+PNG = base64.b64encode(png_bytes()).decode()
 
 
-def client_of(site: Scenario, user: User, *scopes: Scope) -> Client:
+def token_client(site: Scenario, user: User, *scopes: Scope) -> Client:
     expires_at = site.now.replace(year=2031)
     _, secret = token_create(user=user, name="t", scopes=list(scopes or Scope.values), expires_at=expires_at)
     return Client(headers={"Authorization": f"Token {secret}"})
@@ -43,7 +43,7 @@ def own_task(site: Scenario) -> Task:
 
 
 def edited(site: Scenario, **changes: Any) -> dict[str, Any]:
-    """What the editor sends."""
+    """The fields that the editor sends."""
     phase = {
         "index": 0,
         "name": "Only",
@@ -83,7 +83,7 @@ def send(client: Client, method: str, path: str, body: object) -> Any:
 
 @pytest.mark.usefixtures("background_meanwhile")
 def test_a_competition_is_made_of_what_the_editor_sends(site: Scenario) -> None:
-    client = client_of(site, site.organizer)
+    client = token_client(site, site.organizer)
     answer = send(client, "post", "/api/competitions/", edited(site, collaborators=["somebody"]))
     assert answer.status_code == 201, answer.content
     assert answer.json()["ignored"] == ["collaborators"]
@@ -113,18 +113,18 @@ def test_a_competition_is_made_of_what_the_editor_sends(site: Scenario) -> None:
 def test_what_is_wrong_with_a_competition_is_said_and_nothing_is_made(
     site: Scenario, changes: dict[str, Any], words: str
 ) -> None:
-    answer = send(client_of(site, site.organizer), "post", "/api/competitions/", edited(site, **changes))
+    answer = send(token_client(site, site.organizer), "post", "/api/competitions/", edited(site, **changes))
     assert answer.status_code in (400, 422)
     assert words in json.dumps(answer.json())
     assert Competition.objects.count() == 1
 
 
 def test_whoever_is_no_organizer_makes_no_competition(site: Scenario) -> None:
-    assert send(client_of(site, site.member()), "post", "/api/competitions/", edited(site)).status_code == 403
+    assert send(token_client(site, site.member()), "post", "/api/competitions/", edited(site)).status_code == 403
 
 
 def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(site: Scenario) -> None:
-    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    client, path = token_client(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
     whole = client.get(path).json()
     changes = {
         "title": "Another",
@@ -143,18 +143,18 @@ def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(si
     site.competition.refresh_from_db()
     assert site.competition.title == "Another"
     assert client.delete(path).status_code == 409
-    assert send(client_of(site, site.member()), "patch", path, {"title": "Mine"}).status_code == 404
+    assert send(token_client(site, site.member()), "patch", path, {"title": "Mine"}).status_code == 404
 
 
 def test_an_organizer_publishes_and_takes_back(site: Scenario) -> None:
-    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/toggle_publish/"
+    client, path = token_client(site, site.organizer), f"/api/competitions/{site.competition.pk}/toggle_publish/"
     assert [client.post(path).json()["published"] for _ in range(2)] == [False, True]
 
 
 def test_what_nobody_could_take_part_in_is_not_published(site: Scenario) -> None:
     draft = Competition.objects.create(slug="draft", title="Draft", queue=site.queue)
     CompetitionOrganizer.objects.create(competition=draft, user=site.organizer)
-    refused = client_of(site, site.organizer).post(f"/api/competitions/{draft.pk}/toggle_publish/")
+    refused = token_client(site, site.organizer).post(f"/api/competitions/{draft.pk}/toggle_publish/")
     assert (refused.status_code, refused.json()["code"]) == (409, "not_ready")
     assert "There are no rules" in refused.json()["detail"]
     draft.refresh_from_db()
@@ -163,7 +163,7 @@ def test_what_nobody_could_take_part_in_is_not_published(site: Scenario) -> None
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
 def test_a_text_that_cannot_be_stored_is_refused(site: Scenario, text: str) -> None:
-    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    client, path = token_client(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
     for changes in ({"terms": text}, {"pages": [{"title": "Data", "content": text}]}):
         refused = send(client, "patch", path, changes)
         assert (refused.status_code, "cannot be stored" in refused.json()["detail"]) == (400, True)
@@ -175,7 +175,7 @@ def test_a_text_that_cannot_be_stored_is_refused(site: Scenario, text: str) -> N
 
 def test_two_pages_of_one_title_are_two_pages(site: Scenario) -> None:
     Page.objects.create(competition=site.competition, title="Data", body="x", tab=Page.Tab.OWN, slug="data", index=0)
-    client, path = client_of(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    client, path = token_client(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
     pages = [{"title": "Data", "content": content} for content in ("first", "second")]
     assert send(client, "patch", path, {"pages": pages}).status_code == 200
     assert list(site.competition.pages.order_by("index").values_list("body", "slug")) == [
@@ -186,7 +186,7 @@ def test_two_pages_of_one_title_are_two_pages(site: Scenario) -> None:
 
 def test_tasks_of_a_submission_are_a_list(site: Scenario) -> None:
     body = {"phase": site.phase.pk, "data": str(site.upload(b"x", "a.zip").key), "tasks": 5}
-    refused = send(client_of(site, site.member()), "post", "/api/submissions/", body)
+    refused = send(token_client(site, site.member()), "post", "/api/submissions/", body)
     assert (refused.status_code, "`tasks` must be a list" in refused.json()["detail"]) == (400, True)
 
 
@@ -194,7 +194,7 @@ def test_an_organizer_approves_participants(site: Scenario) -> None:
     site.competition.registration_policy = "approval"
     site.competition.save()
     waiting = register(user=person(), competition=site.competition, rules_version=1, now=site.now)
-    client = client_of(site, site.organizer)
+    client = token_client(site, site.organizer)
     (row,) = client.get("/api/participants/", {"status": "pending"}).json()
     assert (row["id"], row["is_bot"]) == (waiting.pk, False)
     path = f"/api/participants/{waiting.pk}/"
@@ -204,7 +204,7 @@ def test_an_organizer_approves_participants(site: Scenario) -> None:
 
 
 def test_phases_and_profile_are_read(site: Scenario) -> None:
-    client = client_of(site, site.member())
+    client = token_client(site, site.member())
     assert [phase["id"] for phase in client.get("/api/phases/", {"competition": site.competition.pk}).json()] == [
         site.phase.pk,
         site.sealed.pk,
@@ -218,7 +218,7 @@ def test_who_takes_part_downloads_what_is_offered_and_no_reference_data(site: Sc
     task = site.phase.tasks.select_related("scoring_program", "reference_data").get()
     program, labels = task.scoring_program, task.reference_data
     assert labels is not None
-    member, organizer = client_of(site, site.member()), client_of(site, site.organizer)
+    member, organizer = token_client(site, site.member()), token_client(site, site.organizer)
     assert member.get(f"/datasets/download/{program.key}/").status_code == 404
     site.competition.make_programs_available = True
     site.competition.save()
@@ -228,7 +228,7 @@ def test_who_takes_part_downloads_what_is_offered_and_no_reference_data(site: Sc
     assert answer.status_code == 200
     answer.close()
     assert member.get(f"/datasets/download/{labels.key}/").status_code == 404
-    assert client_of(site, person()).get(f"/datasets/download/{program.key}/").status_code == 404
+    assert token_client(site, person()).get(f"/datasets/download/{program.key}/").status_code == 404
     rows = organizer.get("/api/datasets/", {"type": "reference_data"}).json()["results"]
     assert str(labels.key) in {row["key"] for row in rows}
     by_key = organizer.get(f"/api/datasets/{labels.key}/").json()
@@ -239,8 +239,8 @@ def test_who_takes_part_downloads_what_is_offered_and_no_reference_data(site: Sc
 
 
 def test_a_submissions_upload_is_completed_without_being_taken_for_a_bundle(site: Scenario) -> None:
-    client = client_of(site, site.member(), Scope.READ, Scope.SUBMIT)
-    content = zip_of({"answer.txt": "1"})
+    client = token_client(site, site.member(), Scope.READ, Scope.SUBMIT)
+    content = zip_bytes({"answer.txt": "1"})
     for kind, status in (("submission", 200), ("competition_bundle", 403)):
         announced = client.post("/api/datasets/", {"type": kind, "file_size": len(content)}).json()
         Client().put(announced["sassy_url"].removeprefix("http://testserver"), content, content_type="application/zip")
@@ -251,7 +251,7 @@ def test_a_submissions_upload_is_completed_without_being_taken_for_a_bundle(site
 
 def test_filters_are_honoured_or_refused_and_never_ignored(site: Scenario) -> None:
     ended, waiting = site.score(site.submit(), 0.5), site.submit()
-    client = client_of(site, site.member())
+    client = token_client(site, site.member())
 
     def numbers(**query: Any) -> list[int]:
         return [row["id"] for row in client.get("/api/submissions/", query).json()]
@@ -334,7 +334,7 @@ def test_every_route_of_codabench_answers_as_the_docs_say(site: Scenario, method
     view: Any = resolve(sample(path)).func
     assert hasattr(view.cls, method.lower()), f"{method} {path} has no handler"
     if answer == "refused":
-        client = client_of(site, site.organizer)
+        client = token_client(site, site.organizer)
         refusal = getattr(client, method.lower())(sample(path).replace("/1/", f"/{site.competition.pk}/"))
         assert refusal.status_code in (404, 409), refusal.content
         assert refusal.json()["detail"]

@@ -26,7 +26,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from files.bundles.faults import InvalidBundle
 from tests.background import run_background
-from tests.scenario import NOON, Scenario, person, resource, zip_of
+from tests.scenario import NOON, Scenario, person, resource, zip_bytes
 
 
 def robot(site: Scenario, user: User) -> Client:
@@ -35,8 +35,8 @@ def robot(site: Scenario, user: User) -> Client:
     return Client(headers={"Authorization": f"Token {secret}"})
 
 
-def title_of(phase: Phase) -> str:
-    """What a phase's board is called in results."""
+def board_title(phase: Phase) -> str:
+    """The title of a phase's board in results."""
     return f"Leaderboard - {phase.name}({phase.pk})"
 
 
@@ -63,7 +63,7 @@ def test_boards_and_results_are_read_and_sealed_ones_are_not(site: Scenario) -> 
     for sealed in (f"phases/{site.sealed.pk}/get_leaderboard", f"leaderboards/{site.sealed.leaderboard.pk}"):
         assert Client().get(f"/api/{sealed}/").status_code == 403
     results = Client().get(f"/api/competitions/{site.competition.pk}/results.json").json()
-    assert results == {title_of(site.phase): {site.team.name: {f"{task.name}({task.pk})-MAE": "0.2500"}}}
+    assert results == {board_title(site.phase): {site.team.name: {f"{task.name}({task.pk})-MAE": "0.2500"}}}
     text = Client().get(f"/api/competitions/{site.competition.pk}/results.csv").content.decode()
     assert text.splitlines() == [f"Username,{task.name}({task.pk})-MAE", f"{site.team.name},0.2500"]
     assert (
@@ -137,7 +137,7 @@ def test_a_dump_is_fetched_from_the_address_that_its_organizer_got(site: Scenari
         assert yaml.safe_load(archive.read("competition.yaml"))["title"] == site.competition.title
 
 
-PROGRAM = zip_of({"metadata.yaml": "command: python3 score.py"})
+PROGRAM = zip_bytes({"metadata.yaml": "command: python3 score.py"})
 
 
 def task_zip(path: Path, document: dict[str, Any], **files: bytes) -> Path:
@@ -241,7 +241,7 @@ def test_get_files_says_where_the_competition_is_dumped(site: Scenario) -> None:
 @pytest.mark.parametrize("path", ["/api/tasks/upload_task/", "/api/competitions/", "/api/v1/bundles/"])
 def test_who_may_not_host_is_refused_before_anything_of_theirs_is_stored(site: Scenario, path: str) -> None:
     before = StoredFile.objects.count(), Upload.objects.count()
-    sent = {"file": SimpleUploadedFile("task.zip", zip_of({"task.yaml": "name: a"}))}
+    sent = {"file": SimpleUploadedFile("task.zip", zip_bytes({"task.yaml": "name: a"}))}
     participant = robot(site, site.member(site.join("Team")))
     answer = participant.post(path, {"title": "Mine"} if path == "/api/competitions/" else sent)
     assert (answer.status_code, answer.json()["code"]) == (403, "organizers_only")
@@ -250,7 +250,7 @@ def test_who_may_not_host_is_refused_before_anything_of_theirs_is_stored(site: S
 
 @pytest.mark.usefixtures("background_meanwhile")
 def test_what_is_wrong_with_a_task_is_said_to_the_robot(site: Scenario) -> None:
-    sent = SimpleUploadedFile("task.zip", zip_of({"x": "y"}))
+    sent = SimpleUploadedFile("task.zip", zip_bytes({"x": "y"}))
     answer = robot(site, site.organizer).post("/api/tasks/upload_task/", {"file": sent})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_bundle")
     assert "no task.yaml" in answer.json()["detail"]
@@ -263,8 +263,8 @@ def test_a_robot_asks_later_for_a_task_that_took_long(site: Scenario, tmp_path: 
     answer = script.post("/api/tasks/upload_task/", {"file": SimpleUploadedFile("task.zip", content)})
     assert (answer.status_code, answer.json()["status"]) == (202, "Starting")
     run_background()
-    told = script.get(f"/api/competitions/{answer.json()['status_id']}/creation_status/").json()
-    assert (told["status"], told["resulting_task"]) == ("Finished", str(Task.objects.get(name="Alone").key))
+    status = script.get(f"/api/competitions/{answer.json()['status_id']}/creation_status/").json()
+    assert (status["status"], status["resulting_task"]) == ("Finished", str(Task.objects.get(name="Alone").key))
 
 
 def test_everything_of_a_phase_is_run_again_once_for_its_organizers(site: Scenario) -> None:
@@ -337,14 +337,14 @@ def test_who_names_no_submissions_is_told_how(site: Scenario, body: object) -> N
 
 
 def test_files_of_several_submissions_are_fetched_by_their_team_alone(site: Scenario) -> None:
-    mine, other = site.submit(), site.submit(team=site.join())
+    own, other = site.submit(), site.submit(team=site.join())
     script, path = robot(site, site.member()), "/api/submissions/download_many/"
-    (file,) = script.post(path, {"pks": [mine.pk]}).json()
-    assert file["name"] == f"{mine.pk}_{mine.file_name}"
+    (file,) = script.post(path, {"pks": [own.pk]}).json()
+    assert file["name"] == f"{own.pk}_{own.file_name}"
     response = Client().get(urlsplit(file["url"]).path)
     assert b"".join(response.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]
     response.close()
-    assert script.post(path, {"pks": [mine.pk, other.pk]}).status_code == 404
+    assert script.post(path, {"pks": [own.pk, other.pk]}).status_code == 404
 
 
 def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: Scenario) -> None:

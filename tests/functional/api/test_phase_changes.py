@@ -13,7 +13,7 @@ from django.test import Client
 from accounts.models import Scope, token_create
 from competitions.catalog.models import Phase
 from competitions.notifications.models import Notification
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import NOON, Scenario, scenario
 
 
@@ -39,11 +39,11 @@ def program(site: Scenario) -> Any:
 
 def test_an_end_is_moved_once_its_consequences_are_confirmed(site: Scenario, program: Program) -> None:
     later = {"closes_at": (NOON + timedelta(days=60)).isoformat()}
-    asked = program.change(**later)
-    assert (asked.status_code, asked.json()["code"]) == (409, "needs_confirmation")
-    assert any("Its end moves from" in sentence for sentence in asked.json()["impact"])
+    warning = program.change(**later)
+    assert (warning.status_code, warning.json()["code"]) == (409, "needs_confirmation")
+    assert any("Its end moves from" in sentence for sentence in warning.json()["impact"])
     assert Phase.objects.get(pk=site.phase.pk).closes_at == site.phase.closes_at
-    confirmed = asked.json()["confirmation"]
+    confirmed = warning.json()["confirmation"]
     assert program.change(max_submissions=1, **later, confirmed=confirmed).status_code == 409, "not what was confirmed"
     saved = program.change(**later, confirmed=confirmed)
     assert (saved.status_code, saved.json()["closes_at"]) == (200, "2030-06-30T12:00:00Z")
@@ -83,5 +83,5 @@ def test_others_change_nothing(site: Scenario, program: Program) -> None:
     assert submitting.change(description="Mine.").json()["code"] == "scope_missing"
     body = json.dumps({"description": "Mine."})
     for user in (site.member(), scenario().organizer):
-        assert client_of(user).patch(program.path, body, content_type="application/json").status_code == 404
+        assert user_client(user).patch(program.path, body, content_type="application/json").status_code == 404
     assert Phase.objects.get(pk=site.phase.pk).description == ""

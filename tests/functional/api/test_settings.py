@@ -32,9 +32,9 @@ class Program:
 
     def confirm(self, path: str, **settings: Any) -> Any:
         """Send it, and once more with the confirmation that is asked for."""
-        asked = self.change(path, **settings)
-        assert asked.json()["code"] == "needs_confirmation", asked.json()
-        return self.change(path, **settings, confirmed=asked.json()["confirmation"])
+        warning = self.change(path, **settings)
+        assert warning.json()["code"] == "needs_confirmation", warning.json()
+        return self.change(path, **settings, confirmed=warning.json()["confirmation"])
 
 
 @pytest.fixture
@@ -89,9 +89,9 @@ def test_settings_of_a_competition_are_changed_and_what_opens_files_is_confirmed
 ) -> None:
     path = f"{program.competition}settings/"
     assert program.change(path, title="Renamed", tags=["Graphs"]).json()["tags"] == ["graphs"]
-    asked = program.change(path, make_programs_available=True)
-    assert asked.status_code == 409
-    assert "may download the ingestion and scoring programs" in asked.json()["impact"][0]
+    warning = program.change(path, make_programs_available=True)
+    assert warning.status_code == 409
+    assert "may download the ingestion and scoring programs" in warning.json()["impact"][0]
     assert not Competition.objects.get(pk=site.competition.pk).make_programs_available
     assert program.confirm(path, make_programs_available=True).json()["make_programs_available"] is True
     wrong = program.change(path, contact_email="nobody")
@@ -99,9 +99,9 @@ def test_settings_of_a_competition_are_changed_and_what_opens_files_is_confirmed
 
 
 def test_a_competition_moves_to_no_queue_whose_owner_may_not_read_its_tasks(site: Scenario, program: Program) -> None:
-    path, mine = f"{program.competition}settings/", Queue.objects.create(name="mine", owner=site.organizer)
+    path, own_queue = f"{program.competition}settings/", Queue.objects.create(name="mine", owner=site.organizer)
     Task.objects.update(competition=scenario().competition, owner=None)
-    refused = program.change(path, queue=mine.name)
+    refused = program.change(path, queue=own_queue.name)
     assert (refused.status_code, list(refused.json()["fields"])) == (422, ["queue"])
     Queue.objects.create(name="theirs", owner=person(is_staff=True))
     unknown = program.change(path, queue="theirs")
@@ -111,9 +111,9 @@ def test_a_competition_moves_to_no_queue_whose_owner_may_not_read_its_tasks(site
 def test_ranks_that_a_column_turns_over_are_said_first(program: Program, ranked: Leaderboard) -> None:
     path = f"{program.board}columns/mae/"
     before = list(Entry.objects.order_by("pk").values_list("team", "rank_value"))
-    asked = program.change(path, sorting="desc")
-    assert asked.status_code == 409
-    assert "2 of 2 teams change their rank." in asked.json()["impact"]
+    warning = program.change(path, sorting="desc")
+    assert warning.status_code == 409
+    assert "2 of 2 teams change their rank." in warning.json()["impact"]
     assert list(Entry.objects.order_by("pk").values_list("team", "rank_value")) == before
     assert program.confirm(path, sorting="desc").json()["sorting"] == "desc"
     assert list(Entry.objects.order_by("pk").values_list("team", "rank_value")) != before
@@ -159,11 +159,11 @@ def test_a_task_is_changed_by_its_owner_or_the_organizers_of_its_competition(sit
 def test_a_task_checks_no_task_of_others_and_lists_have_an_end(site: Scenario, program: Program) -> None:
     task = site.phase.tasks.get()
     foreign = Task.objects.create(name="Open", scoring_program=task.scoring_program, is_public=True)
-    mine = Task.objects.create(name="Mine", competition=site.competition, scoring_program=task.scoring_program)
+    own_task = Task.objects.create(name="Mine", competition=site.competition, scoring_program=task.scoring_program)
     check = {"checks": str(foreign.key), "check_kind": "permuted"}
-    refused = program.change(f"/api/v1/tasks/{mine.key}/", **check)
+    refused = program.change(f"/api/v1/tasks/{own_task.key}/", **check)
     assert (refused.status_code, list(refused.json()["fields"])) == (422, ["checks"])
-    assert program.change(f"/api/v1/tasks/{mine.key}/", **check | {"checks": str(task.key)}).status_code == 200
+    assert program.change(f"/api/v1/tasks/{own_task.key}/", **check | {"checks": str(task.key)}).status_code == 200
     path = f"{program.competition}phases/{site.phase.slug}/"
     long = program.change(path, tasks=[str(task.key)] * 201)
     assert (long.status_code, list(long.json()["fields"])) == (400, ["tasks"])
@@ -173,8 +173,8 @@ def test_a_queue_is_changed_by_who_owns_it(site: Scenario, program: Program) -> 
     path = f"/api/v1/queues/{site.queue.name}/"
     assert program.change(path, contact="nobody").status_code == 404, "the site's own"
     Queue.objects.filter(pk=site.queue.pk).update(owner=site.organizer)
-    asked = program.change(path, is_paused=True)
-    assert "their submissions wait until it is resumed" in asked.json()["impact"][0]
+    warning = program.change(path, is_paused=True)
+    assert "their submissions wait until it is resumed" in warning.json()["impact"][0]
     assert program.confirm(path, is_paused=True).json()["is_paused"] is True
     assert "would be refused" in program.change(path, allowed_images="registry.example.org/*").json()["impact"][0]
     renamed = program.change(path, name="other", owner="x")

@@ -16,7 +16,7 @@ from competitions.catalog.models import Column, Competition, Leaderboard, Page, 
 from competitions.factsheets.models import Question
 from competitions.teams.models import RegistrationQuestion
 from tests.growing import grow, joined
-from tests.rows import rows_of, travelling
+from tests.rows import rows_by_model, travelling
 from tests.scenario import NOON, Scenario
 
 pytestmark = pytest.mark.django_db
@@ -149,4 +149,4 @@ def test_every_setting_of_every_row_travels(site: Scenario, tmp_path: Path) -> N
     competition = site.competition
     bundle_write(competition=competition, target=tmp_path / "bundle.zip", with_files=True, by=site.organizer)
     copy = bundle_import(source=tmp_path / "bundle.zip", owner=site.organizer, queue=site.queue, now=NOON).competition
-    assert rows_of(copy) == rows_of(Competition.objects.get(pk=competition.pk))
+    assert rows_by_model(copy) == rows_by_model(Competition.objects.get(pk=competition.pk))

@@ -21,7 +21,7 @@ from competitions.resources.orphans import remove_orphans
 from competitions.resources.storage import open_stored
 from core.background.rows import claim
 from tests.background import run_background
-from tests.permissions import body_of, client_of
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario
 
 
@@ -37,14 +37,14 @@ def test_one_that_waits_is_not_asked_for_twice(site: Scenario) -> None:
 
 
 def test_an_address_that_is_asked_again_gets_the_one_that_is_new(site: Scenario) -> None:
-    def asked(seconds: int) -> BundleExport:
+    def export_after(seconds: int) -> BundleExport:
         now = site.now + timedelta(seconds=seconds)
         return export_recent(competition=site.competition, by=site.organizer, with_files=True, now=now)
 
-    first = asked(0)
+    first = export_after(0)
     run_background(at=site.now)
-    assert asked(60) == first
-    assert asked(61) != first
+    assert export_after(60) == first
+    assert export_after(61) != first
 
 
 def test_the_file_goes_a_day_after_it_was_written(site: Scenario) -> None:
@@ -75,7 +75,7 @@ def test_an_export_that_breaks_off_again_and_again_is_given_up(site: Scenario) -
     export = begun(site)
     BundleExport.objects.update(attempts=3)
     export_perform(export.pk)
-    page = body_of(client_of(site.organizer).get(f"/organize/exports/{export.pk}/"))
+    page = body_text(user_client(site.organizer).get(f"/organize/exports/{export.pk}/"))
     assert "could not be written" in page
 
 
@@ -109,13 +109,13 @@ def test_who_no_longer_organizes_the_competition_gets_no_clone_and_no_file(site:
     copy.refresh_from_db()
     assert (copy.state, copy.competition) == (BundleImport.State.FAILED, None)
     assert "no longer organize" in copy.report["faults"][0]["message"]
-    assert client_of(site.organizer).get(f"/organize/exports/{export.pk}/file/").status_code == 404
+    assert user_client(site.organizer).get(f"/organize/exports/{export.pk}/file/").status_code == 404
 
 
 def test_an_export_is_its_askers_alone(site: Scenario) -> None:
     export = begun(site)
     run_background()
-    assert client_of(site.member()).get(f"/organize/exports/{export.pk}/file/").status_code == 403
+    assert user_client(site.member()).get(f"/organize/exports/{export.pk}/file/").status_code == 403
 
 
 def test_an_export_says_what_codabench_would_do_otherwise(site: Scenario) -> None:
@@ -126,7 +126,7 @@ def test_an_export_says_what_codabench_would_do_otherwise(site: Scenario) -> Non
     )
     export = begun(site)
     run_background(at=site.now)
-    client = client_of(site.organizer)
+    client = user_client(site.organizer)
     gaps = client.get(f"/api/v1/exports/{export.pk}/").json()["codabench_gaps"]
     rule = next(gap for gap in gaps if "Force_Best" in gap)
     assert rule.startswith(f"On Codabench each team's best submission counts on “{board.title}” of “{site.phase.name}”")

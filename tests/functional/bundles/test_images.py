@@ -15,10 +15,10 @@ from competitions.catalog.texts.images import image_request
 from competitions.resources.storage import open_stored, store_bytes
 from tests.background import run_background
 from tests.bundle_files import FILES, changed, second, write
-from tests.images import png_of
+from tests.images import png_bytes
 from tests.scenario import NOON, Scenario
 
-BOMB = png_of(announced=(50_000, 20_000))
+BOMB = png_bytes(announced=(50_000, 20_000))
 
 
 def imported(site: Scenario, folder: Path, files: dict[str, Any], data: dict[str, Any] | None = None) -> Imported:
@@ -29,7 +29,7 @@ def imported(site: Scenario, folder: Path, files: dict[str, Any], data: dict[str
     return result
 
 
-def images_of(competition: Competition) -> dict[str, bytes]:
+def image_contents(competition: Competition) -> dict[str, bytes]:
     contents = {}
     for image in competition.images.select_related("file"):
         with open_stored(image.file) as file:
@@ -50,7 +50,7 @@ def images_of(competition: Competition) -> dict[str, bytes]:
 def test_an_image_that_a_page_shows_comes_with_it(
     site: Scenario, tmp_path: Path, source: str, path: str, name: str
 ) -> None:
-    result = imported(site, tmp_path, {"pages/one.md": f"![Loss]({source})", path: png_of(9, 9)})
+    result = imported(site, tmp_path, {"pages/one.md": f"![Loss]({source})", path: png_bytes(9, 9)})
     shown = result.competition.images.get()
     assert (shown.name, shown.width, shown.height) == (name, 9, 9)
     assert "1 image for pages" in result.report.created
@@ -58,8 +58,8 @@ def test_an_image_that_a_page_shows_comes_with_it(
 
 
 def test_the_rules_show_images_too(site: Scenario, tmp_path: Path) -> None:
-    files = {"terms.md": '<img src="plot.gif">', "pages/one.md": "Words.", "plot.gif": png_of(2, 2)}
-    assert list(images_of(imported(site, tmp_path, files).competition)) == ["plot.gif"]
+    files = {"terms.md": '<img src="plot.gif">', "pages/one.md": "Words.", "plot.gif": png_bytes(2, 2)}
+    assert list(image_contents(imported(site, tmp_path, files).competition)) == ["plot.gif"]
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,13 @@ def test_an_image_that_cannot_be_shown_is_left_out_with_a_warning(
 def test_two_files_of_one_name_are_said(site: Scenario, tmp_path: Path) -> None:
     pages = [{"title": name, "file": f"{name}/p.md"} for name in "ab"]
     files = {
-        f"{name}/{file}": content for name in "ab" for file, content in (("p.md", "![x](x.png)"), ("x.png", png_of()))
+        f"{name}/{file}": content
+        for name in "ab"
+        for file, content in (("p.md", "![x](x.png)"), ("x.png", png_bytes()))
     }
     result = imported(site, tmp_path, files, changed("pages", pages))
     assert "two images are called 'x.png'" in result.report.warnings[0].message
-    assert list(images_of(result.competition)) == ["x.png"]
+    assert list(image_contents(result.competition)) == ["x.png"]
 
 
 @pytest.mark.parametrize("content", [BOMB, b"<svg/>"])
@@ -103,14 +105,14 @@ def test_a_logo_that_cannot_be_shown_is_left_out_with_a_warning(site: Scenario, 
 
 def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_path: Path) -> None:
     competition = imported(
-        site, tmp_path, {"pages/one.md": "![Loss](../plots/a.png)", "plots/a.png": png_of(7, 7)}
+        site, tmp_path, {"pages/one.md": "![Loss](../plots/a.png)", "plots/a.png": png_bytes(7, 7)}
     ).competition
-    image_request(competition=competition, place=ImageUpload.Place.LOGO, file=store_bytes(png_of(600, 3)), now=NOON)
-    image_request(competition=competition, place=ImageUpload.Place.COVER, file=store_bytes(png_of(60, 30)), now=NOON)
+    image_request(competition=competition, place=ImageUpload.Place.LOGO, file=store_bytes(png_bytes(600, 3)), now=NOON)
+    image_request(competition=competition, place=ImageUpload.Place.COVER, file=store_bytes(png_bytes(60, 30)), now=NOON)
     image_request(
         competition=competition,
         place=ImageUpload.Place.PAGE,
-        file=store_bytes(png_of(8, 8)),
+        file=store_bytes(png_bytes(8, 8)),
         name="page-0.md",
         now=NOON,
     )
@@ -118,8 +120,8 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
     competition.refresh_from_db()
     copy = competition_clone(competition=competition, by=site.organizer, now=NOON)
     assert not copy.image_uploads.exists()
-    assert images_of(copy) == images_of(competition)
-    assert len(images_of(copy)) == 2
+    assert image_contents(copy) == image_contents(competition)
+    assert len(image_contents(copy)) == 2
     run_background()
     copy.refresh_from_db()
     assert copy.logo == competition.logo is not None  # written anew twice, it is the same
@@ -130,7 +132,7 @@ def test_images_travel_with_a_clone_named_by_texts_or_not(site: Scenario, tmp_pa
 
 def test_what_was_never_written_anew_is_in_a_copy(site: Scenario, tmp_path: Path) -> None:
     competition = imported(site, tmp_path, {"pages/one.md": "Words."}).competition
-    PageImage.objects.create(competition=competition, name="old.png", file=store_bytes(png_of(8, 8)))
+    PageImage.objects.create(competition=competition, name="old.png", file=store_bytes(png_bytes(8, 8)))
     copy = competition_clone(competition=competition, by=site.organizer, now=NOON)
     run_background()
     assert copy.images.get(name="old.png").width == 8

@@ -18,7 +18,7 @@ from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from files.bundles.faults import InvalidBundle
 from tests.bundle_files import LEGACY, changed, packed, second, write
-from tests.scenario import NOON, Scenario, person, resource, scenario, zip_of
+from tests.scenario import NOON, Scenario, person, resource, scenario, zip_bytes
 from tests.unit.bundles.test_fault_places import FAULTS, documented, pattern
 
 
@@ -140,7 +140,7 @@ def test_one_file_under_two_names_is_stored_once_and_kept_as_two_resources(site:
 def test_a_key_means_a_data_set_of_ones_own(
     site: Scenario, tmp_path: Path, owned: bool, kind: Resource.Kind, words: str
 ) -> None:
-    existing = resource(site.organizer if owned else person(is_staff=True), kind, zip_of({"x": "y"}))
+    existing = resource(site.organizer if owned else person(is_staff=True), kind, zip_bytes({"x": "y"}))
     folder = write(tmp_path / "b", changed("tasks.0.input_data", str(existing.key)))
     if not words:
         assert import_from(site, folder).competition.tasks.get().input_data == existing

@@ -23,8 +23,8 @@ from tests.background import run_background
 from tests.bundle_files import FILES, second
 from tests.functional.bundles.test_every_setting import vary
 from tests.growing import grow
-from tests.rows import rows_of
-from tests.scenario import NOON, Scenario, person, resource, zip_of
+from tests.rows import rows_by_model
+from tests.scenario import NOON, Scenario, person, resource, zip_bytes
 
 pytestmark = pytest.mark.django_db
 Folder = dict[str, bytes]
@@ -61,7 +61,7 @@ class Site:
             size_bytes=0,
             began_at=NOON,
             expires_at=NOON,
-            file=store_bytes(zip_of(dict(folder))),
+            file=store_bytes(zip_bytes(dict(folder))),
         )
         body = {"bundle": str(bundle.key), "files": files or {}, "base": base, "force": force}
         sent = self.post("pushes/", body)
@@ -100,10 +100,10 @@ def test_a_push_right_after_a_pull_changes_nothing(site: Scenario, api: Site) ->
     site.competition.pages.create(title="Data", body="", tab="data", index=1)
     site.competition.pages.create(title="Data", body="Another of this title", tab="data", index=2)
     folder, version = api.pull(site.competition.slug)
-    before = rows_of(Competition.objects.get(pk=site.competition.pk))
+    before = rows_by_model(Competition.objects.get(pk=site.competition.pk))
     push = api.push(folder, base=version)
     assert (push["state"], push["changes"], push["impact"], push["result"]) == ("applied", [], [], version)
-    assert rows_of(Competition.objects.get(pk=site.competition.pk)) == before
+    assert rows_by_model(Competition.objects.get(pk=site.competition.pk)) == before
     assert site.competition.rules_versions.count() == 1
 
 
@@ -112,16 +112,16 @@ def test_every_setting_is_changed_by_a_push_and_changed_back(site: Scenario, api
     site.competition.phases.exclude(pk=site.phase.pk).delete()
     site.competition.tasks.exclude(phases=site.phase).delete()
     plain, _ = api.pull(slug)
-    plain_rows = rows_of(Competition.objects.get(slug=slug))
+    plain_rows = rows_by_model(Competition.objects.get(slug=slug))
     vary(site)
     varied, version = api.pull(slug)
-    varied_rows = rows_of(Competition.objects.get(slug=slug))
+    varied_rows = rows_by_model(Competition.objects.get(slug=slug))
     assert api.compare(varied, base=version)["changes"] == []
     assert api.push(plain, base=version)["state"] == "applied"
-    rows = rows_of(Competition.objects.get(slug=slug))
+    rows = rows_by_model(Competition.objects.get(slug=slug))
     assert {**rows, "Task": rows["Task"][:1]} == plain_rows, "a task that is no longer named stays"
     assert api.push(varied)["state"] == "applied"
-    assert rows_of(Competition.objects.get(slug=slug)) == varied_rows
+    assert rows_by_model(Competition.objects.get(slug=slug)) == varied_rows
 
 
 def test_a_board_that_grows_and_a_task_of_others_come_back_as_they_were(site: Scenario, api: Site) -> None:
@@ -173,7 +173,7 @@ def test_what_a_push_changes_is_said_before_and_done_after_a_yes(site: Scenario,
     new = changed(folder, change) | {
         "pages/news.md": b"# New",
         "pages/terms.md": b"Be fair.\nBe quick.\n",
-        task: zip_of({"metadata.yaml": "command: python new.py"}),
+        task: zip_bytes({"metadata.yaml": "command: python new.py"}),
     }
     compared = api.compare(new, base=version)
     assert paths(compared) == [
@@ -291,11 +291,11 @@ def test_what_would_break_a_running_contest_is_refused_by_name(site: Scenario, a
     site.score(site.submit(), 0.25)
     site.score(site.submit(phase=site.sealed), 0.5)
     folder, version = api.pull(site.competition.slug)
-    before = rows_of(Competition.objects.get(pk=site.competition.pk))
+    before = rows_by_model(Competition.objects.get(pk=site.competition.pk))
     for words, change in BREAKING.items():
         push = api.compare(changed(folder, change), base=version)
         assert (push["state"], words in push["fault"]) == ("failed", True), (words, push["fault"])
-        assert rows_of(Competition.objects.get(pk=site.competition.pk)) == before
+        assert rows_by_model(Competition.objects.get(pk=site.competition.pk)) == before
 
 
 def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Scenario, api: Site) -> None:
@@ -303,7 +303,7 @@ def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Sc
     labels = site.phase.tasks.get().reference_data
     assert labels is not None
     path = next(
-        path for path, content in folder.items() if content == zip_of({"labels.txt": "hidden labels of test-dev"})
+        path for path, content in folder.items() if content == zip_bytes({"labels.txt": "hidden labels of test-dev"})
     )
     rest = {name: content for name, content in folder.items() if name != path}
     assert api.compare(rest, base=version, files={path: labels.file_id})["changes"] == []
@@ -314,7 +314,7 @@ def test_a_file_is_taken_by_its_digest_from_those_alone_who_may_read_it(site: Sc
         size_bytes=0,
         began_at=NOON,
         expires_at=NOON,
-        file=store_bytes(zip_of(dict(rest))),
+        file=store_bytes(zip_bytes(dict(rest))),
     )
     sent = stranger.post("pushes/", {"bundle": str(bundle.key), "files": {path: labels.file_id}})
     assert (sent.status_code, sent.json()["missing"]) == (422, [labels.file_id])

@@ -44,7 +44,7 @@ from podium.cli import main
 from tests.background import run_background
 from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write
 from tests.integration.workers import codabench
-from tests.permissions import body_of, client_of
+from tests.permissions import body_text, user_client
 from tests.scenario import NOON, Scenario, person
 
 
@@ -232,7 +232,7 @@ def test_whatever_is_in_it_a_competition_travels_unchanged(
 
 
 def test_an_organizer_imports_in_the_browser_and_reads_the_report(site: Scenario, tmp_path: Path) -> None:
-    visitor = client_of(site.organizer)
+    visitor = user_client(site.organizer)
     content = packed(write(tmp_path / "a", LEGACY), tmp_path / "a.zip").read_bytes()
     sent = visitor.post(
         "/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content), "queue": site.queue.pk}
@@ -250,7 +250,7 @@ def test_an_organizer_imports_in_the_browser_and_reads_the_report(site: Scenario
 
 
 def test_a_bundle_with_faults_shows_them_all_and_makes_nothing(site: Scenario, tmp_path: Path) -> None:
-    visitor = client_of(site.organizer)
+    visitor = user_client(site.organizer)
     data = changed("terms", "no.md", changed("phases.0.tasks", [4]))
     content = packed(write(tmp_path / "a", data), tmp_path / "a.zip").read_bytes()
     before = Competition.objects.count()
@@ -290,7 +290,7 @@ def test_a_zip_that_costs_too_much_to_read_is_given_up_in_words(
 
 def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: Scenario, tmp_path: Path, settings: Any) -> None:
     settings.ORGANIZER_STORAGE_BYTES = 10
-    visitor = client_of(site.organizer)
+    visitor = user_client(site.organizer)
     content = packed(write(tmp_path / "a", second()), tmp_path / "a.zip").read_bytes()
     sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("a.zip", content)})
     run_background()
@@ -301,21 +301,21 @@ def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: Scenario, 
 
 def test_export_and_clone_in_the_browser(site: Scenario, tmp_path: Path) -> None:
     competition = imported(site, write(tmp_path / "a", second()))
-    visitor = client_of(site.organizer)
+    visitor = user_client(site.organizer)
     for files, name in (("all", "small.zip"), ("keys", "small-keys.zip")):
         page = visitor.post(f"/organize/competitions/{competition.slug}/export/", {"content": files})["Location"]
-        assert "is being written" in body_of(visitor.get(page))
+        assert "is being written" in body_text(visitor.get(page))
         assert visitor.get(page + "file/").status_code == 404
         run_background()
-        assert f"Download {name}" in body_of(visitor.get(page + "status/"))
+        assert f"Download {name}" in body_text(visitor.get(page + "status/"))
         response = visitor.get(page + "file/")
         assert response["Content-Disposition"] == f'attachment; filename="{name}"'
         assert zipfile.is_zipfile(io.BytesIO(b"".join(response.streaming_content)))  # type: ignore[attr-defined]
         response.close()
     page = visitor.post(f"/organize/competitions/{competition.slug}/clone/")["Location"]
-    assert "is cloned next" in body_of(visitor.get(page))
+    assert "is cloned next" in body_text(visitor.get(page))
     run_background()
-    assert "/competitions/small-2/" in body_of(visitor.get(page + "status/"))
+    assert "/competitions/small-2/" in body_text(visitor.get(page + "status/"))
 
 
 def test_a_program_imports_and_exports_by_the_api(site: Scenario, tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_program_imports_and_exports_by_the_api(site: Scenario, tmp_path: Path
     run_background()
     ready = Client().get(export["Location"], headers=headers).json()
     assert (ready["state"], ready["file_name"]) == ("finished", "small-keys.zip")
-    assert body_of(Client().get(ready["url"], headers=headers)).startswith("PK")
+    assert body_text(Client().get(ready["url"], headers=headers)).startswith("PK")
     bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
     sent = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
     run_background()
@@ -437,7 +437,7 @@ def test_a_robot_of_codabench_sends_a_bundle(site: Scenario, tmp_path: Path) -> 
 
 
 def test_an_import_whose_process_was_killed_is_made_once_by_the_next(site: Scenario, tmp_path: Path) -> None:
-    visitor = client_of(site.organizer)
+    visitor = user_client(site.organizer)
     content = packed(write(tmp_path / "a", LEGACY), tmp_path / "a.zip").read_bytes()
     visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content)})
     job = BundleImport.objects.get()

@@ -1,4 +1,4 @@
-"""What people read: logs as a terminal shows them, sizes with units, titles, forms that are out of date, which task is whose."""
+"""Texts for people: logs as a terminal shows them, sizes with units, titles, forms that are out of date, which task is whose."""
 
 from __future__ import annotations
 
@@ -14,15 +14,10 @@ from competitions.catalog.form_fields.sizes import size_read, size_written
 from competitions.catalog.models import GIB, MIB, Competition, Phase, Task
 from competitions.runs.records.logs import append_logs, log_text, readable
 from competitions.submissions.states import Kind
-from tests.admin_forms import errors_of, save_form
+from tests.admin_forms import form_errors, save_form
 from tests.answers import log_piece, read_result
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
-
-
-def client_of(user: object) -> Client:
-    client = Client()
-    client.force_login(user)  # type: ignore[arg-type]
-    return client
 
 
 def test_a_log_is_read_as_on_a_terminal_wherever_its_pieces_end(site: Scenario) -> None:
@@ -55,12 +50,12 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 def test_the_budget_of_a_phase_is_written_with_units(site: Scenario) -> None:
-    organizer, url = client_of(site.organizer), reverse("admin:catalog_phase_change", args=[site.phase.pk])
+    organizer, url = user_client(site.organizer), reverse("admin:catalog_phase_change", args=[site.phase.pk])
     assert save_form(organizer, url, memory_bytes=["2 GiB"]).status_code == 302
     assert Phase.objects.get(pk=site.phase.pk).memory_bytes == 2 * GIB
     assert 'value="2 GiB"' in organizer.get(url).content.decode()
     assert (
-        "Write a size such as 16 GiB" in errors_of(save_form(organizer, url, memory_bytes=["two"]))["memory_bytes"][0]
+        "Write a size such as 16 GiB" in form_errors(save_form(organizer, url, memory_bytes=["two"]))["memory_bytes"][0]
     )
 
 
@@ -69,7 +64,7 @@ def test_a_phase_offers_the_tasks_it_can_have_new_or_not(site: Scenario) -> None
     task = Task.objects.filter(phases=site.phase).get()
     for name, is_public in (("Hidden labels of another", False), ("Shared by another", True)):
         Task.objects.create(competition=other, name=name, scoring_program=task.scoring_program, is_public=is_public)
-    root = client_of(person(is_staff=True, is_superuser=True))
+    root = user_client(person(is_staff=True, is_superuser=True))
     new = f"{reverse('admin:catalog_phase_add')}?competition={site.competition.pk}"
     for url in (new, reverse("admin:catalog_phase_change", args=[site.phase.pk])):
         page = root.get(url).content.decode()
@@ -90,7 +85,7 @@ def test_a_form_that_is_out_of_date_says_so_and_changes_nothing(site: Scenario) 
 
 
 def test_each_tab_of_a_competition_has_a_title_of_its_own(site: Scenario) -> None:
-    member, titles = client_of(site.member()), set()
+    member, titles = user_client(site.member()), set()
     for name in ("overview", "data", "rules", "leaderboard", "history", "team", "submissions"):
         page = member.get(reverse(f"web:{name}", args=[site.competition.slug])).content.decode()
         match = re.search("<title>(.*)</title>", page)
@@ -102,7 +97,7 @@ def test_each_tab_of_a_competition_has_a_title_of_its_own(site: Scenario) -> Non
 
 def test_a_refusal_without_script_leads_back_to_the_phase_it_was_about(site: Scenario) -> None:
     url = reverse("web:submit", args=[site.competition.slug])
-    answer = client_of(site.member()).post(url, {"phase": site.sealed.slug, "kind": "prediction"})
+    answer = user_client(site.member()).post(url, {"phase": site.sealed.slug, "kind": "prediction"})
     assert answer.headers["Location"].endswith(f"?phase={site.sealed.slug}")
 
 
@@ -117,5 +112,5 @@ def test_of_several_tasks_each_says_how_it_is(site: Scenario) -> None:
     second = Task.objects.create(competition=site.competition, name="second", scoring_program=task.scoring_program)
     site.phase.tasks.add(second)
     submission = site.submit(kind=Kind.CODE, at=site.now - timedelta(minutes=1))
-    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert page.count('class="badge" data-status="queued"') == 3, "its own and one for each task"

@@ -16,15 +16,15 @@ from competitions.catalog.changes.phases import change_phase, store_phase
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.notifications.models import Notification
 from core.confirmations import NeedsConfirmation
-from tests.admin_forms import fields_of, save_confirmed
-from tests.permissions import client_of
+from tests.admin_forms import form_fields, save_confirmed
+from tests.permissions import user_client
 from tests.scenario import NOON, Scenario, person
 from tests.services import REPOSITORY
 
 Move = Callable[[Scenario, datetime], None]
 
 
-def told(site: Scenario) -> list[str]:
+def deadline_news(site: Scenario) -> list[str]:
     return list(Notification.objects.filter(kind="deadline", user=site.member()).values_list("subject", flat=True))
 
 
@@ -36,13 +36,13 @@ def through_the_service(site: Scenario, closes_at: datetime) -> None:
 def through_the_admin(site: Scenario, closes_at: datetime) -> None:
     url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
     moved = [f"{closes_at:%Y-%m-%dT%H:%M}"]
-    assert save_confirmed(client_of(site.organizer), url, closes_at=moved).status_code == 302
+    assert save_confirmed(user_client(site.organizer), url, closes_at=moved).status_code == 302
 
 
 def through_the_workspace(site: Scenario, closes_at: datetime) -> None:
-    client = client_of(site.organizer)
+    client = user_client(site.organizer)
     url = reverse("organize:phase", args=[site.competition.slug, site.phase.pk])
-    form = fields_of(client.get(url)) | {"closes_at": [f"{closes_at:%Y-%m-%dT%H:%M}"]}
+    form = form_fields(client.get(url)) | {"closes_at": [f"{closes_at:%Y-%m-%dT%H:%M}"]}
     confirmation = client.post(url, form).context["form"].confirmation
     assert client.post(url, form | {"confirmed": confirmation}).status_code == 302
 
@@ -58,7 +58,7 @@ def test_teams_hear_of_a_moved_end_whoever_moves_it(site: Scenario, move: Move) 
         move(site, NOON + timedelta(days=2))
     name = f"{site.phase.name} of {site.competition}"
     news = ("was extended", "ends earlier", "has closed", "is open again")
-    assert list(reversed(told(site))) == [f"{name} {each}" for each in news]
+    assert list(reversed(deadline_news(site))) == [f"{name} {each}" for each in news]
 
 
 @pytest.mark.parametrize("why_not", ["a draft", "an end of the past", "the same end"])
@@ -75,19 +75,19 @@ def test_nobody_is_told_what_is_no_news(site: Scenario, why_not: str) -> None:
     site.phase.description = "New words."
     through_the_service(site, closes_at)
     assert Phase.objects.get(pk=site.phase.pk).description == "New words."
-    assert told(site) == []
+    assert deadline_news(site) == []
 
 
 def test_a_confirmation_is_of_exactly_one_change_of_one_state(site: Scenario) -> None:
     tasks = list(site.phase.tasks.all())
     site.submit()
     site.phase.max_submissions = 1
-    with pytest.raises(NeedsConfirmation, match="The quota of a team shrinks") as asked:
+    with pytest.raises(NeedsConfirmation, match="The quota of a team shrinks") as refusal:
         change_phase(site.phase, tasks=tasks, now=site.now)
     Phase.objects.filter(pk=site.phase.pk).update(description="Somebody else's.")
     site.phase.description = "Somebody else's."
     with pytest.raises(NeedsConfirmation) as again:
-        change_phase(site.phase, tasks=tasks, now=site.now, confirmed=asked.value.confirmation)
+        change_phase(site.phase, tasks=tasks, now=site.now, confirmed=refusal.value.confirmation)
     assert Phase.objects.get(pk=site.phase.pk).max_submissions != 1
     change_phase(site.phase, tasks=tasks, now=site.now, confirmed=again.value.confirmation)
     assert Phase.objects.get(pk=site.phase.pk).max_submissions == 1
@@ -111,28 +111,28 @@ def test_what_fields_may_not_be_together_is_refused_by_field(site: Scenario) -> 
 
 @pytest.mark.parametrize("page", ["organize:phase", "admin:catalog_phase_change"])
 def test_a_private_task_of_somebody_else_is_neither_shown_nor_taken(site: Scenario, page: str) -> None:
-    mine = site.phase.tasks.get()
+    own_task = site.phase.tasks.get()
     private = Task.objects.create(
-        name="Private labels", owner=person(is_staff=True), scoring_program=mine.scoring_program
+        name="Private labels", owner=person(is_staff=True), scoring_program=own_task.scoring_program
     )
     arguments: list[object] = [site.phase.pk] if page.startswith("admin") else [site.competition.slug, site.phase.pk]
-    client, url = client_of(site.organizer), reverse(page, args=arguments)
+    client, url = user_client(site.organizer), reverse(page, args=arguments)
     assert private.name not in client.get(url).content.decode()
-    chosen = {"tasks": [str(mine.pk), str(private.pk)]}
-    assert "or to somebody else, or is gone" in client.post(url, fields_of(client.get(url)) | chosen).content.decode()
+    chosen = {"tasks": [str(own_task.pk), str(private.pk)]}
+    assert "or to somebody else, or is gone" in client.post(url, form_fields(client.get(url)) | chosen).content.decode()
     with pytest.raises(ValidationError, match="has not shared it"):
-        change_phase(site.phase, tasks=[mine, private], now=site.now)
-    assert list(site.phase.tasks.all()) == [mine]
+        change_phase(site.phase, tasks=[own_task, private], now=site.now)
+    assert list(site.phase.tasks.all()) == [own_task]
     private.shared_with.add(site.organizer)
     assert private.name in client.get(url).content.decode()
-    assert not list(faults_of_change(site.phase, site.competition, {"tasks": [mine, private]}))
+    assert not list(faults_of_change(site.phase, site.competition, {"tasks": [own_task, private]}))
 
 
 @pytest.mark.parametrize("page", ["organize:phase", "admin:catalog_phase_change"])
 def test_two_phases_have_two_addresses(site: Scenario, page: str) -> None:
     arguments: list[object] = [site.phase.pk] if page.startswith("admin") else [site.competition.slug, site.phase.pk]
-    client, url = client_of(site.organizer), reverse(page, args=arguments)
-    answer = client.post(url, fields_of(client.get(url)) | {"slug": site.sealed.slug})
+    client, url = user_client(site.organizer), reverse(page, args=arguments)
+    answer = client.post(url, form_fields(client.get(url)) | {"slug": site.sealed.slug})
     assert "Another phase has the address" in answer.content.decode()
     assert Phase.objects.get(pk=site.phase.pk).slug == site.phase.slug
 

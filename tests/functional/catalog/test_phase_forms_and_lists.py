@@ -12,15 +12,15 @@ from django.urls import reverse
 
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, SealedUse
 from competitions.submissions.services import submission_disqualify
-from tests.admin_forms import fields_of, save_form
-from tests.permissions import client_of
+from tests.admin_forms import form_fields, save_form
+from tests.permissions import user_client
 from tests.scenario import Scenario, person, scenario
 
 ADD = "/admin/catalog/phase/add/"
 UNNAMED = re.compile(r"<(?:input|select|textarea)\b[^>]*>")
 
 
-def html_of(client: Client, url: str, **query: Any) -> str:
+def page_html(client: Client, url: str, **query: Any) -> str:
     return client.get(url, query, follow=True).content.decode()
 
 
@@ -34,8 +34,8 @@ def second(site: Scenario) -> Competition:
 
 
 def test_a_new_phase_is_asked_for_its_competition_first(site: Scenario, second: Competition) -> None:
-    organizer = client_of(site.organizer)
-    page = html_of(organizer, ADD)
+    organizer = user_client(site.organizer)
+    page = page_html(organizer, ADD)
     assert "Which competition is it for?" in page
     links = [unescape(link) for link in re.findall(r'href="([^"]*add/\?[^"]*)"', page)]
     assert links == [f"{ADD}?competition={competition.pk}" for competition in (site.competition, second)]
@@ -44,20 +44,20 @@ def test_a_new_phase_is_asked_for_its_competition_first(site: Scenario, second: 
 
 
 def test_who_organizes_one_competition_is_not_asked(site: Scenario) -> None:
-    answer = client_of(site.organizer).get(f"{ADD}?_popup=1")
+    answer = user_client(site.organizer).get(f"{ADD}?_popup=1")
     assert answer.headers["Location"] == f"{ADD}?_popup=1&competition={site.competition.pk}"
 
 
 def test_the_competition_of_others_is_not_taken_from_an_address(site: Scenario, second: Competition) -> None:
     foreign = scenario().competition
-    assert "Which competition is it for?" in html_of(client_of(site.organizer), ADD, competition=foreign.pk)
+    assert "Which competition is it for?" in page_html(user_client(site.organizer), ADD, competition=foreign.pk)
 
 
 def test_a_phase_is_added_from_the_form_as_it_is_offered(site: Scenario) -> None:
     url = f"{ADD}?competition={site.competition.pk}"
     values = {"name": ["Last"], "opens_at": ["2030-05-01T00:00"], "closes_at": [""], "prediction_format_kind": ["any"]}
     task = site.phase.tasks.get()
-    answer = save_form(client_of(site.organizer), url, **values, tasks=[str(task.pk)])
+    answer = save_form(user_client(site.organizer), url, **values, tasks=[str(task.pk)])
     assert answer.status_code == 302
     phase = Phase.objects.get(slug="last")
     assert (phase.competition, list(phase.tasks.all()), phase.prediction_format) == (site.competition, [task], None)
@@ -66,18 +66,18 @@ def test_a_phase_is_added_from_the_form_as_it_is_offered(site: Scenario) -> None
 
 def test_a_format_is_fields_and_none_is_any_zip(site: Scenario) -> None:
     Phase.objects.update(prediction_format=None)
-    organizer = client_of(site.organizer)
+    organizer = user_client(site.organizer)
     for url in (
         f"{ADD}?competition={site.competition.pk}",
         reverse("admin:catalog_phase_change", args=[site.phase.pk]),
     ):
         page = organizer.get(url)
-        assert fields_of(page)["prediction_format_kind"] == ["any"]
+        assert form_fields(page)["prediction_format_kind"] == ["any"]
         assert "null" not in page.content.decode()
 
 
 def test_a_new_phase_is_not_asked_to_confirm_and_shows_nothing_of_later(site: Scenario) -> None:
-    page = html_of(client_of(site.organizer), ADD, competition=site.competition.pk)
+    page = page_html(user_client(site.organizer), ADD, competition=site.competition.pk)
     for text in ("Save again to confirm it", "Revealed at", "What filling it costs"):
         assert text not in page
 
@@ -92,7 +92,7 @@ def test_every_field_of_a_form_has_a_name(site: Scenario, name: str) -> None:
         "board": reverse("organize:board", args=[slug, site.phase.leaderboard.pk]),
         "task": reverse("organize:task", args=[slug, site.phase.tasks.get().pk]),
     }
-    page = html_of(client_of(site.organizer), urls[name])
+    page = page_html(user_client(site.organizer), urls[name])
     page = re.sub(r'<label class="check"><input[^>]*>', "", page)  # named by the label around it
     labelled = set(re.findall(r'<label[^>]* for="([^"]+)"', page))
     fields = [tag for tag in UNNAMED.findall(page) if not re.search(r'type="(hidden|submit|button)"|__prefix__', tag)]
@@ -106,9 +106,9 @@ def test_every_field_of_a_form_has_a_name(site: Scenario, name: str) -> None:
 def test_a_list_can_be_narrowed_to_a_competition_and_its_add_button_keeps_it(
     site: Scenario, second: Competition
 ) -> None:
-    organizer, url = client_of(site.organizer), reverse("admin:catalog_phase_changelist")
-    assert "Elsewhere" in html_of(organizer, url)
-    narrowed = html_of(organizer, url, competition=second.pk)
+    organizer, url = user_client(site.organizer), reverse("admin:catalog_phase_changelist")
+    assert "Elsewhere" in page_html(organizer, url)
+    narrowed = page_html(organizer, url, competition=second.pk)
     assert "Elsewhere" in narrowed
     assert "test-dev</a>" not in narrowed
     match = re.search(r'href="([^"]+_changelist_filters=[^"]+)" class="addlink"', narrowed)
@@ -119,32 +119,32 @@ def test_a_list_can_be_narrowed_to_a_competition_and_its_add_button_keeps_it(
 
 def test_links_of_the_checklist_lead_to_the_competition(site: Scenario, second: Competition) -> None:
     site.phase.leaderboards.all().delete()
-    organizer = client_of(site.organizer)
-    page = html_of(organizer, reverse("web:overview", args=[site.competition.slug]))
+    organizer = user_client(site.organizer)
+    page = page_html(organizer, reverse("web:overview", args=[site.competition.slug]))
     links = [unescape(link) for link in re.findall(r'href="([^"]+)">Change it', page)]
     assert f"/host/competitions/{site.competition.slug}/boards/" in links
     own = (f"competition={site.competition.pk}", f"/{site.competition.pk}/", f"/{site.competition.slug}/")
     assert all(any(part in link for part in own) for link in links)
     assert all(organizer.get(link).status_code == 200 for link in links)
     second.phases.all().delete()
-    page = html_of(organizer, reverse("web:overview", args=["second"]))
+    page = page_html(organizer, reverse("web:overview", args=["second"]))
     assert 'href="/host/competitions/second/phases/new/"' in page
     host = person()
     CompetitionOrganizer.objects.create(competition=second, user=host)
-    page = html_of(client_of(host), reverse("web:overview", args=["second"]))
+    page = page_html(user_client(host), reverse("web:overview", args=["second"]))
     assert ("/admin/" in page, 'href="/host/competitions/second/phases/new/">Change it' in page) == (False, True)
 
 
 def test_lists_of_all_teams_submissions_are_of_one_competition(site: Scenario, second: Competition) -> None:
     scored = site.score(site.submit(), 0.5)
-    organizer = client_of(site.organizer)
-    page = html_of(organizer, reverse("web:submissions", args=[site.competition.slug]))
+    organizer = user_client(site.organizer)
+    page = page_html(organizer, reverse("web:submissions", args=[site.competition.slug]))
     link = reverse("organize:submissions", args=[site.competition.slug])
     assert f'<a href="{link}">your workspace</a>' in page
-    assert f"#{scored.pk}</a>" in html_of(organizer, link)
-    assert f"#{scored.pk}</a>" not in html_of(organizer, reverse("organize:submissions", args=["second"]))
+    assert f"#{scored.pk}</a>" in page_html(organizer, link)
+    assert f"#{scored.pk}</a>" not in page_html(organizer, reverse("organize:submissions", args=["second"]))
     for competition, words in ((site.competition, "1 submission"), (second, "0 submissions")):
-        assert words in html_of(organizer, SUBMISSIONS, competition=competition.pk)
+        assert words in page_html(organizer, SUBMISSIONS, competition=competition.pk)
 
 
 SUBMISSIONS = "/admin/submissions/submission/"
@@ -154,14 +154,14 @@ def test_the_list_of_submissions_shows_the_scores_that_its_reader_may_see(site: 
     site.score(site.submit(), 0.5)
     site.score(site.submit(phase=site.sealed), 0.1234)
     CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=False)
-    organizer = client_of(site.organizer)
-    page = html_of(organizer, SUBMISSIONS)
+    organizer = user_client(site.organizer)
+    page = page_html(organizer, SUBMISSIONS)
     assert ">0.5000 eV</td>" in page
     assert ">sealed</td>" in page
     assert "0.1234" not in page
     assert not SealedUse.objects.exists()
     CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
-    assert ">0.1234 eV</td>" in html_of(organizer, SUBMISSIONS)
+    assert ">0.1234 eV</td>" in page_html(organizer, SUBMISSIONS)
     assert SealedUse.objects.get().user == site.organizer
 
 
@@ -173,7 +173,7 @@ def test_the_list_of_submissions_takes_the_same_queries_with_many_rows(
         phase.save()
     for number in range(12):
         site.score(site.submit(phase=site.sealed if number % 3 else site.phase), 0.5 + number)
-    organizer = client_of(site.organizer)
+    organizer = user_client(site.organizer)
     with django_assert_max_num_queries(22):
         organizer.get(SUBMISSIONS)
 
@@ -194,11 +194,11 @@ def test_submissions_are_narrowed_by_what_matters(site: Scenario, query: dict[st
     submission_disqualify(submission=site.score(site.submit(), 0.4), reason="Labels.", now=site.now)
     site.score(site.submit(phase=site.sealed), 0.3)
     query = {name: str(site.sealed.pk) if value == "sealed" else value for name, value in query.items()}
-    page = html_of(client_of(site.organizer), SUBMISSIONS, **query)
+    page = page_html(user_client(site.organizer), SUBMISSIONS, **query)
     assert page.count('class="action-select"') == count
 
 
 def test_a_board_that_is_hidden_shows_its_scores_to_its_organizer(site: Scenario) -> None:
     site.score(site.submit(), 0.5)
     Leaderboard.objects.update(is_hidden=True)
-    assert ">0.5000 eV</td>" in html_of(client_of(site.organizer), SUBMISSIONS)
+    assert ">0.5000 eV</td>" in page_html(user_client(site.organizer), SUBMISSIONS)

@@ -65,7 +65,7 @@ def test_phases_one_after_the_other_do_not_overlap(site: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
-    ("images", "policy", "told"),
+    ("images", "policy", "expected_text"),
     [
         (None, "never", ""),
         (["podium/runtime:1", "lab/model:2"], "never", ""),
@@ -75,7 +75,7 @@ def test_phases_one_after_the_other_do_not_overlap(site: Scenario) -> None:
     ids=["not known", "it is there", "it is on no host", "it can be pulled"],
 )
 def test_an_image_that_no_worker_has_is_told_before_a_run(
-    site: Scenario, images: list[str] | None, policy: str, told: str
+    site: Scenario, images: list[str] | None, policy: str, expected_text: str
 ) -> None:
     worker = site.worker()
     worker.images, worker.last_seen_at = images, timezone.now()
@@ -85,4 +85,4 @@ def test_an_image_that_no_worker_has_is_told_before_a_run(
     change(site, docker_image="lab/model:2")
     warnings = competition_warnings(Competition.objects.get(pk=site.competition.pk))
     texts = [warning.text for warning in warnings if warning.code == "no_image" and "lab/model:2" in warning.text]
-    assert [told in text for text in texts] == ([True] if told else [])
+    assert [expected_text in text for text in texts] == ([True] if expected_text else [])

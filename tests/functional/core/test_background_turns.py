@@ -37,8 +37,8 @@ from core.background.turns import turn_take
 from core.celery import app
 from core.models import Turn
 from tests.background import run_background
-from tests.scenario import CODE, Scenario, zip_of
-from tests.unit.environments.archives import config_of, docker_files, tar_of
+from tests.scenario import CODE, Scenario, zip_bytes
+from tests.unit.environments.archives import docker_files, image_config, tar_bytes
 
 IMAGE = EnvironmentFile.Kind.IMAGE
 SHORT, LONG = jobs.Queue.SHORT, jobs.Queue.LONG
@@ -61,7 +61,7 @@ def bomb(unpacked_mib: int) -> bytes:
     packed = [compressor.compress(entry.tobuf(tarfile.GNU_FORMAT))]
     packed += [compressor.compress(zeros) for _ in range(unpacked_mib)]
     packed.append(compressor.flush())
-    return tar_of(docker_files([b"".join(packed)], config=config_of([b"another"])))
+    return tar_bytes(docker_files([b"".join(packed)], config=image_config([b"another"])))
 
 
 def sent_image(site: Scenario, content: bytes, *, team: Team | None = None) -> EnvironmentFile:
@@ -76,14 +76,14 @@ def sent_image(site: Scenario, content: bytes, *, team: Team | None = None) -> E
 
 def sent_code(site: Scenario, *, team: Team | None = None) -> FileCheck:
     user = site.member(team)
-    upload = site.upload(zip_of(CODE), "code.zip", user=user)
+    upload = site.upload(zip_bytes(CODE), "code.zip", user=user)
     submission = submission_create(
         NewSubmission(user=user, phase=site.phase, upload=upload, kind=Kind.CODE), now=site.now
     )
     return submission.file_check
 
 
-def asked(*rows: Any) -> None:
+def send_work(*rows: Any) -> None:
     """Do the work that follows the commit of these rows."""
     for row in rows:
         job = next(job for job in jobs.jobs() if job.waiting().model is type(row))
@@ -91,7 +91,7 @@ def asked(*rows: Any) -> None:
 
 
 def worked_on(queue: jobs.Queue) -> Iterator[str]:
-    """Whose rows are worked on, one after the other."""
+    """The people whose rows are worked on, one after the other."""
     seen = set(Turn.objects.filter(queue=queue, served_at__isnull=False).values_list("asker", "served_at"))
     while jobs.work(queue):
         now = set(Turn.objects.filter(queue=queue, served_at__isnull=False).values_list("asker", "served_at"))
@@ -101,12 +101,12 @@ def worked_on(queue: jobs.Queue) -> Iterator[str]:
 
 def test_a_team_with_many_files_waits_after_each_for_all_others(open_site: Scenario) -> None:
     other = open_site.join("Other")
-    asked(*[sent_image(open_site, tar_of(docker_files())) for _ in range(4)])
-    asked(sent_image(open_site, tar_of(docker_files()), team=other))
+    send_work(*[sent_image(open_site, tar_bytes(docker_files())) for _ in range(4)])
+    send_work(sent_image(open_site, tar_bytes(docker_files()), team=other))
     export = export_begin(
         competition=open_site.competition, by=open_site.organizer, with_files=False, now=open_site.now
     )
-    asked(export)
+    send_work(export)
     first, second, person = (
         f"team:{open_site.team.pk}",
         f"team:{other.pk}",
@@ -119,7 +119,7 @@ def test_a_team_with_many_files_waits_after_each_for_all_others(open_site: Scena
 
 def test_nobody_has_two_pieces_of_work_at_a_time(open_site: Scenario, settings: Any) -> None:
     lease_s = settings.BACKGROUND_LEASE_S
-    asked(*[sent_image(open_site, tar_of(docker_files())) for _ in range(2)])
+    send_work(*[sent_image(open_site, tar_bytes(docker_files())) for _ in range(2)])
     assert turn_take(LONG, now=timezone.now(), lease_s=lease_s) is not None
     assert turn_take(LONG, now=timezone.now(), lease_s=lease_s) is None
     late = timezone.now() + timedelta(seconds=lease_s + 1)
@@ -128,7 +128,7 @@ def test_nobody_has_two_pieces_of_work_at_a_time(open_site: Scenario, settings: 
 
 def test_a_check_of_a_submission_never_waits_for_what_takes_long(open_site: Scenario, settings: Any) -> None:
     check = sent_code(open_site)
-    asked(sent_image(open_site, tar_of(docker_files())), check)
+    send_work(sent_image(open_site, tar_bytes(docker_files())), check)
     assert turn_take(LONG, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S), "its own team's image is checked"
     assert jobs.work(SHORT)
     check.refresh_from_db()
@@ -148,7 +148,7 @@ def test_a_layer_that_unpacks_to_far_more_than_it_is_stops_the_reading_at_once(o
 
 def test_refused_images_and_refused_submissions_count_together(open_site: Scenario, settings: Any) -> None:
     settings.REFUSED_FILES_PER_DAY = 2
-    wrong = tar_of(docker_files(config=config_of([b"another"])))
+    wrong = tar_bytes(docker_files(config=image_config([b"another"])))
     images = [sent_image(open_site, wrong) for _ in range(3)]
     run_background()
     assert [EnvironmentFile.objects.get(pk=image.pk).code for image in images] == [
@@ -167,7 +167,7 @@ def test_refused_images_and_refused_submissions_count_together(open_site: Scenar
 
 
 def test_an_image_that_is_ready_and_removed_is_no_refused_file(open_site: Scenario) -> None:
-    image = sent_image(open_site, tar_of(docker_files()))
+    image = sent_image(open_site, tar_bytes(docker_files()))
     run_background()
     image.refresh_from_db()
     environment_file_remove(file=image, note="gone")
@@ -178,7 +178,7 @@ def test_work_that_raises_keeps_nobody_else_waiting_and_is_not_repeated_at_once(
     open_site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken, other = sent_code(open_site), sent_code(open_site, team=open_site.join("Other"))
-    asked(broken, other)
+    send_work(broken, other)
 
     def fails(**_: object) -> None:
         raise ZeroDivisionError
@@ -208,7 +208,7 @@ def test_a_turn_costs_the_same_however_many_rows_wait(site: Scenario, settings: 
     costs = []
     for _ in range(2):
         rows = [sent_code(site, team=site.join()) for _ in range(3)]
-        asked(*rows)
+        send_work(*rows)
         with CaptureQueriesContext(
             connection,
         ) as queries:

@@ -1,4 +1,4 @@
-"""Which bodies the site takes from whom: asked before they are read, at every address by one rule."""
+"""The bodies that the site takes, and from whom: decided before they are read, at every address by one rule."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import get_resolver
 
 from competitions.api.views.base import ApiView
-from core.serving.receiving import ADMIN_FORMS, ASKING, UNASKED_BYTES
-from tests.scenario import Scenario, zip_of
+from core.serving.receiving import ASKING, UNASKED_BYTES
+from tests.scenario import Scenario, zip_bytes
 from tests.services import REPOSITORY
 
 LARGE = 30_000_000
@@ -33,8 +33,7 @@ def patterns(part: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., A
 
 def takes_more_than_a_form(view: Any) -> bool:
     own_room = getattr(getattr(view, "cls", ApiView), "body_room", ApiView.body_room)
-    of_admin = hasattr(getattr(view, "model_admin", None), "body_room") and view.__name__ in ADMIN_FORMS
-    return hasattr(view, "takes_body") or own_room is not ApiView.body_room or of_admin
+    return hasattr(view, "takes_body") or own_room is not ApiView.body_room
 
 
 def example(pattern: str) -> str:
@@ -57,7 +56,7 @@ def stranger() -> Client:
     return client
 
 
-def asked(client: Client, path: str, method: str = "POST", **extra: Any) -> Any:
+def announce(client: Client, path: str, method: str = "POST", **extra: Any) -> Any:
     """The answer to a large body that has not come: whoever reads it finds nothing."""
     described = {
         "CONTENT_LENGTH": str(LARGE),
@@ -72,7 +71,7 @@ def asked(client: Client, path: str, method: str = "POST", **extra: Any) -> Any:
     ["/accounts/login/", "/accounts/signup/", "/api/api-token-auth/", "/api/v1/competitions/", "/", "/admin/login/"],
 )
 def test_a_large_body_of_nobody_is_refused_before_it_comes(client: Client, db: None, path: str) -> None:
-    assert asked(client, path).status_code in (405, 413)
+    assert announce(client, path).status_code in (405, 413)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +90,8 @@ def test_a_large_body_of_nobody_is_refused_before_it_comes(client: Client, db: N
 def test_an_upload_without_a_valid_token_is_refused_before_it_comes(
     client: Client, db: None, method: str, path: str
 ) -> None:
-    assert asked(client, path, method).status_code == 401
-    assert asked(client, path, method, HTTP_AUTHORIZATION="Bearer wrong").status_code == 401
+    assert announce(client, path, method).status_code == 401
+    assert announce(client, path, method, HTTP_AUTHORIZATION="Bearer wrong").status_code == 401
 
 
 def test_a_form_that_takes_no_file_is_refused_with_one_and_nothing_is_written(
@@ -120,15 +119,15 @@ def test_who_is_signed_in_may_send_a_file_as_large_as_their_room(
 ) -> None:
     client.force_login(site.member(site.join("Team")))
     path = f"/competitions/{site.competition.slug}/submit/"
-    answer = asked(client, path)
+    answer = announce(client, path)
     assert answer.status_code == 204
     assert answer.admission.takes_files
     assert answer.admission.room_bytes >= LARGE
     settings.UPLOAD_ROOM_BYTES = 1_000_000
-    assert asked(client, path).status_code == 413
+    assert announce(client, path).status_code == 413
     settings.UPLOAD_ROOM_BYTES = 100 * LARGE
     settings.UPLOAD_MAX_BYTES = 1_000_000
-    assert asked(client, path).status_code == 413
+    assert announce(client, path).status_code == 413
 
 
 def test_who_is_signed_in_sends_a_file_to_the_api_from_a_page(site: Scenario) -> None:
@@ -138,7 +137,7 @@ def test_who_is_signed_in_sends_a_file_to_the_api_from_a_page(site: Scenario) ->
     form = {
         "phase": site.phase.pk,
         "kind": "code",
-        "file": SimpleUploadedFile("a.zip", zip_of({"metadata.yaml": "command: python3 a.py"})),
+        "file": SimpleUploadedFile("a.zip", zip_bytes({"metadata.yaml": "command: python3 a.py"})),
     }
     answer = client.post("/api/v1/submissions/", form, headers={"X-CSRFToken": secret})
     assert answer.status_code == 201, answer.content
@@ -151,9 +150,9 @@ def test_no_more_comes_when_the_site_is_receiving_all_that_it_has_room_for(
     settings.UPLOADS_DIR, settings.RECEIVING_BYTES = tmp_path, 2 * LARGE
     client.force_login(site.member(site.join("Team")))
     path = f"/competitions/{site.competition.slug}/submit/"
-    assert asked(client, path).status_code == 204
+    assert announce(client, path).status_code == 204
     (tmp_path / "receiving-of-another-process").write_bytes(bytes(LARGE + 1))
-    assert asked(client, path).status_code == 503
+    assert announce(client, path).status_code == 503
 
 
 def test_one_sender_leaves_half_of_that_room_to_others(site: Scenario, settings: LazySettings, tmp_path: Any) -> None:
@@ -164,10 +163,10 @@ def test_one_sender_leaves_half_of_that_room_to_others(site: Scenario, settings:
         client = Client()
         client.force_login(user := site.member(site.join(name)))
         (tmp_path / f"receiving-person{user.pk}-").write_bytes(bytes(LARGE * 3 // 2 if name == "Greedy" else 0))
-        statuses.append(asked(client, path).status_code)
+        statuses.append(announce(client, path).status_code)
     assert statuses == [503, 204]
 
 
 def test_an_address_that_does_not_exist_takes_no_body(client: Client, db: None) -> None:
-    assert asked(client, "/api/nothing/here/").status_code == 404
+    assert announce(client, "/api/nothing/here/").status_code == 404
     assert UNASKED_BYTES < LARGE

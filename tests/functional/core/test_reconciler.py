@@ -38,7 +38,7 @@ def rounds(patience: Patience, times: list[float]) -> list[bool]:
     verdicts = []
     for at in times:
         verdicts.append(patience.spares(at))
-        patience.succeeded(at)
+        patience.note_success(at)
     return verdicts
 
 
@@ -156,19 +156,19 @@ def test_leases_are_the_only_thing_that_is_spared(site: Scenario) -> None:
 def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    channels: list[str] = []
     for number in range(3):
         site.competition.queue = Queue.objects.create(name=f"queue-{number}")
         site.competition.save()
         site.submit()
 
     def refused(channel: str) -> bool:
-        asked.append(channel)
+        channels.append(channel)
         return False
 
     monkeypatch.setattr(waking, "wake", refused)
     assert waking.wake_waiting_queues(now=site.now) == 0
-    assert len(asked) == 1
+    assert len(channels) == 1
 
 
 def test_failures_of_steps_are_counted_for_prometheus(

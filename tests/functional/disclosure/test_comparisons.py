@@ -25,7 +25,7 @@ from competitions.leaderboards.reading.board import Cursor
 from competitions.runs.leases import reports
 from tests.answers import read_result
 from tests.functional.test_numbers import names_read_by
-from tests.permissions import PAGES, PermissionSite, body_of, named_patterns, url_of
+from tests.permissions import PAGES, PermissionSite, body_text, named_patterns, page_url
 from tests.scenario import Scenario, lease
 
 # By team: the hidden value that decides, and one of which two digits are shown. The order is the same, and so is what is shown.
@@ -81,9 +81,9 @@ def addresses(permissions: PermissionSite, client: Client) -> Iterator[tuple[URL
     for name, pattern in named_patterns():
         if name not in PAGES or PAGES[name][0] != "get":
             continue
-        url = url_of(permissions, name, pattern)
+        url = page_url(permissions, name, pattern)
         response = client.get(url)
-        if response.status_code == 200 and "0.33" in body_of(response):
+        if response.status_code == 200 and "0.33" in body_text(response):
             yield pattern, url
 
 
@@ -108,7 +108,7 @@ def answers(client: Client, requests: list[tuple[str, dict[str, str]]]) -> list[
         if number % ANSWERS_A_MINUTE == 0:
             forget()
         response = client.get(url, query)
-        seen.append((response.status_code, VOLATILE.sub("", body_of(response))))
+        seen.append((response.status_code, VOLATILE.sub("", body_text(response))))
     return seen
 
 
@@ -127,7 +127,7 @@ def test_no_parameter_of_any_board_is_compared_with_a_hidden_number(scored: Perm
     before = answers(client, requests)
     enter_world(scored.site, 1)
     after = answers(client, requests)
-    told = [request for request, first, second in zip(requests, before, after, strict=True) if first != second]
-    assert not told, f"{len(told)} of {len(requests)} answers tell hidden numbers"
+    differing = [request for request, first, second in zip(requests, before, after, strict=True) if first != second]
+    assert not differing, f"{len(differing)} of {len(requests)} answers tell hidden numbers"
     assert not [request for request, (status, _) in zip(requests, before, strict=True) if status >= 500]
     assert sum(status == 200 for status, _ in before) > 100, "the walk reads boards"

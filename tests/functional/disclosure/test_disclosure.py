@@ -69,7 +69,7 @@ def readers(site: Scenario) -> Callable[[], dict[str, Reader]]:
     return made
 
 
-def board_of(phase: Phase, **fields: object) -> Leaderboard:
+def board_with(phase: Phase, **fields: object) -> Leaderboard:
     """The phase's main board, read anew, with these settings."""
     Leaderboard.objects.filter(pk=phase.leaderboard.pk).update(**fields)
     return Leaderboard.objects.select_related("phase__competition").get(pk=phase.leaderboard.pk)
@@ -83,26 +83,26 @@ Readers = Callable[[], dict[str, Reader]]
 
 
 def test_a_public_board_is_for_everybody_and_a_hidden_one_for_organizers(site: Scenario, readers: Readers) -> None:
-    assert those(readers(), lambda reader: may_see_board(reader, board_of(site.phase))) == set(KINDS)
-    hidden = board_of(site.phase, is_hidden=True)
+    assert those(readers(), lambda reader: may_see_board(reader, board_with(site.phase))) == set(KINDS)
+    hidden = board_with(site.phase, is_hidden=True)
     assert those(readers(), lambda reader: may_see_board(reader, hidden)) == set(KINDS[2:])
     assert those(readers(), lambda reader: may_know_of(reader, hidden)) == set(KINDS[2:])
     assert those(readers(), lambda reader: may_see_board(reader, None)) == set()
 
 
 def test_a_sealed_board_is_for_those_with_the_right_alone(site: Scenario, readers: Readers) -> None:
-    sealed = board_of(site.sealed)
+    sealed = board_with(site.sealed)
     assert those(readers(), lambda reader: may_see_board(reader, sealed)) == {"with the right"}
     assert those(readers(), lambda reader: visible_columns(reader, sealed)) == {"with the right"}
     assert those(readers(), lambda reader: may_see_manifest(reader, sealed)) == set()
     assert those(readers(), lambda reader: may_know_of(reader, sealed)) == set(KINDS)
     refused = refusal_of(sealed)
     assert (refused.code, "sealed until the organizers reveal" in str(refused)) == ("sealed", True)
-    assert str(refusal_of(board_of(site.phase, is_hidden=True))) == "The organizers have hidden this leaderboard."
+    assert str(refusal_of(board_with(site.phase, is_hidden=True))) == "The organizers have hidden this leaderboard."
 
 
 def test_what_a_reader_was_told_of_one_board_is_no_answer_for_another(site: Scenario, readers: Readers) -> None:
-    public, sealed = board_of(site.phase), board_of(site.sealed)
+    public, sealed = board_with(site.phase), board_with(site.sealed)
     for boards in ([public, sealed], [sealed, public]):
         reader = readers()["organizer"]
         assert {board.pk for board in boards if may_see_board(reader, board)} == {public.pk}
@@ -113,10 +113,10 @@ def test_what_a_reader_was_told_of_one_board_is_no_answer_for_another(site: Scen
 
 
 def test_exact_scores_are_given_of_open_boards_that_say_so(site: Scenario) -> None:
-    assert not gives_exact_scores(board_of(site.phase))
-    assert gives_exact_scores(board_of(site.phase, gives_exact_scores=True))
-    assert not gives_exact_scores(board_of(site.phase, is_hidden=True))
-    assert not gives_exact_scores(board_of(site.sealed, gives_exact_scores=True))
+    assert not gives_exact_scores(board_with(site.phase))
+    assert gives_exact_scores(board_with(site.phase, gives_exact_scores=True))
+    assert not gives_exact_scores(board_with(site.phase, is_hidden=True))
+    assert not gives_exact_scores(board_with(site.sealed, gives_exact_scores=True))
 
 
 def test_of_a_smoke_run_everything_is_public(site: Scenario, readers: Readers) -> None:
@@ -128,7 +128,7 @@ def test_of_a_smoke_run_everything_is_public(site: Scenario, readers: Readers) -
 
 def test_after_the_reveal_everybody_sees_board_and_manifest(site: Scenario, readers: Readers) -> None:
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-    revealed = board_of(Phase.objects.get(pk=site.sealed.pk))
+    revealed = board_with(Phase.objects.get(pk=site.sealed.pk))
     for may in (may_see_board, may_see_manifest):
         assert those(readers(), lambda reader, may=may: may(reader, revealed)) == set(KINDS)  # type: ignore[misc]
 
@@ -139,12 +139,12 @@ def test_after_the_reveal_everybody_sees_board_and_manifest(site: Scenario, read
 def test_that_a_submission_counts_is_told_where_it_tells_no_score(
     site: Scenario, readers: Readers, rule: str, who: set[str]
 ) -> None:
-    sealed = board_of(site.sealed, rule=rule)
+    sealed = board_with(site.sealed, rule=rule)
     assert those(readers(), lambda reader: may_see_that_it_counts(reader, sealed)) == who
 
 
 def test_of_a_hidden_board_nobody_but_organizers_is_told_what_counts(site: Scenario, readers: Readers) -> None:
-    hidden = board_of(site.phase, is_hidden=True, rule="last")
+    hidden = board_with(site.phase, is_hidden=True, rule="last")
     assert those(readers(), lambda reader: may_see_that_it_counts(reader, hidden)) == set(KINDS[2:])
 
 
@@ -191,9 +191,9 @@ def test_detailed_results_wait_for_the_competitions_wish_and_every_sealed_board(
     site.phase.competition.show_detailed_results_in_submission_panel = False
     assert not shown()
     site.phase.competition.show_detailed_results_in_submission_panel = True
-    board_of(site.phase, is_hidden=True)
+    board_with(site.phase, is_hidden=True)
     assert not shown()
-    board_of(site.phase, is_hidden=False)
+    board_with(site.phase, is_hidden=False)
     Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
     assert not shown()
 
@@ -231,10 +231,10 @@ def test_details_of_rows_are_public_as_far_as_the_organizers_wish(
         for name, value in changes.items():
             setattr(row, name, value)
     site.phase.competition = site.competition
-    board = board_of(site.phase)
+    board = board_with(site.phase)
     board.phase = site.phase
     assert details_are_public(board) == is_public
-    board_of(site.phase, is_hidden=True)
+    board_with(site.phase, is_hidden=True)
     assert not details_are_public(board)
 
 
@@ -243,7 +243,7 @@ def test_the_reveal_is_announced_for_boards_that_it_opened_to_everybody(site: Sc
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
     revealed = Phase.objects.get(pk=site.sealed.pk)
     assert boards_to_announce(revealed) == [revealed.leaderboard]
-    board_of(revealed, is_hidden=True)
+    board_with(revealed, is_hidden=True)
     assert boards_to_announce(revealed) == []
     Phase.objects.filter(pk=site.phase.pk).update(revealed_at=site.now)
     assert boards_to_announce(Phase.objects.get(pk=site.phase.pk)) == []
@@ -326,19 +326,19 @@ def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_
     site: Scenario, readers: Readers
 ) -> None:
     reader = readers()["with the right"]
-    assert may_see_board(reader, board_of(site.phase))
+    assert may_see_board(reader, board_with(site.phase))
     assert not SealedUse.objects.exists()
-    assert may_see_board(reader, board_of(site.sealed))
+    assert may_see_board(reader, board_with(site.sealed))
     visible_streams(reader, site.sealed)
     assert SealedUse.objects.get().uses == 1
     later = replace(readers()["with the right"], now=datetime(2030, 5, 2, 1, tzinfo=timezone(timedelta(hours=2))))
-    assert may_see_board(later, board_of(site.sealed))
+    assert may_see_board(later, board_with(site.sealed))
     use = SealedUse.objects.get()
     assert (use.uses, use.day, use.first_at, use.last_at) == (2, site.now.date(), site.now, later.now), (
         "the day is UTC's"
     )
     Phase.objects.filter(pk=site.phase.pk).update(visibility=Phase.Visibility.SEALED)
-    assert may_see_board(later, board_of(site.phase))
+    assert may_see_board(later, board_with(site.phase))
     assert SealedUse.objects.count() == 2, "one of each phase"
 
 
@@ -387,5 +387,5 @@ def test_what_counts_under_seal_is_neither_run_openly_nor_carried_over(site: Sce
     Leaderboard.objects.filter(pk=final.pk).update(visibility="phase")
     assert boards_with_open_rows(phase) == boards_to_carry_over(phase) == [phase.leaderboard]
     assert boards_to_carry_over(site.sealed) is None
-    board_of(site.sealed, rule="last")
+    board_with(site.sealed, rule="last")
     assert boards_to_carry_over(site.sealed) == [site.sealed.leaderboard]

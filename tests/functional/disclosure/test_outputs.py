@@ -12,7 +12,7 @@ from competitions.runs.models import RunLog, RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from tests.answers import read_result
-from tests.permissions import PAGES, PermissionSite, body_of, client_of, named_patterns, url_of
+from tests.permissions import PAGES, PermissionSite, body_text, named_patterns, page_url, user_client
 from tests.scenario import Scenario, lease
 
 SCRIPT = b"<script>document.title = 'ran'</script><p>details</p>"
@@ -31,7 +31,7 @@ def submission(site: Scenario) -> Submission:
 
 def status(visitor: Client, submission: Submission, name: str) -> int:
     response = visitor.get(f"/submissions/{submission.pk}/outputs/{name}/")
-    body_of(response)
+    body_text(response)
     return response.status_code
 
 
@@ -46,7 +46,7 @@ def status(visitor: Client, submission: Submission, name: str) -> int:
 def test_what_a_phase_hides_is_for_organizers(
     site: Scenario, submission: Submission, flag: str, name: str, text: str
 ) -> None:
-    member, organizer = client_of(site.member()), client_of(site.organizer)
+    member, organizer = user_client(site.member()), user_client(site.organizer)
     assert status(member, submission, name) == 200
     assert text in member.get(f"/submissions/{submission.pk}/").content.decode()
     Phase.objects.filter(pk=submission.phase_id).update(**{flag: True})
@@ -57,7 +57,7 @@ def test_what_a_phase_hides_is_for_organizers(
 
 
 def test_details_have_an_origin_of_their_own_and_load_nothing(site: Scenario, submission: Submission) -> None:
-    member = client_of(site.member())
+    member = user_client(site.member())
     page = member.get(f"/submissions/{submission.pk}/").content.decode()
     assert 'sandbox="allow-scripts"' in page
     assert "allow-same-origin" not in page
@@ -75,14 +75,14 @@ def test_details_of_a_sealed_phase_are_sealed(site: Scenario) -> None:
     run = submission.runs.get()
     RunOutput.objects.create(run=run, attempt=run.attempt, name="detailed_results.html", file=store_bytes(SCRIPT))
     for user in (site.member(), site.organizer):
-        visitor = client_of(user)
+        visitor = user_client(user)
         assert visitor.get(f"/submissions/{submission.pk}/details/{run.pk}/").status_code == 404
         assert status(visitor, submission, "detailed_results.html") == 404
 
 
 def test_programs_and_input_data_are_downloads_where_the_organizers_say_so(site: Scenario) -> None:
     task = site.phase.tasks.get()
-    member = client_of(site.member())
+    member = user_client(site.member())
     base = f"/competitions/{site.competition.slug}"
     assert "scoring_program-" not in member.get(f"{base}/data/").content.decode()
     site.competition.make_programs_available = site.competition.make_input_data_available = True
@@ -90,7 +90,7 @@ def test_programs_and_input_data_are_downloads_where_the_organizers_say_so(site:
     page = member.get(f"{base}/data/").content.decode()
     for name, expected in (("scoring_program", 200), ("input_data", 200), ("reference_data", 404)):
         response = member.get(f"{base}/files/{site.phase.slug}/{name}-{task.pk}/")
-        body_of(response)
+        body_text(response)
         assert (response.status_code, f"{name}-{task.pk}/" in page) == (expected, expected == 200)
 
 
@@ -107,9 +107,9 @@ def test_the_names_of_hidden_columns_are_for_organizers(site: Scenario) -> None:
         "detail": "No value for 'secretkey'.",
     }
     reports.run_complete(**lease(run), result=read_result(answer, columns=["mae", "secretkey"]), now=site.now)
-    member, organizer = client_of(site.member()), client_of(site.organizer)
+    member, organizer = user_client(site.member()), user_client(site.organizer)
 
-    def told(reader: Client) -> str:
+    def texts(reader: Client) -> str:
         api, codabench = f"/api/v1/submissions/{submission.pk}/", f"/api/submissions/{submission.pk}/"
         competition = f"/api/competitions/{site.competition.pk}/"
         urls = (
@@ -122,10 +122,10 @@ def test_the_names_of_hidden_columns_are_for_organizers(site: Scenario) -> None:
         )
         return "".join(reader.get(url).content.decode() for url in urls)
 
-    assert "secretkey" not in told(member)
-    assert "Secret title" not in told(member)
-    assert "mae" in told(member)
-    assert "secretkey" in told(organizer)
+    assert "secretkey" not in texts(member)
+    assert "Secret title" not in texts(member)
+    assert "mae" in texts(member)
+    assert "secretkey" in texts(organizer)
 
 
 @pytest.mark.parametrize("letter", ["A", "S", "M", "T"])
@@ -138,16 +138,16 @@ def test_no_address_names_a_hidden_column_to_who_is_no_organizer(permissions: Pe
         run = site.claim()
         body = {"outcome": "finished", "scores": {"mae": 0.5, "secretkey": 0.25}}
         reports.run_complete(**lease(run), result=read_result(body, columns=["mae", "secretkey"]), now=site.now)
-    patterns, told, read = dict(named_patterns()), [], 0
+    patterns, telling_urls, read = dict(named_patterns()), [], 0
     for name, (method, _, _) in PAGES.items():
         if method == "get":
-            url = url_of(permissions, name, patterns[name])
+            url = page_url(permissions, name, patterns[name])
             response = client.get(url)
-            text = body_of(response) + str(response.headers)
+            text = body_text(response) + str(response.headers)
             read += response.status_code == 200
-            told += [url] if "secretkey" in text or "Secret title" in text else []
+            telling_urls += [url] if "secretkey" in text or "Secret title" in text else []
     assert read > 30
-    assert told == []
+    assert telling_urls == []
 
 
 def test_a_smoke_run_names_no_hidden_column(permissions: PermissionSite) -> None:
@@ -159,6 +159,6 @@ def test_a_smoke_run_names_no_hidden_column(permissions: PermissionSite) -> None
     assert run.is_smoke
     answer = {"outcome": "failed", "reason": "scoring_error", "code": "column_missing", "detail": "No 'secretkey'."}
     reports.run_complete(**lease(run), result=read_result(answer, columns=["mae", "secretkey"]), now=site.now)
-    member = client_of(site.member())
+    member = user_client(site.member())
     for url in (f"/api/v1/submissions/{submission.pk}/", f"/api/v1/submissions/{submission.pk}/receipt/"):
         assert "secretkey" not in member.get(url).content.decode(), url

@@ -17,7 +17,7 @@ from competitions.submissions.models import Dataset, Submission
 from competitions.teams.merging import merge_propose
 from competitions.teams.models import RegistrationQuestion
 from competitions.winners.models import Lane, Place
-from tests.permissions import EVERYBODY, PAGES, PermissionSite, body_of, named_patterns, url_of
+from tests.permissions import EVERYBODY, PAGES, PermissionSite, body_text, named_patterns, page_url
 from tests.scenario import scenario
 
 OTHERS = (
@@ -68,23 +68,26 @@ def test_every_url_stands_in_the_table() -> None:
 OURS_ELSEWHERE = {name for name, _ in named_patterns() if name.startswith("^")}  # patterns without a name
 
 
-def test_every_url_answers_each_kind_of_person_as_the_table_says(permissions: PermissionSite) -> None:
+def test_every_url_answers_each_kind_of_person_as_the_table_says_and_does_no_heavy_work(
+    permissions: PermissionSite, heavy_work: list[str]
+) -> None:
     """One world for all the URLs, each request in a savepoint of its own. HEAD answers as GET does, without a body."""
     patterns = dict(named_patterns())
     wrong = []
+    heavy_work.clear()  # of what made the world
     before = counts()  # the same before each request: the one before it was rolled back
     for name, (method, _, _) in PAGES.items():
-        url = url_of(permissions, name, patterns[name])
+        url = page_url(permissions, name, patterns[name])
         for letter, expected_status in expected(name).items():
             form = dict(FORMS.get(name, {}))
             if name == "web:team-captain":
                 form = {"to": permissions.site.member().username}
             save = transaction.savepoint()
             response = getattr(permissions.people[letter], method)(url, form)
-            body_of(response)
+            body_text(response)
             if letter == "M" and method == "get" and name.startswith("web:"):
                 head = permissions.people[letter].head(url)
-                if (head.status_code, body_of(head)) != (response.status_code, ""):
+                if (head.status_code, body_text(head)) != (response.status_code, ""):
                     wrong.append(f"{name}: HEAD answers {head.status_code}, GET {response.status_code}")
             ok = response.status_code < 400 if expected_status is None else response.status_code == expected_status
             if expected_status == 302:
@@ -93,6 +96,9 @@ def test_every_url_answers_each_kind_of_person_as_the_table_says(permissions: Pe
                 wrong.append(f"{name} as {letter}: {response.status_code}, expected {expected_status or 'an answer'}")
             if expected_status is not None and counts() != before:
                 wrong.append(f"{name} as {letter}: refused, but something was changed")
+            if heavy_work:
+                wrong.append(f"{name} as {letter} does {', '.join(heavy_work)}")
+                heavy_work.clear()
             transaction.savepoint_rollback(save)
     assert not wrong, "\n".join(wrong)
 
@@ -106,7 +112,7 @@ def test_a_draft_exists_for_its_organizers_alone(permissions: PermissionSite) ->
     permissions.site.competition.is_published = False
     permissions.site.competition.save()
     for name in ("web:overview", "web:leaderboard", "api:competition", "api:leaderboard"):
-        url = url_of(permissions, name, dict(named_patterns())[name])
+        url = page_url(permissions, name, dict(named_patterns())[name])
         for letter, client in permissions.people.items():
             expected_status = 200 if letter in "OR" else 404
             assert client.get(url).status_code == expected_status, f"{name} as {letter}"

@@ -18,10 +18,10 @@ from competitions.runs.models import Run
 from competitions.runs.refusals import TASK_SEALED
 from competitions.runs.reruns import submission_repeat
 from competitions.submissions.models import Submission
-from tests.admin_forms import fields_of
+from tests.admin_forms import form_fields
 from tests.answers import read_result
 from tests.functional.disclosure.test_sealing_walk import SECRET, SHOWN
-from tests.permissions import body_of, client_of
+from tests.permissions import body_text, user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease
 
@@ -90,7 +90,7 @@ WAYS = [rename, delete_column, compute, add_board, unseal, unseal_and_rename, ma
 
 
 def answers(site: Scenario, client: Client) -> dict[str, str]:
-    """What every page with scores of the phase says to this visitor."""
+    """The text of every page with scores of the phase for this visitor."""
     slug, phase = site.competition.slug, site.phase
     submission = Submission.objects.get(phase=phase)
     urls = [
@@ -111,7 +111,7 @@ def answers(site: Scenario, client: Client) -> dict[str, str]:
         reverse(name, args=[submission.pk]) for name in ("codabench:submission", "api:submission", "web:submission")
     ]
     urls += [reverse("api:submissions"), reverse("web:submissions", args=[slug])]
-    return {url: body_of(client.get(url)) for url in urls}
+    return {url: body_text(client.get(url)) for url in urls}
 
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
@@ -119,7 +119,7 @@ def test_no_change_of_rows_shows_what_was_scored_under_seal(
     site: Scenario, final: Leaderboard, way: Callable[[Scenario, Leaderboard], None]
 ) -> None:
     way(site, final)
-    for client in (Client(), client_of(site.member()), client_of(site.organizer)):
+    for client in (Client(), user_client(site.member()), user_client(site.organizer)):
         assert not [url for url, text in answers(site, client).items() if SHOWN.search(text)]
     phase = Phase.objects.get(pk=site.phase.pk)
     assert phase.holds_sealed_scores
@@ -130,7 +130,7 @@ def test_no_change_of_rows_shows_what_was_scored_under_seal(
 def test_the_walk_would_find_it_after_the_reveal_everybody_sees_it(site: Scenario, final: Leaderboard) -> None:
     rename(site, final)
     phase_reveal(phase=site.phase, now=site.now, before_the_end=True)
-    assert len([url for url, text in answers(site, client_of(site.member())).items() if SHOWN.search(text)]) > 5
+    assert len([url for url, text in answers(site, user_client(site.member())).items() if SHOWN.search(text)]) > 5
 
 
 def test_a_board_that_shows_nothing_sealed_stays_open(site: Scenario, final: Leaderboard) -> None:
@@ -153,7 +153,7 @@ def test_what_a_worker_was_asked_for_is_sealed_also_where_its_board_changes_mean
     board.columns.all().delete()
     complete(site, run)
     open_column(site)
-    assert not [url for url, text in answers(site, client_of(site.member())).items() if SHOWN.search(text)]
+    assert not [url for url, text in answers(site, user_client(site.member())).items() if SHOWN.search(text)]
 
 
 def board_url(board: Leaderboard) -> str:
@@ -161,13 +161,13 @@ def board_url(board: Leaderboard) -> str:
 
 
 def saved(site: Scenario, board: Leaderboard, **changed: Any) -> str:
-    """What the form of a board answers: its errors, or nothing where it was saved."""
-    client = client_of(site.organizer)
-    fields = fields_of(client.get(board_url(board))) | changed
+    """The errors of a board's form, or nothing where it was saved."""
+    client = user_client(site.organizer)
+    fields = form_fields(client.get(board_url(board))) | changed
     answer = client.post(board_url(board), fields)
     if answer.status_code == 200 and not answer.context["form"].is_refused:
         answer = client.post(board_url(board), fields | {"confirmed": answer.context["form"].confirmation})
-    return "" if answer.status_code == 302 else body_of(answer)
+    return "" if answer.status_code == 302 else body_text(answer)
 
 
 def test_the_form_of_a_board_refuses_the_key_of_a_sealed_score(site: Scenario, final: Leaderboard) -> None:
@@ -227,10 +227,10 @@ def test_a_task_of_a_sealed_phase_is_not_run_for_an_open_one(site: Scenario) -> 
 def test_the_form_of_a_phase_refuses_a_task_whose_scores_another_keeps_sealed(site: Scenario) -> None:
     site.score(site.submit(phase=site.sealed), SECRET)
     url = reverse("admin:catalog_phase_change", args=[site.phase.pk])
-    client = client_of(site.organizer)
+    client = user_client(site.organizer)
     tasks = [str(site.phase.tasks.get().pk), str(site.sealed.tasks.get().pk)]
-    answer = client.post(url, fields_of(client.get(url)) | {"tasks": tasks})
-    assert "keeps the score &#x27;mae&#x27; sealed on one of these tasks" in body_of(answer)
+    answer = client.post(url, form_fields(client.get(url)) | {"tasks": tasks})
+    assert "keeps the score &#x27;mae&#x27; sealed on one of these tasks" in body_text(answer)
 
 
 def test_what_counts_in_a_sealed_phase_is_not_carried_into_an_open_one_on_its_task(site: Scenario) -> None:

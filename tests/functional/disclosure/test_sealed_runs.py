@@ -1,4 +1,4 @@
-"""What a run leaves in a phase that holds sealed scores: receipts, meters, logs and predictions tell nothing of them."""
+"""Runs of a phase with sealed scores: receipts, meters, logs and predictions tell nothing of these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from competitions.runs.models import Run, RunLog, RunOutput
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from tests.answers import read_result
-from tests.permissions import body_of, client_of
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario, lease
 
 DIGITS = 77_313  # what the scoring container wrote: as many bytes as the score has digits
@@ -43,9 +43,9 @@ def ended(site: Scenario, phase: Phase, *, kind: Kind = Kind.PREDICTION, **more:
     return submission
 
 
-def said_of(site: Scenario, user: Any, submission: Submission) -> str:
+def texts_about(site: Scenario, user: Any, submission: Submission) -> str:
     """All that pages, API and admin say to somebody of a submission."""
-    client, run = client_of(user), submission.runs.get()
+    client, run = user_client(user), submission.runs.get()
     urls = [
         reverse(name, args=[submission.pk])
         for name in ("web:submission", "api:submission", "api:submission-receipt", "codabench:submission")
@@ -55,7 +55,7 @@ def said_of(site: Scenario, user: Any, submission: Submission) -> str:
         reverse("admin:runs_run_change", args=[run.pk]),
         reverse("api:submission-logs", args=[submission.pk]),
     ]
-    return "".join(body_of(client.get(url)) for url in urls)
+    return "".join(body_text(client.get(url)) for url in urls)
 
 
 def people(site: Scenario) -> list[Any]:
@@ -65,7 +65,7 @@ def people(site: Scenario) -> list[Any]:
 def test_the_meters_of_a_container_that_only_scores_are_sealed(site: Scenario) -> None:
     submission = ended(site, site.sealed)
     for user in people(site):
-        text = said_of(site, user, submission)
+        text = texts_about(site, user, submission)
         assert not [part for part in ("77313", "77.313", "98765") if part in text]
     assert submission.runs.get().meters == {}
 
@@ -81,7 +81,7 @@ def test_the_meters_of_a_teams_own_program_stay(site: Scenario) -> None:
     submission = ended(site, site.sealed, kind=Kind.CODE)
     assert submission.runs.get().meters == {"wall_s": 3.0, "cpu_s": 2.0}
     for user in people(site):
-        assert "77.313" not in said_of(site, user, submission)
+        assert "77.313" not in texts_about(site, user, submission)
 
 
 def test_no_column_of_measurements_shows_what_sealed_scoring_used(site: Scenario) -> None:
@@ -98,20 +98,20 @@ def test_no_column_of_measurements_shows_what_sealed_scoring_used(site: Scenario
 def test_in_a_public_phase_the_meters_of_scoring_are_shown(site: Scenario) -> None:
     submission = ended(site, site.phase)
     assert submission.runs.get().meters["output_bytes"] == DIGITS
-    assert "77.313" in said_of(site, site.member(), submission)
+    assert "77.313" in texts_about(site, site.member(), submission)
 
 
 def test_who_holds_the_right_and_everybody_after_the_reveal_reads_what_scoring_used(site: Scenario) -> None:
     submission = ended(site, site.sealed)
     CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
-    assert "77.313" in said_of(site, site.organizer, submission)
+    assert "77.313" in texts_about(site, site.organizer, submission)
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-    assert "77.313" in said_of(site, site.member(), submission)
+    assert "77.313" in texts_about(site, site.member(), submission)
 
 
 def receipt(site: Scenario, user: Any, submission: Submission) -> dict[str, Any]:
-    answer = client_of(user).get(reverse("api:submission-receipt", args=[submission.pk]))
-    run_receipt: dict[str, Any] = json.loads(body_of(answer))["runs"][0]["receipt"]
+    answer = user_client(user).get(reverse("api:submission-receipt", args=[submission.pk]))
+    run_receipt: dict[str, Any] = json.loads(body_text(answer))["runs"][0]["receipt"]
     return run_receipt
 
 
@@ -137,30 +137,30 @@ def printed(site: Scenario, phase: Phase) -> Submission:
     return submission
 
 
-def files_of(user: Any, submission: Submission) -> list[int]:
-    client = client_of(user)
+def file_statuses(user: Any, submission: Submission) -> list[int]:
+    client = user_client(user)
     names = ("ingestion.log", "submission.log", "predictions.zip")
     answers = [client.get(reverse("web:submission-output", args=[submission.pk, name])) for name in names]
-    assert all(body_of(answer) for answer in answers)
+    assert all(body_text(answer) for answer in answers)
     return [answer.status_code for answer in answers]
 
 
 def test_what_code_prints_and_leaves_in_a_sealed_phase_is_hidden_from_its_team(site: Scenario) -> None:
     submission = printed(site, site.sealed)
-    text = said_of(site, site.member(), submission)
+    text = texts_about(site, site.member(), submission)
     assert "hidden input" not in text
     assert "d" * 64 not in text
-    assert files_of(site.member(), submission) == [404, 404, 404]
-    assert files_of(site.organizer, submission) == [200, 200, 200]
+    assert file_statuses(site.member(), submission) == [404, 404, 404]
+    assert file_statuses(site.organizer, submission) == [200, 200, 200]
     phase_reveal(phase=site.sealed, now=site.now, before_the_end=True)
-    assert files_of(site.member(), submission) == [200, 200, 200]
+    assert file_statuses(site.member(), submission) == [200, 200, 200]
 
 
 def test_organizers_may_show_what_code_prints_while_scores_are_sealed(site: Scenario) -> None:
     submission = printed(site, site.sealed)
     Phase.objects.filter(pk=site.sealed.pk).update(show_output_while_sealed=True)
-    assert files_of(site.member(), submission) == [200, 200, 200]
-    assert "hidden input seen by ingestion" in said_of(site, site.member(), submission)
+    assert file_statuses(site.member(), submission) == [200, 200, 200]
+    assert "hidden input seen by ingestion" in texts_about(site, site.member(), submission)
 
 
 def test_what_ran_beside_a_scoring_program_is_hidden_as_its_own_log_is(site: Scenario) -> None:
@@ -170,10 +170,10 @@ def test_what_ran_beside_a_scoring_program_is_hidden_as_its_own_log_is(site: Sce
     submission = printed(site, site.sealed)
     Phase.objects.filter(pk=site.sealed.pk).update(show_output_while_sealed=True)
     for user in people(site):
-        assert "hidden input" not in said_of(site, user, submission)
-        assert files_of(user, submission) == [404, 404, 404]
+        assert "hidden input" not in texts_about(site, user, submission)
+        assert file_statuses(user, submission) == [404, 404, 404]
     CompetitionOrganizer.objects.filter(competition=site.competition).update(can_see_sealed=True)
-    assert files_of(site.organizer, submission) == [200, 200, 200]
+    assert file_statuses(site.organizer, submission) == [200, 200, 200]
 
 
 def test_a_program_that_failed_before_scoring_did_is_told_in_fixed_words(site: Scenario) -> None:
@@ -181,12 +181,12 @@ def test_a_program_that_failed_before_scoring_did_is_told_in_fixed_words(site: S
     failed = {"outcome": "failed", "reason": "program_error", "code": "exit_code", "detail": detail, "scores": None}
     submission = ended(site, site.sealed, kind=Kind.CODE, **failed)
     for user in people(site):
-        assert "98765" not in said_of(site, user, submission)
+        assert "98765" not in texts_about(site, user, submission)
 
 
 def test_a_row_of_a_sealed_board_is_answered_as_one_that_is_not_there(site: Scenario) -> None:
     ended(site, site.sealed)
     entry = site.sealed.leaderboard.entries.get()
-    client = client_of(site.member())
+    client = user_client(site.member())
     assert client.get(reverse("web:entry", args=[entry.pk])).status_code == 404
     assert client.get(reverse("web:entry", args=[entry.pk + 1000])).status_code == 404

@@ -21,7 +21,7 @@ from competitions.runs.models import Run, RunLog, RunOutput
 from competitions.submissions.models import Submission
 from scoring.errors import CODES
 from tests.answers import read_result
-from tests.permissions import PAGES, PermissionSite, body_of, named_patterns, url_of
+from tests.permissions import PAGES, PermissionSite, body_text, named_patterns, page_url
 from tests.reading import ALL, names_read
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease
@@ -81,7 +81,7 @@ SPOKEN = (  # reason and code of a scoring program, and what everybody reads ins
 )
 
 
-def spoken_of(site: Scenario) -> dict[Submission, str]:
+def submissions_with_words(site: Scenario) -> dict[Submission, str]:
     """Submissions of the sealed phase of which the scoring program said a score, and what may be read of it."""
     detail = f"Your MAE is {SECRET}; label 7 is 0.98765."
     words_by_submission = {}
@@ -111,13 +111,13 @@ def portion(begun: PermissionSite) -> PermissionSite:
     return named(begun, scored_on_a_sealed_portion(begun.site))
 
 
-def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
+def page_texts(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
     """The answers of every URL that is read with GET, with each phase and board chosen where a page reads either; the admin too.
 
     `of_submission`: those alone that name the submission or its run.
     """
     patterns = dict(named_patterns())
-    urls = [url_of(permissions, name, patterns[name]) for name, (method, _, _) in PAGES.items() if method == "get"]
+    urls = [page_url(permissions, name, patterns[name]) for name, (method, _, _) in PAGES.items() if method == "get"]
     for name, pattern in patterns.items():
         if name.startswith("admin:") and name.endswith("_changelist") and not pattern.pattern.converters:
             urls.append(reverse(name))
@@ -142,17 +142,17 @@ def pages_of(permissions: PermissionSite, client: Client, *, of_submission: bool
 
 
 def said_by(response: Any) -> str:
-    return body_of(response) + str(response.headers)
+    return body_text(response) + str(response.headers)
 
 
 @pytest.mark.parametrize("letter", list("ASMTOXR"))
 def test_no_page_says_a_sealed_score(begun: PermissionSite, letter: str) -> None:
     """Of a sealed phase, of a sealed portion, and of what a scoring program says."""
     site, client = begun.site, begun.people[letter]
-    others = [scored_on_a_sealed_portion(site), *spoken_of(site)]
-    pages = pages_of(named(begun, scored_under_seal(site)), client)
+    others = [scored_on_a_sealed_portion(site), *submissions_with_words(site)]
+    pages = page_texts(named(begun, scored_under_seal(site)), client)
     for submission in others:
-        pages |= pages_of(named(begun, submission), client, of_submission=True)
+        pages |= page_texts(named(begun, submission), client, of_submission=True)
     assert not [url for url, text in pages.items() if SHOWN.search(text)]
 
 
@@ -168,7 +168,7 @@ def test_a_robot_is_not_told_what_stands_on_a_sealed_board(portion: PermissionSi
 
 def test_the_public_portion_is_shown_beside_the_sealed_one(portion: PermissionSite) -> None:
     CompetitionOrganizer.objects.filter(competition=portion.site.competition).update(can_see_sealed=True)
-    walked = pages_of(portion, portion.people["O"], of_submission=True)
+    walked = page_texts(portion, portion.people["O"], of_submission=True)
     assert len([url for url, text in walked.items() if SHOWN.search(text)]) > 5
     page = portion.people["M"].get(reverse("web:submission", args=[portion.arguments["pk"]])).content.decode()
     assert "0.2500" in page
@@ -180,7 +180,7 @@ def test_the_public_portion_is_shown_beside_the_sealed_one(portion: PermissionSi
 
 def test_the_walk_would_find_it_an_organizer_with_the_right_sees_it(sealed: PermissionSite) -> None:
     CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
-    leaks = [url for url, text in pages_of(sealed, sealed.people["O"]).items() if SHOWN.search(text)]
+    leaks = [url for url, text in page_texts(sealed, sealed.people["O"]).items() if SHOWN.search(text)]
     assert len(leaks) > 5
 
 
@@ -194,7 +194,7 @@ def test_no_order_of_a_sealed_board_is_shown(sealed: PermissionSite) -> None:
         for name in ("api:leaderboard", "api:leaderboard-csv", "web:leaderboard-csv"):
             answer = client.get(reverse(name, args=[sealed.site.competition.slug, sealed.site.sealed.slug]))
             assert answer.status_code == 403
-            assert "sealed" in body_of(answer)
+            assert "sealed" in body_text(answer)
 
 
 def _main(html: str) -> str:
@@ -248,12 +248,12 @@ def test_a_receipt_does_not_show_digests_by_which_a_score_could_be_guessed(seale
     }
     for url, letters in pages.items():
         for letter in letters:
-            text = body_of(sealed.people[letter].get(url))
+            text = body_text(sealed.people[letter].get(url))
             assert ("c" * 64 in text) is (letter != "M"), (url, letter)
             assert "a" * 64 not in text, (url, letter)
             assert "b" * 64 not in text, (url, letter)
     CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
-    assert all("a" * 64 in body_of(sealed.people["O"].get(url)) for url in pages)
+    assert all("a" * 64 in body_text(sealed.people["O"].get(url)) for url in pages)
 
 
 def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: Scenario) -> None:
@@ -268,13 +268,13 @@ def test_a_format_error_of_a_sealed_submission_is_reported_at_once(site: Scenari
 
 
 def test_what_a_scoring_program_says_of_a_sealed_submission_is_put_in_fixed_words(begun: PermissionSite) -> None:
-    words_by_submission = spoken_of(begun.site)
+    words_by_submission = submissions_with_words(begun.site)
     for submission, words in words_by_submission.items():
         page = reverse("web:submission", args=[submission.pk])
-        assert [letter for letter in "MOR" if words not in body_of(begun.people[letter].get(page))] == []
+        assert [letter for letter in "MOR" if words not in body_text(begun.people[letter].get(page))] == []
     CompetitionOrganizer.objects.filter(competition=begun.site.competition).update(can_see_sealed=True)
     assert all(
-        str(SECRET) in body_of(begun.people["O"].get(reverse("web:submission", args=[sealed_submission.pk])))
+        str(SECRET) in body_text(begun.people["O"].get(reverse("web:submission", args=[sealed_submission.pk])))
         for sealed_submission in words_by_submission
     )
 

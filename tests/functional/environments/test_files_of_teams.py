@@ -27,10 +27,10 @@ from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from core.refusals import Refusal, RefusalKind
 from tests.background import run_background
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
-from tests.scenario import CODE, FILE_NAME, Scenario, person, prediction_bytes, zip_of
-from tests.unit.environments.archives import LAYER, config_of, docker_files, sha256, tar_of
+from tests.scenario import CODE, FILE_NAME, Scenario, person, prediction_bytes, zip_bytes
+from tests.unit.environments.archives import LAYER, docker_files, image_config, sha256, tar_bytes
 from workers.protocol.jobs import StagedFile
 
 WEIGHTS = EnvironmentFile.Kind.WEIGHTS
@@ -80,13 +80,18 @@ def added(
 
 
 def submitted(
-    site: Scenario, named: NamedEnvironment, *, team: Team | None = None, content: bytes = b"", **more: Any
+    site: Scenario, chosen_files: NamedEnvironment, *, team: Team | None = None, content: bytes = b"", **more: Any
 ) -> Submission:
     user = site.member(team)
-    upload = site.upload(content or zip_of(CODE), "code.zip", user=user)
+    upload = site.upload(content or zip_bytes(CODE), "code.zip", user=user)
     submission = submission_create(
         NewSubmission(
-            user=user, phase=site.phase, upload=upload, kind=more.pop("kind", Kind.CODE), environment=named, **more
+            user=user,
+            phase=site.phase,
+            upload=upload,
+            kind=more.pop("kind", Kind.CODE),
+            environment=chosen_files,
+            **more,
         ),
         now=site.now,
     )
@@ -139,7 +144,7 @@ def test_a_run_is_given_its_teams_weights_and_the_receipt_names_their_digest(ope
 
 def test_an_image_is_checked_and_only_the_scoring_program_stays_out_of_it(open_site: Scenario) -> None:
     files = docker_files()
-    image = added(open_site, IMAGE, tar_of(files), name="torch")
+    image = added(open_site, IMAGE, tar_bytes(files), name="torch")
     assert (image.state, image.facts["platform"]) == ("ready", "linux/amd64")
     submission = submitted(open_site, NamedEnvironment(image="torch@1"))
     first, scoring = job_for(open_site.claim()).stages
@@ -149,7 +154,9 @@ def test_an_image_is_checked_and_only_the_scoring_program_stays_out_of_it(open_s
 
 
 def test_a_wrong_image_is_refused_and_its_bytes_are_let_go(open_site: Scenario) -> None:
-    image = added(open_site, IMAGE, tar_of(docker_files(config=config_of([LAYER], architecture="arm64"))), name="torch")
+    image = added(
+        open_site, IMAGE, tar_bytes(docker_files(config=image_config([LAYER], architecture="arm64"))), name="torch"
+    )
     assert (image.state, image.code, image.file) == ("refused", "wrong_platform", None)
     with pytest.raises(refusals.FileNotReady, match="refused"):
         submitted(open_site, NamedEnvironment(image="torch@1"))
@@ -183,7 +190,7 @@ def test_what_is_no_longer_there_ends_a_run_instead_of_running_it_without(open_s
 
 
 def test_locked_requirements_in_the_zip_are_built_for_the_run(open_site: Scenario) -> None:
-    submission = submitted(open_site, NamedEnvironment(), content=zip_of(CODE | {"requirements.txt": LOCK}))
+    submission = submitted(open_site, NamedEnvironment(), content=zip_bytes(CODE | {"requirements.txt": LOCK}))
     assert submission.requirements is not None
     assert submission.requirements.sha256 == sha256(LOCK.encode())
     first, scoring = job_for(open_site.claim()).stages
@@ -193,7 +200,9 @@ def test_locked_requirements_in_the_zip_are_built_for_the_run(open_site: Scenari
 
 
 def test_a_lock_without_hashes_is_refused_before_anything_runs(open_site: Scenario) -> None:
-    submission = submitted(open_site, NamedEnvironment(), content=zip_of(CODE | {"requirements.txt": "numpy==2.3.1\n"}))
+    submission = submitted(
+        open_site, NamedEnvironment(), content=zip_bytes(CODE | {"requirements.txt": "numpy==2.3.1\n"})
+    )
     run = submission.runs.get()
     assert (run.reason, run.code) == ("file_invalid", "requirements_invalid")
     assert "line 1" in run.detail
@@ -202,13 +211,13 @@ def test_a_lock_without_hashes_is_refused_before_anything_runs(open_site: Scenar
 def test_without_a_mirror_it_is_the_organizers_fault(open_site: Scenario) -> None:
     open_site.queue.package_mirror = ""
     open_site.queue.save()
-    submission = submitted(open_site, NamedEnvironment(), content=zip_of(CODE | {"requirements.txt": LOCK}))
+    submission = submitted(open_site, NamedEnvironment(), content=zip_bytes(CODE | {"requirements.txt": LOCK}))
     assert run_claim(worker=open_site.worker(), free_gpus=0, now=open_site.now) is None
     assert (submission.runs.get().reason, submission.runs.get().code) == ("setup_error", "no_package_mirror")
 
 
 def test_a_phase_that_takes_none_of_it_runs_a_zip_with_requirements_as_before(site: Scenario) -> None:
-    submission = submitted(site, NamedEnvironment(), content=zip_of(CODE | {"requirements.txt": "anything\n"}))
+    submission = submitted(site, NamedEnvironment(), content=zip_bytes(CODE | {"requirements.txt": "anything\n"}))
     assert (submission.requirements, submission.status) == (None, State.QUEUED)
     with pytest.raises(refusals.EnvironmentNotAccepted):
         submitted(site, NamedEnvironment(weights="gap-model"))
@@ -217,7 +226,7 @@ def test_a_phase_that_takes_none_of_it_runs_a_zip_with_requirements_as_before(si
 
 
 @pytest.mark.parametrize(
-    ("named", "kind", "refusal"),
+    ("chosen_files", "kind", "refusal"),
     [
         (NamedEnvironment(weights="other@1"), Kind.CODE, refusals.UnknownFile),
         (NamedEnvironment(weights="gap-model@7"), Kind.CODE, refusals.UnknownFile),
@@ -227,14 +236,16 @@ def test_a_phase_that_takes_none_of_it_runs_a_zip_with_requirements_as_before(si
     ],
 )
 def test_a_wish_that_cannot_be_met_makes_no_submission(
-    open_site: Scenario, named: NamedEnvironment, kind: Kind, refusal: RefusalKind | type[Refusal]
+    open_site: Scenario, chosen_files: NamedEnvironment, kind: Kind, refusal: RefusalKind | type[Refusal]
 ) -> None:
     added(open_site)
-    content, name = (zip_of(CODE), "code.zip") if kind == Kind.CODE else (prediction_bytes(), FILE_NAME)
+    content, name = (zip_bytes(CODE), "code.zip") if kind == Kind.CODE else (prediction_bytes(), FILE_NAME)
     upload = open_site.upload(content, name)
     with refuses(refusal):
         submission_create(
-            NewSubmission(user=open_site.member(), phase=open_site.phase, upload=upload, kind=kind, environment=named),
+            NewSubmission(
+                user=open_site.member(), phase=open_site.phase, upload=upload, kind=kind, environment=chosen_files
+            ),
             now=open_site.now,
         )
     assert not Submission.objects.exists()
@@ -244,7 +255,12 @@ def test_another_teams_weights_do_not_exist(open_site: Scenario) -> None:
     file, other = added(open_site), open_site.join("Other")
     with pytest.raises(refusals.UnknownFile):
         submitted(open_site, NamedEnvironment(weights="gap-model@1"), team=other)
-    outsiders = [client_of(open_site.member(other)), client_of(open_site.organizer), client_of(person()), Client()]
+    outsiders = [
+        user_client(open_site.member(other)),
+        user_client(open_site.organizer),
+        user_client(person()),
+        Client(),
+    ]
     for client in outsiders:
         assert client.get(f"/api/v1/environment-files/{file.key}/").status_code in (401, 404)
         assert client.delete(f"/api/v1/environment-files/{file.key}/").status_code in (401, 403, 404)
@@ -299,7 +315,9 @@ def test_an_unfinished_upload_is_no_file_and_one_for_weights_is_no_submission(op
         )
     with refuses(UPLOADED_FOR_ENVIRONMENT):
         submission_create(
-            NewSubmission(user=user, phase=open_site.phase, upload=uploaded(open_site, zip_of(CODE)), kind=Kind.CODE),
+            NewSubmission(
+                user=user, phase=open_site.phase, upload=uploaded(open_site, zip_bytes(CODE)), kind=Kind.CODE
+            ),
             now=open_site.now,
         )
 
@@ -315,7 +333,7 @@ def test_teams_that_merge_keep_the_versions_of_both(open_site: Scenario) -> None
 
 
 def test_page_and_api_take_a_file_and_show_what_became_of_it(open_site: Scenario) -> None:
-    client = client_of(open_site.member())
+    client = user_client(open_site.member())
     page = f"/competitions/{open_site.competition.slug}/team/environment/"
     file = SimpleUploadedFile("w.npz", b"weights")
     sent = client.post(f"{page}add/", {"kind": "weights", "name": "gap-model", "file": file})
@@ -364,7 +382,7 @@ def test_the_page_asks_as_much_of_the_database_for_many_files_as_for_one(
 ) -> None:
     for number in range(count):
         added(open_site, content=str(number).encode())
-    client = client_of(open_site.member())
+    client = user_client(open_site.member())
     page = f"/competitions/{open_site.competition.slug}/team/environment/"
     client.get(page)
     with django_assert_max_num_queries(10):

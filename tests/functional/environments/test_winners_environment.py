@@ -1,4 +1,4 @@
-"""What a winner's code runs with when it is verified, and that it is kept until then."""
+"""A winner's code is verified with the environment that it had, which is kept until then."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from competitions.winners.states import State
 from competitions.winners.verification import verification_start
 from tests.functional.leaderboards.test_winners import handed_in, lane
 from tests.refusals import refuses
-from tests.scenario import CODE, Scenario, zip_of
+from tests.scenario import CODE, Scenario, zip_bytes
 from workers.protocol.jobs import BuiltEnvironment, StagedFile
 
 __all__ = ["lane"]  # a fixture
@@ -55,7 +55,7 @@ def test_the_code_finds_the_weights_and_the_image_that_won(site: Scenario, lane:
 def test_the_bundles_locked_packages_are_installed_where_the_phase_takes_them(site: Scenario, lane: Lane) -> None:
     place = handed_in(site, lane)
     lock = f"numpy==2.3.1 --hash=sha256:{'a' * 64}\n"
-    Place.objects.filter(pk=place.pk).update(code=store_bytes(zip_of(CODE | {"requirements.txt": lock})))
+    Place.objects.filter(pk=place.pk).update(code=store_bytes(zip_bytes(CODE | {"requirements.txt": lock})))
     Phase.objects.filter(pk=site.sealed.pk).update(own_requirements=True)
     site.queue.package_mirror = "https://mirror.example.org/simple/"
     site.queue.save()

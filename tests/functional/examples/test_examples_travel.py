@@ -29,7 +29,7 @@ from examples.delivery_times.bundle import build_bundle as deliveries
 from examples.pcqm4mv2_small.bundle import build_bundle as molecules
 from examples.pcqm4mv2_small.generate import Sizes
 from examples.tracks.bundle import build_track
-from tests.rows import rows_of
+from tests.rows import rows_by_model
 from tests.scenario import NOON, person
 
 pytestmark = pytest.mark.django_db
@@ -51,13 +51,13 @@ BUILDERS: dict[str, Callable[..., Path]] = {
 def test_an_example_travels_to_another_site(name: str, tmp_path: Path) -> None:
     rows = sent_by_the_first_site(BUILDERS[name](tmp_path / "built", now=NOON), tmp_path / "bundle.zip")
     assert not any(model.objects.exists() for model in (Competition, Resource, StoredFile, User))
-    assert rows_of(made(tmp_path / "bundle.zip")) == rows
+    assert rows_by_model(made(tmp_path / "bundle.zip")) == rows
 
 
 def sent_by_the_first_site(bundle: Path, target: Path) -> dict[str, Any]:
     """Import and export; then nothing of this site is left but the exported file and the rows that it had."""
     with transaction.atomic():
-        rows = rows_of(made(bundle))
+        rows = rows_by_model(made(bundle))
         bundle_write(competition=Competition.objects.get(), target=target, with_files=True, by=User.objects.get())
         transaction.set_rollback(True)
     return rows

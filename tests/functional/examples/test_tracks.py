@@ -46,7 +46,7 @@ def bundle(track: Track, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_track(tmp_path_factory.mktemp("built") / "bundle", track, now=NOW)
 
 
-def arrays_of(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
+def named_arrays(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
     for path in sorted(folder.rglob("*.npz")):
         with np.load(path) as stored:
             yield from ((f"{path.name}:{name}", stored[name]) for name in stored.files)
@@ -97,13 +97,13 @@ def test_one_submission_a_week_goes_to_the_public_board_at_the_true_size(
     "track", examples.ogb_lsc.TRACKS, indirect=True
 )  # the others' labels are public, as in the original
 def test_no_hidden_label_lies_where_participants_look(track: Track, bundle: Path) -> None:
-    public = dict(arrays_of(bundle / "public_data"))
+    public = dict(named_arrays(bundle / "public_data"))
     for phase in track.phases:
         for name, labels in reference.read(bundle / f"reference_data_{phase.split}").labels(phase.split).items():
             for where, array in public.items():
                 same = array.shape[:1] == labels.shape and array.ndim == 1 and bool((array == labels).all())
                 assert not same, f"{where} is {name} of {phase.split}"
-    splits = [name for name, _ in arrays_of(bundle / "public_data") if name.startswith("test-")]
+    splits = [name for name, _ in named_arrays(bundle / "public_data") if name.startswith("test-")]
     assert sorted(splits) == sorted(
         {f"{phase.split}.npz:{name.split(':')[1]}" for phase in track.phases for name in splits}
     )

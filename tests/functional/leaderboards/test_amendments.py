@@ -1,4 +1,4 @@
-"""What changes on a board after its commitment is published with its reason, and `podium verify` reports both."""
+"""A change of a board after its commitment is published with its reason, and `podium verify` reports both."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from competitions.winners import services
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
 from files.manifest import main, manifest_faults
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario
 
@@ -161,11 +161,11 @@ def left_out(document: Document) -> None:
     del document["amendments"][0]
 
 
-def swapped(document: Document) -> None:
+def swap_amendments(document: Document) -> None:
     document["amendments"].reverse()
 
 
-@pytest.mark.parametrize("forge", [other_reason, other_date, other_change, left_out, swapped])
+@pytest.mark.parametrize("forge", [other_reason, other_date, other_change, left_out, swap_amendments])
 def test_whoever_changes_an_amendment_is_detected(committed: Scenario, forge: Callable[[Document], None]) -> None:
     disqualify(committed)
     disqualify_team(committed)
@@ -221,7 +221,7 @@ def test_an_organizer_publishes_an_amendment_on_the_page_after_the_reveal(commit
     committed.sealed.tasks.update(reference_data=committed.phase.tasks.get().reference_data)
     url, client = (
         reverse("web:reveal", args=[committed.competition.slug, committed.sealed.slug]),
-        client_of(committed.organizer),
+        user_client(committed.organizer),
     )
     assert "without an amendment" in client.get(url).content.decode()
     assert client.post(url, {"act": "commit"}).status_code == 422

@@ -1,4 +1,4 @@
-"""What a board's page leads to: one's own row, teams by their names, the entry and the team behind a row; and what it never draws."""
+"""Links of a board's page: one's own row, teams by their names, the entry and the team behind a row; and things it never draws."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from django.urls import reverse
 from competitions.catalog.models import Column
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.services import board_rebuild
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 
 def test_a_teams_page_shows_it_where_a_board_that_one_sees_does_and_is_not_there_otherwise(site: Scenario) -> None:
     url = reverse("web:public-team", args=[site.competition.slug, site.team.key])
     sealed = site.score(site.submit(phase=site.sealed), 0.5)
-    without_the_right = (Client(), client_of(site.member()), client_of(site.organizer))
+    without_the_right = (Client(), user_client(site.member()), user_client(site.organizer))
     assert [client.get(url).status_code for client in without_the_right] == [404, 404, 404]
     site.score(site.submit(), 0.4321)
     page = Client().get(url).content.decode()
@@ -28,7 +28,7 @@ def test_a_teams_page_shows_it_where_a_board_that_one_sees_does_and_is_not_there
 
 def test_a_boards_page_leads_to_ones_own_row_and_finds_teams(site: Scenario) -> None:
     site.score(site.submit(), 0.5)
-    client, url = client_of(site.member()), reverse("web:leaderboard", args=[site.competition.slug])
+    client, url = user_client(site.member()), reverse("web:leaderboard", args=[site.competition.slug])
     entry = Entry.objects.get()
     assert f'href="#row-{entry.pk}">Jump to my row' in client.get(url).content.decode()
     page = client.get(url, {"q": site.team.name[:3].upper()}).content.decode()
@@ -53,7 +53,7 @@ def test_a_hidden_column_decides_without_being_drawn(site: Scenario) -> None:
 def test_the_first_page_of_a_board_draws_how_the_best_score_improved_and_reads_it_once_a_version(
     site: Scenario,
 ) -> None:
-    client, url = client_of(site.member()), reverse("web:leaderboard", args=[site.competition.slug])
+    client, url = user_client(site.member()), reverse("web:leaderboard", args=[site.competition.slug])
     other = site.join("Climbers")
     site.score(site.submit(), 0.5)
     assert "score-chart" not in client.get(url).content.decode()
@@ -71,7 +71,7 @@ def test_a_sealed_board_draws_nothing_of_how_its_best_score_improved(site: Scena
     site.score(site.submit(phase=site.sealed), 0.5)
     site.score(site.submit(phase=site.sealed, team=other), 0.25)
     url = reverse("web:leaderboard", args=[site.competition.slug])
-    for client in (Client(), client_of(site.member()), client_of(site.organizer)):
+    for client in (Client(), user_client(site.member()), user_client(site.organizer)):
         page = client.get(url, {"phase": site.sealed.slug}).content.decode()
         assert "are sealed" in page
         assert "score-chart" not in page

@@ -66,7 +66,7 @@ def scored(site: Scenario, *by_task: Scores, team: Team | None = None, wall_s: f
     return submission
 
 
-def values_of(submission: Submission) -> dict[str, Any]:
+def score_values(submission: Submission) -> dict[str, Any]:
     values: dict[str, Any] = submission.scores.get().values
     return values
 
@@ -79,7 +79,7 @@ def test_a_row_appears_when_every_task_is_scored_and_keeps_each_tasks_score(site
         reports.run_complete(**lease(run), result=read_result(body, columns=["acc", "f1"]), now=site.now)
         assert Entry.objects.count() == number
     runs = list(submission.runs.all())
-    assert values_of(submission) == pytest.approx(
+    assert score_values(submission) == pytest.approx(
         {"acc": 0.6, "f1": 0.1}
         | {f"acc@{run.task_id}": run.scores["acc"] for run in runs}
         | {f"f1@{run.task_id}": 0.1 for run in runs}
@@ -92,13 +92,13 @@ def test_a_computed_column_is_taken_over_all_tasks_of_its_sources(
 ) -> None:
     computed(board, computation, "acc", "f1")
     submission = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4})
-    assert values_of(submission)[computation] == pytest.approx(value)
+    assert score_values(submission)[computation] == pytest.approx(value)
 
 
 def test_what_is_computed_from_a_missing_score_is_missing_and_never_ranks(site: Scenario, board: Leaderboard) -> None:
     column = computed(board, "avg", "acc", "nowhere")
     submission = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4})
-    assert "avg" not in values_of(submission)
+    assert "avg" not in score_values(submission)
     board.columns.filter(is_primary=True).update(is_primary=False)
     Column.objects.filter(pk=column.pk).update(is_primary=True)
     board_rebuild(board)
@@ -113,7 +113,7 @@ def test_a_sum_too_large_for_a_float_is_no_value_and_the_answer_is_taken(site: S
     assert submission.status == State.FINISHED
     tasks = [run.task_id for run in submission.runs.all()]
     each_task = {f"acc@{task}": 0.5 for task in tasks} | {f"f1@{task}": 1.7e308 for task in tasks}
-    assert values_of(submission) == {"acc": 0.5, "sum": 1.0, "max": 1.0} | each_task
+    assert score_values(submission) == {"acc": 0.5, "sum": 1.0, "max": 1.0} | each_task
     too_large = scored(site, {"acc": 1.7e308, "f1": 0.5}, {"acc": 1.7e308, "f1": 0.5})
     assert too_large.status == State.FINISHED
     assert not too_large.scores.exists()
@@ -149,7 +149,7 @@ def test_times_of_several_tasks_add_up_and_peaks_do_not(site: Scenario, board: L
     for key in ("wall_s", "memory_peak_bytes"):
         Column.objects.create(leaderboard=board, key=key, title=key, kind="meter", sorting="asc", index=5)
     submission = scored(site, {"acc": 0.8, "f1": 0.2}, {"acc": 0.4, "f1": 0.4}, wall_s=2.0)
-    assert (values_of(submission)["wall_s"], values_of(submission)["memory_peak_bytes"]) == (4.0, 200.0)
+    assert (score_values(submission)["wall_s"], score_values(submission)["memory_peak_bytes"]) == (4.0, 200.0)
 
 
 def test_workers_are_asked_for_scores_alone(site: Scenario, board: Leaderboard) -> None:
@@ -215,7 +215,7 @@ def test_a_row_without_the_value_sorts_last_and_has_no_rank(site: Scenario, boar
     lacking = Entry.objects.get(leaderboard=board, team__name="bb")
     lacking.values = {"acc": 0.8}
     lacking.save()
-    from competitions.leaderboards.ranking.cells import cells_write
+    from competitions.leaderboards.ranking.entries import cells_write
 
     cells_write(lacking, list(board.columns.all()))
     assert [(row.rank, row.entry.team.name) for row in reading.board_page(board, sort="f1").rows] == [

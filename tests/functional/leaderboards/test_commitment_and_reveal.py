@@ -47,7 +47,7 @@ from files.manifest import (
     read_manifest,
 )
 from podium.cli import main as podium
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario
 
@@ -113,7 +113,7 @@ def test_the_digest_is_public_at_once_and_the_salt_and_manifest_only_after_the_r
     page = reverse("web:leaderboard", args=names[:1])
     manifest, api = reverse("web:manifest", args=[*names, "main"]), reverse("api:commitment", args=names)
     assert commitment.digest in Client().get(page, {"phase": closed.sealed.slug}).content.decode()
-    for client in (Client(), client_of(closed.member()), client_of(closed.organizer)):
+    for client in (Client(), user_client(closed.member()), user_client(closed.organizer)):
         assert client.get(manifest).status_code == 403
         body = client.get(api).json()
         assert (body["digest"], body["manifest"]) == (commitment.digest, None)
@@ -157,12 +157,12 @@ def team(document: Document) -> None:
     )
 
 
-def dropped(document: Document) -> None:
+def drop_entry(document: Document) -> None:
     gone = document["entries"].pop()
     document["rows"] = [row for row in document["rows"] if row["submission"] != gone["submission"]]
 
 
-def added(document: Document) -> None:
+def add_entry(document: Document) -> None:
     document["entries"].append(document["entries"][0] | {"submission": 999_999})
 
 
@@ -195,8 +195,8 @@ def salt(document: Document) -> None:
     [
         (score, "is not what was committed to"),
         (team, "is not what was committed to"),
-        (dropped, "missing or were changed"),
-        (added, "is not what was committed to"),
+        (drop_entry, "missing or were changed"),
+        (add_entry, "is not what was committed to"),
         (twice, "is there twice"),
         (labels, "programs and data of task"),
         (column, "columns and rule"),
@@ -224,7 +224,7 @@ def test_a_whole_forgery_is_found_out_by_the_published_digest(closed: Scenario) 
     assert any("published was" in fault for fault in manifest_faults(document, digest=published))
 
 
-def rescored(site: Scenario) -> None:
+def rescore(site: Scenario) -> None:
     score = board(site).scores.order_by("pk")[0]
     run = Run.objects.get(submission=score.submission)
     run.scores = {"mae": 0.0001}
@@ -232,13 +232,13 @@ def rescored(site: Scenario) -> None:
     board_rebuild(board(site))
 
 
-def relabelled(site: Scenario) -> None:
+def relabel(site: Scenario) -> None:
     task = site.sealed.tasks.get()
     task.reference_data = site.phase.tasks.get().reference_data
     task.save()
 
 
-@pytest.mark.parametrize("change", [rescored, relabelled])
+@pytest.mark.parametrize("change", [rescore, relabel])
 def test_a_change_in_the_database_after_the_close_makes_the_check_fail(
     closed: Scenario, change: Callable[[Scenario], None]
 ) -> None:
@@ -309,8 +309,8 @@ def test_a_round_of_the_reconciler_does_both(closed: Scenario) -> None:
 def test_the_preview_is_for_organizers_and_shows_scores_to_those_with_the_right_alone(closed: Scenario) -> None:
     committed(closed)
     url = reverse("web:reveal", args=[closed.competition.slug, closed.sealed.slug])
-    assert client_of(closed.member()).get(url).status_code == 404
-    client = client_of(closed.organizer)
+    assert user_client(closed.member()).get(url).status_code == 404
+    client = user_client(closed.organizer)
     page = client.get(url).content.decode()
     assert "Nothing has changed since the commitment" in page
     assert "0.3123" not in page
@@ -325,7 +325,7 @@ def test_a_reveal_before_the_end_asks_to_be_confirmed(closed: Scenario) -> None:
         phase_reveal(phase=closed.sealed, now=closed.now)
     url, client = (
         reverse("web:reveal", args=[closed.competition.slug, closed.sealed.slug]),
-        client_of(closed.organizer),
+        user_client(closed.organizer),
     )
     assert client.post(url, {"act": "reveal"}).status_code == 409
     closed.sealed.refresh_from_db()
@@ -421,7 +421,7 @@ def test_a_sealed_board_without_columns_is_committed_to_and_previewed(closed: Sc
     board_rebuild(board(closed))
     assert committed(closed).entry_count == 0
     url = reverse("web:reveal", args=[closed.competition.slug, closed.sealed.slug])
-    assert "Nothing has changed since the commitment" in client_of(closed.organizer).get(url).content.decode()
+    assert "Nothing has changed since the commitment" in user_client(closed.organizer).get(url).content.decode()
 
 
 def test_no_rank_of_a_hidden_board_is_told_by_the_shake_up(closed: Scenario) -> None:
@@ -434,9 +434,9 @@ def test_each_member_is_told_of_the_reveal_once_however_often_the_reconciler_com
     Phase.objects.filter(pk=closed.sealed.pk).update(reveal_at=closed.now, name="Final")
     for _ in range(3):
         reconcile(now=closed.now)
-    told = [(message.to, message.subject) for message in mail.outbox if "are public" in message.subject]
+    mails = [(message.to, message.subject) for message in mail.outbox if "are public" in message.subject]
     captains = [team.captain.email for team in closed.teams if team.name in ("aa", "bb", "cc")]
-    assert told == [([address], f"The scores of Final in {closed.competition} are public") for address in captains]
+    assert mails == [([address], f"The scores of Final in {closed.competition} are public") for address in captains]
     assert "0.3" not in "".join(str(message.body) for message in mail.outbox)
 
 

@@ -11,7 +11,7 @@ from competitions.leaderboards.models import Entry
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 PAGE = b"<script>document.title = 'ran'</script><p>details</p>"
@@ -36,7 +36,7 @@ def places(submission: Submission) -> tuple[str, str, str]:
 
 
 def links(visitor: Client, submission: Submission) -> tuple[int, bool, int]:
-    """How many rows of the board link to details, whether the row's page shows them, and what the frame answers."""
+    """The board's links to details, True if the row's page shows them, and the status of the frame."""
     board, entry, frame = places(submission)
     rows = visitor.get(board).content.decode().count(f'href="{entry}#details"')
     return rows, frame in visitor.get(entry).content.decode(), visitor.get(frame).status_code
@@ -45,7 +45,7 @@ def links(visitor: Client, submission: Submission) -> tuple[int, bool, int]:
 def test_everybody_follows_a_row_to_its_detailed_results(site: Scenario, submission: Submission) -> None:
     bare = site.score(site.submit(team=site.join()), 0.7)
     assert links(Client(), submission) == (1, True, 200)
-    assert links(client_of(site.member()), submission) == (2, True, 200), "in its place, and pinned"
+    assert links(user_client(site.member()), submission) == (2, True, 200), "in its place, and pinned"
     response = Client().get(places(submission)[2])
     assert response.content == PAGE
     assert response["Content-Security-Policy"].startswith("sandbox allow-scripts; default-src 'none'")
@@ -66,7 +66,7 @@ def test_no_row_links_to_what_the_organizers_keep(
     """The same version of the board was drawn with links before."""
     assert links(Client(), submission) == (1, True, 200)
     model.objects.filter(pk=submission.phase_id if model is Phase else site.competition.pk).update(**change)
-    for visitor in (Client(), client_of(site.member()), client_of(site.organizer)):
+    for visitor in (Client(), user_client(site.member()), user_client(site.organizer)):
         assert links(visitor, submission) == (0, False, 404)
 
 
@@ -75,7 +75,7 @@ def test_details_wait_for_the_last_sealed_or_hidden_board_of_their_phase(
     site: Scenario, submission: Submission, hiding: dict[str, object]
 ) -> None:
     Leaderboard.objects.create(phase=site.phase, key="private", index=1, **hiding)
-    for visitor in (Client(), client_of(site.member()), client_of(site.organizer)):
+    for visitor in (Client(), user_client(site.member()), user_client(site.organizer)):
         assert links(visitor, submission) == (0, False, 404)
 
 
@@ -84,8 +84,8 @@ def test_a_sealed_board_has_no_such_links_even_for_those_with_the_right(site: Sc
     site.competition.competitionorganizer_set.update(can_see_sealed=True)
     board, _, frame = places(submission)
     assert Client().get(frame).status_code == 404
-    assert "#details" not in client_of(site.organizer).get(board).content.decode()
-    assert client_of(site.organizer).get(frame).status_code == 404
+    assert "#details" not in user_client(site.organizer).get(board).content.decode()
+    assert user_client(site.organizer).get(frame).status_code == 404
 
 
 def test_a_turned_board_links_from_its_columns(site: Scenario, submission: Submission) -> None:

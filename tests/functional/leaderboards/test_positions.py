@@ -1,4 +1,4 @@
-"""Where one score stands, as its team sees it."""
+"""The place of one score, as its team sees it."""
 
 from __future__ import annotations
 

@@ -28,28 +28,28 @@ def rows(board: Leaderboard) -> list[tuple[int | None, str]]:
     return [(row.rank, row.entry.team.name) for row in reading.all_rows(board)]
 
 
-def scored(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
+def score_team(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
     team = site.join(name, is_baseline=is_baseline)
     site.score(site.submit(team=team), value)
 
 
 def test_lower_is_better_ties_share_a_rank_and_a_baseline_takes_none(site: Scenario) -> None:
     for name, value in [("bb", 0.2), ("dd", 0.3), ("aa", 0.1), ("cc", 0.2)]:
-        scored(site, name, value)
-    scored(site, "constant", 0.05, is_baseline=True)
+        score_team(site, name, value)
+    score_team(site, "constant", 0.05, is_baseline=True)
     assert rows(site.phase.leaderboard) == [(None, "constant"), (1, "aa"), (2, "bb"), (2, "cc"), (4, "dd")]
 
 
 def test_higher_is_better_turns_the_order_around(site: Scenario) -> None:
     Column.objects.update(sorting=Column.Sorting.DESC)
     for name, value in [("low", 0.1), ("high", 0.9)]:
-        scored(site, name, value)
+        score_team(site, name, value)
     assert rows(site.phase.leaderboard) == [(1, "high"), (2, "low")]
 
 
 def test_the_rank_follows_the_shown_value_where_the_column_says_so(site: Scenario) -> None:
-    scored(site, "first", 0.12341)
-    scored(site, "second", 0.12339)
+    score_team(site, "first", 0.12341)
+    score_team(site, "second", 0.12339)
     assert [rank for rank, _ in rows(site.phase.leaderboard)] == [1, 1]
     Column.objects.update(rank_by_shown=False)
     board_rebuild(site.phase.leaderboard)
@@ -108,7 +108,7 @@ def test_a_missing_or_infinite_score_never_ranks(
     site: Scenario, broken: dict[str, float], sorting: Column.Sorting
 ) -> None:
     Column.objects.update(sorting=sorting)
-    scored(site, "honest", 5.0)
+    score_team(site, "honest", 5.0)
     team = site.join("broken")
     submission = site.submit(team=team)
     run = Run(submission=submission, scores=broken)
@@ -184,8 +184,8 @@ def test_a_cursor_from_elsewhere_is_refused(site: Scenario, cursor: str) -> None
 
 
 def test_the_export_has_every_row_and_no_formula(site: Scenario) -> None:
-    scored(site, "=HYPERLINK(0)", 0.2)
-    scored(site, "plain", 0.1)
+    score_team(site, "=HYPERLINK(0)", 0.2)
+    score_team(site, "plain", 0.1)
     lines = list(csv.DictReader(csv_lines(site.phase.leaderboard)))
     assert [(line["rank"], line["team"], line["mae"]) for line in lines] == [
         ("1", "plain", "0.1000"),

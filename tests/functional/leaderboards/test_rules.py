@@ -1,4 +1,4 @@
-"""Which of a team's submissions stand on a board, under each rule, and what the team may choose."""
+"""The submissions of a team that stand on a board, under each rule, and those that it may choose."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from competitions.runs.leases import reports
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from tests.answers import read_result
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease, person
 
@@ -211,7 +211,7 @@ def test_what_has_no_score_or_is_disqualified_cannot_be_chosen(site: Scenario) -
 def test_selecting_on_the_page_and_by_api(site: Scenario) -> None:
     portions(site, max_selected=1)
     first, second = (both(site, 0.1, 0.123456, hour) for hour in range(2))
-    client = client_of(site.member())
+    client = user_client(site.member())
     page = client.get(reverse("web:submission", args=[first.pk])).content.decode()
     assert "Select as final" in page
     assert "0.1235" not in page
@@ -242,7 +242,7 @@ def test_the_best_score_over_time_shows_none_that_a_team_did_not_choose(site: Sc
         assert response.status_code == 200
         assert site.team.name not in response.content.decode()
         assert "0.1000" not in response.content.decode()
-    own = client_of(site.team.captain).get(reverse("web:history", args=[slug])).content.decode()
+    own = user_client(site.team.captain).get(reverse("web:history", args=[slug])).content.decode()
     assert "only your own team's are drawn" in own
     assert "0.1000" in own
 
@@ -275,14 +275,16 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
         reverse("api:submission", args=[sent.pk]),
     ]
     for page in pages:
-        member, organizer = (client_of(who).get(page).content.decode() for who in (site.member(), site.organizer))
+        member, organizer = (user_client(who).get(page).content.decode() for who in (site.member(), site.organizer))
         assert "0.5" in member
         assert not [
-            told for told in ("77.25", "Kept back", "Secret", "kept-back", "more is sealed") if told in member
+            hidden_text
+            for hidden_text in ("77.25", "Kept back", "Secret", "kept-back", "more is sealed")
+            if hidden_text in member
         ], page
         assert "77.25" in organizer or page == pages[1]  # whose list is that of an own team
     table = f"{reverse('web:leaderboard-csv', args=[slug, site.phase.slug])}?board=kept-back"
-    refused = client_of(site.member()).get(table)
+    refused = user_client(site.member()).get(table)
     assert refused.status_code == 403
     assert "hidden this leaderboard" in refused.content.decode()
 
@@ -290,7 +292,7 @@ def test_a_team_is_told_nothing_of_a_hidden_board(site: Scenario) -> None:
 def test_final_submissions_are_chosen_at_once_from_a_list(site: Scenario) -> None:
     portions(site, max_selected=2)
     first, second, third = (both(site, 0.1, 0.123456, hour) for hour in range(3))
-    client = client_of(site.member())
+    client = user_client(site.member())
     url = reverse("web:finals", args=[site.competition.slug, site.phase.slug, "final"])
     page = client.get(url).content.decode()
     assert [f'value="{submission.pk}"' in page for submission in (first, second, third)] == [True, True, True]
@@ -320,9 +322,9 @@ def test_nobody_chooses_another_teams_finals_or_after_the_end(site: Scenario) ->
     portions(site, max_selected=2)
     submission = both(site, 0.1, 0.123456, 0)
     url = reverse("web:finals", args=[site.competition.slug, site.phase.slug, "final"])
-    stranger = client_of(site.member(site.join("Other team")))
+    stranger = user_client(site.member(site.join("Other team")))
     numbers = {"chosen": [submission.pk], "shown": [submission.pk]}
     assert stranger.post(url, numbers).status_code == 404
     Leaderboard.objects.filter(key="final").update(selection_closes_at=site.now - timedelta(hours=1))
-    assert client_of(site.member()).post(url, numbers).status_code == 409
+    assert user_client(site.member()).post(url, numbers).status_code == 409
     assert not Pick.objects.exists()

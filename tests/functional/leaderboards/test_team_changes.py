@@ -15,7 +15,12 @@ from tests.scenario import Scenario
 def edit(site: Scenario, team: Team, **changed: list[str] | None) -> None:
     client = Client()
     client.force_login(site.organizer)
-    assert save_form(client, reverse("admin:teams_team_change", args=[team.pk]), **changed).status_code == 302
+    assert (
+        save_form(
+            client, reverse("organize:team-settings", args=[site.competition.slug, team.key]), **changed
+        ).status_code
+        == 302
+    )
 
 
 def scores_of_milestones(site: Scenario) -> list[float]:

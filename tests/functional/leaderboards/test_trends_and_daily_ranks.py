@@ -1,4 +1,4 @@
-"""What a board remembers of its past: each team's improvements, and the ranks as the day began."""
+"""The past of a board: each team's improvements, and the ranks as the day began."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import DailyRank
-from competitions.leaderboards.ranking.trends import MOST
+from competitions.leaderboards.ranking.entries import MOST
 from competitions.leaderboards.reading.daily_ranks import daily_ranks_note, earlier_ranks
 from competitions.leaderboards.services import board_freeze, board_rebuild
 from tests.scenario import Scenario

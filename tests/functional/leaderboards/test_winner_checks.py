@@ -26,8 +26,8 @@ from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from tests.answers import read_result
 from tests.functional.leaderboards.test_winners import OFFICIAL, handed_in, lane
-from tests.permissions import client_of
-from tests.scenario import Scenario, lease, prediction_bytes, resource, zip_of
+from tests.permissions import user_client
+from tests.scenario import Scenario, lease, prediction_bytes, resource, zip_bytes
 
 __all__ = ["lane"]  # a fixture
 
@@ -40,7 +40,7 @@ Made = Callable[[str], Any]  # kind of check, or nothing, to what the code predi
 def check(site: Scenario, kind: Check, *, rows: str | None = None, **fields: Any) -> Task:
     """A check of the sealed phase's task."""
     plain = site.sealed.tasks.get()
-    labels = zip_of({"labels.txt": "labels"} | ({} if rows is None else {"rows.csv": rows}))
+    labels = zip_bytes({"labels.txt": "labels"} | ({} if rows is None else {"rows.csv": rows}))
     task = Task(
         competition=site.competition,
         name=kind.label,
@@ -67,7 +67,7 @@ def taken_to_its_end(site: Scenario, predict: Made, held_out_score: float) -> No
     """All runs that wait, and the comparison."""
     for _ in range(1 + len(checks_of(site.sealed))):
         run = site.claim(site.worker(gpus=1), free_gpus=1)
-        content = zip_of({OFFICIAL: prediction_bytes(y_pred=predict(run.task.check_kind))})
+        content = zip_bytes({OFFICIAL: prediction_bytes(y_pred=predict(run.task.check_kind))})
         RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(content))
         score = held_out_score if run.task.check_kind == Check.HELD_OUT else 0.1
         body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": 60.0}]}
@@ -81,7 +81,7 @@ def honest(kind: str) -> Any:
 
 @pytest.fixture
 def wide(lane: Lane) -> Lane:
-    """What was submitted is a constant: the difference to it shall not count here."""
+    """A lane with a wide tolerance: the submitted predictions are a constant, whose difference does not count here."""
     Lane.objects.filter(pk=lane.pk).update(tolerance=10.0, tolerance_origin="Five runs with other seeds")
     lane.refresh_from_db()
     return lane
@@ -161,7 +161,7 @@ def test_organizers_see_differences_plots_meters_files_and_where_the_tolerance_c
 ) -> None:
     check(site, Check.PERMUTED, rows="\n".join(map(str, MOVED)))
     place = verified(site, wide, lambda kind: PLAIN)
-    page = client_of(site.organizer).get(reverse("web:winners-place", args=[place.key])).content.decode()
+    page = user_client(site.organizer).get(reverse("web:winners-place", args=[place.key])).content.decode()
     assert page.count("<figure") == 2
     for text in ("1.0000 had not moved", "Five runs with other seeds", "predict.py", "constants: 0 for 40", "1 min of"):
         assert text in page
@@ -170,13 +170,13 @@ def test_organizers_see_differences_plots_meters_files_and_where_the_tolerance_c
 def test_the_team_sees_neither_logs_nor_files_of_the_checks(site: Scenario, wide: Lane) -> None:
     check(site, Check.HELD_OUT)
     place = verified(site, wide, honest)
-    mine, theirs = (
+    seen_by_team, seen_by_organizer = (
         set(submissions_of(who).values_list("pk", flat=True)) for who in (site.member(place.team), site.organizer)
     )
-    assert place.verification_id in mine
-    assert place.check_run_id not in mine
-    assert place.check_run_id in theirs
-    client = client_of(site.member(place.team))
+    assert place.verification_id in seen_by_team
+    assert place.check_run_id not in seen_by_team
+    assert place.check_run_id in seen_by_organizer
+    client = user_client(site.member(place.team))
     listed = client.get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
     assert f"#{place.check_run_id}" not in listed
 
@@ -202,7 +202,7 @@ def test_what_earlier_runs_of_the_code_came_to_is_shown_beside_the_newest(site: 
     place = verified(site, wide, honest)
     for value in (2.0, 3.0):
         place = verification_start(key=place.key, by=site.organizer, now=site.now)
-        page = client_of(site.organizer).get(reverse("web:winners-place", args=[place.key]))
+        page = user_client(site.organizer).get(reverse("web:winners-place", args=[place.key]))
         assert "Runs of the code" not in page.content.decode()  # the newest is on its way
         predictions = np.full(ROWS, value, np.float32)
         taken_to_its_end(site, {"": predictions}.__getitem__, 0.1)
@@ -211,7 +211,7 @@ def test_what_earlier_runs_of_the_code_came_to_is_shown_beside_the_newest(site: 
     assert place.comparison["mae"] == 2.0
     repeats = Submission.objects.filter(is_verification=True, is_check=False).order_by("pk")
     assert list(repeats.values_list("seed", flat=True)) == [0, 1, 2], "each is told another seed"
-    page = client_of(site.organizer).get(reverse("web:winners-place", args=[place.key]))
+    page = user_client(site.organizer).get(reverse("web:winners-place", args=[place.key]))
     assert "Earlier runs of the same code" in page.content.decode()
 
 
@@ -242,7 +242,7 @@ def test_a_tolerance_needs_its_origin(site: Scenario) -> None:
 
 
 def test_constants_are_counted_in_texts_and_by_size_in_other_files(db: None) -> None:
-    stored = store_bytes(zip_of({"main.py": "a = [0.25, 0.5, 3]", "weights.bin": b"\0" * 400}))
+    stored = store_bytes(zip_bytes({"main.py": "a = [0.25, 0.5, 3]", "weights.bin": b"\0" * 400}))
     facts = code_facts(stored, predictions=100)
     assert facts["files"] == [["weights.bin", 400], ["main.py", 18]]
     assert (facts["constants"], facts["bytes"], facts["file_count"]) == (103, 418, 2)
@@ -251,5 +251,5 @@ def test_constants_are_counted_in_texts_and_by_size_in_other_files(db: None) -> 
 def test_what_is_read_to_count_constants_is_bounded_over_all_files(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("competitions.winners.code_facts.MAX_READ_BYTES", 30)
     files: dict[str, str | bytes] = {f"part-{number}.txt": "1 2 3 4 5 6 " for number in range(4)}  # 12 bytes each
-    facts = code_facts(store_bytes(zip_of(files)), predictions=100)
+    facts = code_facts(store_bytes(zip_bytes(files)), predictions=100)
     assert facts["constants"] == 6 + 6 + 3 + 3, "two are read, two count by their size"

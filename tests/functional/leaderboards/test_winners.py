@@ -26,9 +26,9 @@ from competitions.winners.states import NEXT, State
 from competitions.winners.verification import verification_start
 from core.reconciler import reconcile
 from tests.answers import read_result
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
-from tests.scenario import CODE, FILE_NAME, Scenario, lease, prediction_bytes, zip_of
+from tests.scenario import CODE, FILE_NAME, Scenario, lease, prediction_bytes, zip_bytes
 
 OFFICIAL = FILE_NAME.replace("test-dev", "test-challenge")
 COMMIT = "0123abcd" * 5
@@ -55,7 +55,7 @@ def invited(site: Scenario, lane: Lane) -> Place:
 
 
 def bundle(site: Scenario, place: Place) -> Any:
-    return site.upload(zip_of(CODE), "code.zip", user=site.member(place.team))
+    return site.upload(zip_bytes(CODE), "code.zip", user=site.member(place.team))
 
 
 def handed_in(site: Scenario, lane: Lane) -> Place:
@@ -78,7 +78,7 @@ def verified(
     assert run.submission == place.verification
     if predictions is not None:
         RunOutput.objects.create(
-            run=run, attempt=1, name="predictions.zip", file=store_bytes(zip_of({f"out/{OFFICIAL}": predictions}))
+            run=run, attempt=1, name="predictions.zip", file=store_bytes(zip_bytes({f"out/{OFFICIAL}": predictions}))
         )
     body = {"outcome": "finished", "scores": {"mae": score}, "stages": [{"name": "ingestion", "wall_s": wall_s}]}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
@@ -289,14 +289,14 @@ def test_every_state_that_is_not_final_leads_somewhere() -> None:
 
 def test_the_team_and_the_organizers_go_the_whole_way_on_the_pages(site: Scenario, lane: Lane) -> None:
     Phase.objects.filter(pk=site.sealed.pk).update(closes_at=site.now - timedelta(days=31))  # a day ago for the pages
-    organizer = client_of(site.organizer)
+    organizer = user_client(site.organizer)
     url = reverse("web:winners", args=[site.competition.slug, site.sealed.slug, "main"])
     assert "No winner is confirmed yet" in Client().get(url).content.decode()
     assert Client().post(url).status_code == 404
     assert organizer.post(url).status_code == 302
     place = Place.objects.get()
     Place.objects.update(due_at=site.now + timedelta(days=10_000))
-    team = client_of(site.member(place.team))
+    team = user_client(site.member(place.team))
     page = reverse("web:winners-place", args=[place.key])
     upload = bundle(site, place).file
     assert upload is not None
@@ -306,7 +306,7 @@ def test_the_team_and_the_organizers_go_the_whole_way_on_the_pages(site: Scenari
 
     from django.core.files.uploadedfile import SimpleUploadedFile
 
-    zipped = SimpleUploadedFile("code.zip", zip_of(CODE))
+    zipped = SimpleUploadedFile("code.zip", zip_bytes(CODE))
     assert "1. Code" in team.get(page).content.decode()
     assert step(team, "code", repository_url="https://example.org/team/code", commit=COMMIT, bundle=zipped) == 302
     assert step(team, "verify") == 404
@@ -315,7 +315,7 @@ def test_the_team_and_the_organizers_go_the_whole_way_on_the_pages(site: Scenari
     assert "Start the verification run" in organizer.get(page).content.decode()
     assert step(organizer, "verify") == 302
     run = site.claim(at=site.now + timedelta(days=9_999))
-    predictions = zip_of({OFFICIAL: prediction_bytes(value=1.0)})
+    predictions = zip_bytes({OFFICIAL: prediction_bytes(value=1.0)})
     RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(predictions))
     body = {"outcome": "finished", "scores": {"mae": 0.1}}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
@@ -349,8 +349,8 @@ def test_arrays_of_other_names_or_shapes_are_not_compared() -> None:
 def test_text_without_an_official_format_is_compared_line_by_line(site: Scenario, lane: Lane) -> None:
     Phase.objects.filter(pk=site.sealed.pk).update(prediction_format=None)
     first = Place(lane=lane, submission=Submission(kind=Kind.PREDICTION, file_name="p.zip"))
-    ours = predictions_of(store_bytes(zip_of({"pred.txt": "a\nb\nc"})), "predictions.zip", None)
-    theirs = predictions_of(store_bytes(zip_of({"pred.txt": "a\nb\nx"})), first.submission.file_name, None)
+    ours = predictions_of(store_bytes(zip_bytes({"pred.txt": "a\nb\nc"})), "predictions.zip", None)
+    theirs = predictions_of(store_bytes(zip_bytes({"pred.txt": "a\nb\nx"})), first.submission.file_name, None)
     assert compare(ours, theirs).equal_share == pytest.approx(2 / 3)
 
 
@@ -372,7 +372,7 @@ def test_real_numbers_in_text_are_compared_within_the_tolerance(ours: str, their
 
 
 def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:
-    damaged = bytearray(zip_of({"pred.txt": "0.5\n" * 1000}))
+    damaged = bytearray(zip_bytes({"pred.txt": "0.5\n" * 1000}))
     damaged[40:44] = b"\0\0\0\0"
     with pytest.raises(CannotCompare, match="cannot be read"):
         predictions_of(store_bytes(bytes(damaged)), "predictions.zip", None)
@@ -381,14 +381,14 @@ def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:
 def test_winners_of_a_hidden_board_are_for_organizers_alone(site: Scenario, lane: Lane) -> None:
     Leaderboard.objects.filter(pk=lane.leaderboard_id).update(is_hidden=True)
     url = reverse("web:winners", args=[site.competition.slug, site.sealed.slug, "main"])
-    assert [client_of(who).get(url).status_code for who in (site.member(), site.organizer)] == [403, 200]
+    assert [user_client(who).get(url).status_code for who in (site.member(), site.organizer)] == [403, 200]
 
 
 def test_an_invited_captain_sees_it_on_home_team_and_submissions(site: Scenario, lane: Lane) -> None:
     place = invited(site, lane)
     link, slug = reverse("web:winners-place", args=[place.key]), [site.competition.slug]
     pages = [reverse("web:index"), reverse("web:team", args=slug), reverse("web:submissions", args=slug)]
-    captain, other = client_of(site.member(place.team)), client_of(site.member(site.teams[-2]))
+    captain, other = user_client(site.member(place.team)), user_client(site.member(site.teams[-2]))
     assert all(link in captain.get(page).content.decode() for page in pages)
     assert not any(link in other.get(page).content.decode() for page in pages)
     assert link not in Client().get(pages[0]).content.decode()

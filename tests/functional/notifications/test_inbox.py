@@ -15,7 +15,7 @@ from accounts.models import User
 from competitions.notifications.mails import OptOut, digests_mail, notifications_mail, opt_out
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
 from competitions.notifications.services import DEFAULTS, notify, preferences_set, stored_preferences
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ INBOX = "web:notifications"
 
 @pytest.fixture
 def member(site: Scenario) -> Client:
-    return client_of(site.member())
+    return user_client(site.member())
 
 
 def tell(site: Scenario, user: User, count: int = 1, **more: Any) -> list[Notification]:
@@ -44,7 +44,7 @@ def test_the_bell_says_how_many_are_unread_and_is_silent_without_any(site: Scena
 
 def test_following_a_notification_reads_it_and_nobody_elses_is_there(site: Scenario, member: Client) -> None:
     (row,) = tell(site, site.member())
-    stranger = client_of(person())
+    stranger = user_client(person())
     assert stranger.get(reverse("web:notification", args=[row.pk])).status_code == 404
     assert "News 0." not in stranger.get(reverse(INBOX)).content.decode()
     assert member.get(reverse("web:notification", args=[row.pk])).headers["Location"] == "/about-it/"
@@ -86,7 +86,7 @@ def test_choices_are_made_for_all_competitions_and_for_one(site: Scenario, membe
     wrong = member.post(url, fields | {Kind.MERGE.value: "by pigeon"})
     assert wrong.status_code == 422
     assert "pigeon is not one of the available choices" in wrong.content.decode()
-    assert client_of(person()).get(own).status_code == 404, "a competition that this person is not in"
+    assert user_client(person()).get(own).status_code == 404, "a competition that this person is not in"
 
 
 def test_a_mail_is_stopped_by_one_click_without_signing_in(site: Scenario) -> None:
@@ -149,10 +149,10 @@ def test_a_choice_for_one_competition_stands_above_one_for_all(site: Scenario) -
     assert digests_mail(now=site.now + timedelta(days=2)) == 1
 
 
-@pytest.mark.parametrize("mails", [OptOut(0), OptOut(0, Kind.RUN, 1)], ids=["nobody's digest", "nobody's mails"])
-def test_a_link_that_was_forged_or_is_of_nobody_is_not_there(site: Scenario, mails: OptOut) -> None:
+@pytest.mark.parametrize("opt_out_link", [OptOut(0), OptOut(0, Kind.RUN, 1)], ids=["nobody's digest", "nobody's mails"])
+def test_a_link_that_was_forged_or_is_of_nobody_is_not_there(site: Scenario, opt_out_link: OptOut) -> None:
     stop = "web:notifications-stop"
-    assert Client().post(reverse(stop, args=[mails.token])).status_code == 404
-    assert Client().post(reverse(stop, args=[mails.token[:-1] + "_"])).status_code == 404
+    assert Client().post(reverse(stop, args=[opt_out_link.token])).status_code == 404
+    assert Client().post(reverse(stop, args=[opt_out_link.token[:-1] + "_"])).status_code == 404
     gone = OptOut(site.member().pk, Kind.RUN, 0)
     assert Client().post(reverse(stop, args=[gone.token])).status_code == 404

@@ -1,4 +1,4 @@
-"""Who is told what: once, in the inbox, and by mail as they chose."""
+"""Notifications reach each person once, in the inbox, and by mail as they chose."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.django_db
 BROKEN = {"outcome": "failed", "reason": "output_invalid", "code": "nan", "detail": "The array 'y_pred' holds NaN."}
 
 
-def told(kind: Kind) -> list[tuple[str, str]]:
-    """Who was told what of this kind, oldest first."""
+def recipients(kind: Kind) -> list[tuple[str, str]]:
+    """Recipients and subjects of this kind's notifications, oldest first."""
     rows = Notification.objects.filter(kind=kind).order_by("pk")
     return [(row.user.username, row.subject) for row in rows]
 
@@ -56,22 +56,22 @@ def test_who_submitted_is_told_of_the_end_once_and_of_no_score(site: Scenario) -
         (member.username, f"Submission #{first.pk} is finished"),
         (member.username, f"Submission #{second.pk} has failed"),
     ]
-    assert told(Kind.RUN) == ended
+    assert recipients(Kind.RUN) == ended
     assert "0.98" not in "".join(Notification.objects.values_list("text", flat=True))
     submission_rerun(submission=first, actor="organizer", now=site.now)
     first.refresh_from_db()
     site.score(first, 0.5)
     submission_rerun(submission=second, actor="organizer", now=site.now)
-    assert {name for name, _ in told(Kind.RESCORING)} == {member.username, mate.username}
-    assert len(told(Kind.RESCORING)) == 2, "once for the phase, not for each submission"
-    assert told(Kind.RUN) == ended, "it is finished, as before"
+    assert {name for name, _ in recipients(Kind.RESCORING)} == {member.username, mate.username}
+    assert len(recipients(Kind.RESCORING)) == 2, "once for the phase, not for each submission"
+    assert recipients(Kind.RUN) == ended, "it is finished, as before"
 
 
 def test_who_left_the_team_is_told_nothing_of_its_submissions(site: Scenario) -> None:
     submission = site.submit()
     Membership.objects.filter(user=site.member()).delete()
     site.score(submission, 0.5)
-    assert told(Kind.RUN) == []
+    assert recipients(Kind.RUN) == []
 
 
 def test_disqualifications_are_told_with_their_reason_and_so_is_their_end(site: Scenario) -> None:
@@ -81,7 +81,7 @@ def test_disqualifications_are_told_with_their_reason_and_so_is_their_end(site: 
     submission_reinstate(submission=submission, now=site.now)
     team_disqualify(team=site.team, reason="Two accounts.", now=site.now)
     team_reinstate(team=site.team, now=site.now)
-    assert told(Kind.DISQUALIFICATION) == [
+    assert recipients(Kind.DISQUALIFICATION) == [
         (name, f"Submission #{submission.pk} was disqualified"),
         (name, f"Submission #{submission.pk} counts again"),
         (name, f"The team {site.team} was disqualified"),
@@ -97,13 +97,13 @@ def test_an_announcement_is_told_to_the_registered_and_leaves_the_inbox_when_it_
     Registration.objects.filter(user=denied.captain).update(state=Registration.State.DENIED)
     row = announce(site)
     announcement_save(announcement=row, now=site.now)
-    assert told(Kind.ANNOUNCEMENT) == [(site.member().username, f"{site.competition}: New data")]
+    assert recipients(Kind.ANNOUNCEMENT) == [(site.member().username, f"{site.competition}: New data")]
     announcement_withdraw(announcement=row, now=site.now)
-    assert told(Kind.ANNOUNCEMENT) == []
+    assert recipients(Kind.ANNOUNCEMENT) == []
     assert notifications_mail(now=site.now) == 0, "nor is it mailed any more"
     row.refresh_from_db()
     announcement_save(announcement=row, now=site.now)
-    assert told(Kind.ANNOUNCEMENT) == [(site.member().username, f"{site.competition}: New data")]
+    assert recipients(Kind.ANNOUNCEMENT) == [(site.member().username, f"{site.competition}: New data")]
 
 
 def test_deadlines_are_told_twice_to_those_who_still_may_submit(site: Scenario) -> None:
@@ -119,8 +119,8 @@ def test_deadlines_are_told_twice_to_those_who_still_may_submit(site: Scenario) 
     for days in (4, 3, 2, 1, 0.5):
         counts[days] = [deadlines_notify(now=closes_at - timedelta(days=days)) for _ in range(2)]
     assert counts == {4: [0, 0], 3: [1, 0], 2: [0, 0], 1: [1, 0], 0.5: [0, 0]}
-    assert {name for name, _ in told(Kind.DEADLINE)} == {site.member().username}
-    assert baseline.captain.username not in str(told(Kind.DEADLINE))
+    assert {name for name, _ in recipients(Kind.DEADLINE)} == {site.member().username}
+    assert baseline.captain.username not in str(recipients(Kind.DEADLINE))
     site.phase.closes_at = closes_at + timedelta(days=7)
     site.phase.save()
     assert deadlines_notify(now=closes_at + timedelta(days=4)) == 1, "an end that was moved is told again"
@@ -139,7 +139,7 @@ def test_the_same_event_is_told_once_and_robots_have_no_inbox(site: Scenario) ->
     assert tell(site, robot) == 0
     for _ in range(2):
         tell(site, site.member(), event="deadline-1")
-    assert len(told(Kind.DEADLINE)) == 1
+    assert len(recipients(Kind.DEADLINE)) == 1
 
 
 def test_the_choice_for_a_competition_precedes_that_for_all(site: Scenario) -> None:

@@ -15,10 +15,10 @@ from competitions.organize.models import CompetitionDraft
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
-from tests.admin_forms import fields_of
+from tests.admin_forms import form_fields
 from tests.answers import read_result
 from tests.background import run_background
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, lease
 
 SOLUTION = "id,price,area,Usage\n" + "".join(
@@ -41,7 +41,7 @@ class Guided:
 
     @property
     def client(self) -> Client:
-        return client_of(self.draft.owner)
+        return user_client(self.draft.owner)
 
     def page(self, path: str) -> str:
         return self.client.get(f"/host/{self.draft.key}/{path}").content.decode()
@@ -60,7 +60,7 @@ class Guided:
     def answer(self, step: str, go: str = "next", **values: Any) -> Any:
         """Open a step, change these fields and send it."""
         client, url = self.client, f"/host/{self.draft.key}/steps/{step}/"
-        return client.post(url, fields_of(client.get(url)) | values | {"go": go})
+        return client.post(url, form_fields(client.get(url)) | values | {"go": go})
 
     def build(self) -> CompetitionDraft:
         """Have the competition made; returns the draft as it is then."""

@@ -18,13 +18,13 @@ from competitions.organize.workspace import mails
 from competitions.organize.workspace.mails import mail_write
 from competitions.teams.models import Registration
 from tests.background import run_background
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def posted(site: Scenario, client: Client, page: str, **values: Any) -> str:
@@ -37,7 +37,7 @@ def first_page(site: Scenario) -> str:
 
 
 @pytest.fixture
-def told() -> Any:
+def heard_titles() -> Any:
     """Titles of announcements that listeners heard of."""
     titles: list[str] = []
 
@@ -58,7 +58,9 @@ def test_a_preview_shows_the_text_as_readers_will_see_it_and_stores_nothing(site
     assert not Announcement.objects.exists()
 
 
-def test_an_announcement_is_published_now_and_told_once(site: Scenario, organizer: Client, told: list[str]) -> None:
+def test_an_announcement_is_published_now_and_told_once(
+    site: Scenario, organizer: Client, heard_titles: list[str]
+) -> None:
     posted(site, organizer, "announcements/new/", title="Now", body="Read this", action="publish")
     assert "Read this" in first_page(site)
     row = Announcement.objects.get()
@@ -66,10 +68,10 @@ def test_an_announcement_is_published_now_and_told_once(site: Scenario, organize
     posted(site, organizer, f"announcements/{row.pk}/", title="Now", body="Mended", published_at=when, action="publish")
     announce_due(now=row.published_at + timedelta(days=1))
     assert "Mended" in first_page(site)
-    assert told == ["Now"]
+    assert heard_titles == ["Now"]
 
 
-def test_a_planned_one_is_kept_back_until_its_time(site: Scenario, organizer: Client, told: list[str]) -> None:
+def test_a_planned_one_is_kept_back_until_its_time(site: Scenario, organizer: Client, heard_titles: list[str]) -> None:
     with time_machine.travel(site.now, tick=False):
         posted(
             site,
@@ -81,10 +83,10 @@ def test_a_planned_one_is_kept_back_until_its_time(site: Scenario, organizer: Cl
             action="publish",
         )
         assert announce_due(now=site.now) == 0
-        assert ("Soon" in first_page(site), told) == (False, [])
+        assert ("Soon" in first_page(site), heard_titles) == (False, [])
     with time_machine.travel(site.now + timedelta(days=2), tick=False):
         assert announce_due(now=site.now + timedelta(days=2)) == 1
-        assert ("Soon" in first_page(site), told) == (True, ["Later"])
+        assert ("Soon" in first_page(site), heard_titles) == (True, ["Later"])
 
 
 def test_a_withdrawn_one_is_shown_to_nobody_until_it_is_published_again(site: Scenario, organizer: Client) -> None:

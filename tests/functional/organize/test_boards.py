@@ -10,14 +10,14 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from tests.admin_forms import fields_of
-from tests.permissions import client_of
+from tests.admin_forms import form_fields
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 @pytest.fixture
@@ -28,13 +28,13 @@ def ranked(site: Scenario) -> Leaderboard:
     return site.phase.leaderboard
 
 
-def url_of(board: Leaderboard) -> str:
+def board_url(board: Leaderboard) -> str:
     return reverse("organize:board", args=[board.phase.competition.slug, board.pk])
 
 
 def send(client: Client, url: str, **changed: Any) -> Any:
     """Open the form, change these fields, send it."""
-    return client.post(url, fields_of(client.get(url)) | changed)
+    return client.post(url, form_fields(client.get(url)) | changed)
 
 
 def scores(board: Leaderboard) -> list[tuple[int, float]]:
@@ -43,22 +43,22 @@ def scores(board: Leaderboard) -> list[tuple[int, float]]:
 
 def test_a_board_that_nobody_touched_is_saved_as_it_is(ranked: Leaderboard, organizer: Client) -> None:
     before = list(Column.objects.values()), Leaderboard.objects.values("rule", "freeze_at", "title").get(pk=ranked.pk)
-    assert send(organizer, url_of(ranked)).status_code == 302
+    assert send(organizer, board_url(ranked)).status_code == 302
     after = list(Column.objects.values()), Leaderboard.objects.values("rule", "freeze_at", "title").get(pk=ranked.pk)
     assert before == after
 
 
 def test_ranks_that_a_change_turns_over_are_said_first(site: Scenario, ranked: Leaderboard, organizer: Client) -> None:
     before = scores(ranked)
-    form = fields_of(organizer.get(url_of(ranked))) | {"columns-0-sorting": "desc"}
-    asked = organizer.post(url_of(ranked), form)
-    text = asked.content.decode()
+    form = form_fields(organizer.get(board_url(ranked))) | {"columns-0-sorting": "desc"}
+    confirm_page = organizer.post(board_url(ranked), form)
+    text = confirm_page.content.decode()
     assert "2 of 2 teams change their rank." in text
     assert f"First is Second; it was {site.team.name}." in text
     assert scores(ranked) == before
     assert ranked.columns.get(key="mae").sorting == "asc"
-    confirmed = asked.context["form"].confirmation
-    assert organizer.post(url_of(ranked), form | {"confirmed": confirmed}).status_code == 302
+    confirmed = confirm_page.context["form"].confirmation
+    assert organizer.post(board_url(ranked), form | {"confirmed": confirmed}).status_code == 302
     assert scores(ranked) != before
     assert ranked.columns.get(key="mae").sorting == "desc"
 
@@ -66,13 +66,13 @@ def test_ranks_that_a_change_turns_over_are_said_first(site: Scenario, ranked: L
 def test_a_column_is_added_and_taken_off_in_one_change(ranked: Leaderboard, organizer: Client) -> None:
     number = ranked.columns.count()
     added = {f"columns-{number}-title": "Time", f"columns-{number}-kind": "meter", f"columns-{number}-key": "wall_s"}
-    assert send(organizer, url_of(ranked), **added).status_code == 302
+    assert send(organizer, board_url(ranked), **added).status_code == 302
     assert ranked.columns.get(key="wall_s").title == "Time"
     place = list(ranked.columns.values_list("key", flat=True)).index("wall_s")
-    asked = send(organizer, url_of(ranked), **{f"columns-{place}-DELETE": "on"})
-    assert "The column “Time” leaves the board." in asked.content.decode()
-    confirmed = {"confirmed": asked.context["form"].confirmation}
-    assert send(organizer, url_of(ranked), **{f"columns-{place}-DELETE": "on"} | confirmed).status_code == 302
+    confirm_page = send(organizer, board_url(ranked), **{f"columns-{place}-DELETE": "on"})
+    assert "The column “Time” leaves the board." in confirm_page.content.decode()
+    confirmed = {"confirmed": confirm_page.context["form"].confirmation}
+    assert send(organizer, board_url(ranked), **{f"columns-{place}-DELETE": "on"} | confirmed).status_code == 302
     assert not ranked.columns.filter(key="wall_s").exists()
 
 
@@ -88,10 +88,10 @@ def test_what_a_column_is_computed_from_is_typed_as_keys(ranked: Leaderboard, or
             "sources": "mae , f1",
         }.items()
     }
-    assert send(organizer, url_of(ranked), **added).status_code == 302
+    assert send(organizer, board_url(ranked), **added).status_code == 302
     assert ranked.columns.get(key="all").sources == ["mae", "f1"]
-    assert 'value="mae, f1"' in organizer.get(url_of(ranked)).content.decode()
-    wrong = send(organizer, url_of(ranked), **{"columns-0-precision": "99"})
+    assert 'value="mae, f1"' in organizer.get(board_url(ranked)).content.decode()
+    wrong = send(organizer, board_url(ranked), **{"columns-0-precision": "99"})
     assert wrong.status_code == 422
     assert "less than or equal to 15" in wrong.content.decode()
 
@@ -99,33 +99,33 @@ def test_what_a_column_is_computed_from_is_typed_as_keys(ranked: Leaderboard, or
 def test_a_sealed_board_stays_sealed_and_tells_no_ranks(site: Scenario, organizer: Client) -> None:
     site.score(site.submit(phase=site.sealed), 0.123456)
     board = site.sealed.leaderboard
-    assert "It is sealed" in organizer.get(url_of(board)).content.decode()
-    asked = send(organizer, url_of(board), **{"columns-0-sorting": "desc"})
-    assert "what changes in the ranks is not told" in asked.content.decode()
-    assert site.team.name not in asked.content.decode()
-    gone = send(organizer, url_of(board), **{"columns-0-DELETE": "on"})
+    assert "It is sealed" in organizer.get(board_url(board)).content.decode()
+    confirm_page = send(organizer, board_url(board), **{"columns-0-sorting": "desc"})
+    assert "what changes in the ranks is not told" in confirm_page.content.decode()
+    assert site.team.name not in confirm_page.content.decode()
+    gone = send(organizer, board_url(board), **{"columns-0-DELETE": "on"})
     assert gone.status_code == 422
     assert "has sealed scores" in gone.content.decode()
-    opened = send(organizer, url_of(site.phase.leaderboard), visibility="sealed")
+    opened = send(organizer, board_url(site.phase.leaderboard), visibility="sealed")
     assert opened.status_code == 302
     assert site.phase.leaderboard.is_set_sealed
 
 
 def test_a_freeze_says_what_stays_off(site: Scenario, ranked: Leaderboard, organizer: Client) -> None:
-    asked = send(organizer, url_of(ranked), freeze_at=f"{site.now:%Y-%m-%dT%H:%M}")
-    assert "stays off the board: 2 submissions so far." in asked.content.decode()
-    confirmed = {"confirmed": asked.context["form"].confirmation}
-    assert send(organizer, url_of(ranked), freeze_at=f"{site.now:%Y-%m-%dT%H:%M}", **confirmed).status_code == 302
+    confirm_page = send(organizer, board_url(ranked), freeze_at=f"{site.now:%Y-%m-%dT%H:%M}")
+    assert "stays off the board: 2 submissions so far." in confirm_page.content.decode()
+    confirmed = {"confirmed": confirm_page.context["form"].confirmation}
+    assert send(organizer, board_url(ranked), freeze_at=f"{site.now:%Y-%m-%dT%H:%M}", **confirmed).status_code == 302
     assert not scores(ranked)
 
 
 def test_somebody_who_changed_the_columns_meanwhile_is_said(ranked: Leaderboard, organizer: Client) -> None:
-    form = fields_of(organizer.get(url_of(ranked))) | {"title": "Mine"}
+    form = form_fields(organizer.get(board_url(ranked))) | {"title": "Mine"}
     Column.objects.filter(leaderboard=ranked).update(unit="meV")
-    told = organizer.post(url_of(ranked), form)
-    assert told.status_code == 409
-    assert "Somebody else has changed this meanwhile: Unit of the column" in told.content.decode()
-    assert 'value="meV"' in told.content.decode()
+    conflict = organizer.post(board_url(ranked), form)
+    assert conflict.status_code == 409
+    assert "Somebody else has changed this meanwhile: Unit of the column" in conflict.content.decode()
+    assert 'value="meV"' in conflict.content.decode()
 
 
 def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None:
@@ -143,7 +143,7 @@ def test_a_phase_gets_a_further_board(site: Scenario, organizer: Client) -> None
 
 
 def test_a_deviation_is_a_column_of_the_board(ranked: Leaderboard, organizer: Client) -> None:
-    refused = send(organizer, url_of(ranked), **{"columns-0-spread_key": "mae_std"})
+    refused = send(organizer, board_url(ranked), **{"columns-0-spread_key": "mae_std"})
     assert refused.status_code == 422
     assert "There is no other column with the key &#x27;mae_std&#x27; on this board." in refused.content.decode()
     assert not ranked.columns.exclude(spread_key="").exists()
@@ -153,27 +153,31 @@ def test_a_deviation_is_a_column_of_the_board(ranked: Leaderboard, organizer: Cl
         f"columns-{number}-kind": "score",
         f"columns-{number}-key": "mae_std",
     }
-    saved = send(organizer, url_of(ranked), **added, **{"columns-0-spread_key": "mae_std"})
+    saved = send(organizer, board_url(ranked), **added, **{"columns-0-spread_key": "mae_std"})
     assert saved.status_code == 302
     assert ranked.columns.exclude(spread_key="").get().spread_key == "mae_std"
-    gone = send(organizer, url_of(ranked), **{f"columns-{number}-DELETE": "on"})
+    gone = send(organizer, board_url(ranked), **{f"columns-{number}-DELETE": "on"})
     assert gone.status_code == 422, "the deviation that another column shows"
 
 
 def test_two_who_change_columns_at_once_both_keep_what_they_entered(ranked: Leaderboard, organizer: Client) -> None:
-    url = url_of(ranked)
-    mine = fields_of(organizer.get(url)) | {"columns-0-unit": "eV"}
+    url = board_url(ranked)
+    own_form = form_fields(organizer.get(url)) | {"columns-0-unit": "eV"}
     number = ranked.columns.count()
-    mine |= {f"columns-{number}-title": "Mine", f"columns-{number}-kind": "meter", f"columns-{number}-key": "wall_s"}
+    own_form |= {
+        f"columns-{number}-title": "Mine",
+        f"columns-{number}-kind": "meter",
+        f"columns-{number}-key": "wall_s",
+    }
     theirs = {f"columns-{number}-title": "Theirs", f"columns-{number}-kind": "meter", f"columns-{number}-key": "cpu_s"}
     assert send(organizer, url, **theirs, **{"columns-0-precision": "7"}).status_code == 302
-    late = organizer.post(url, mine)
+    late = organizer.post(url, own_form)
     assert late.status_code == 409
     text = late.content.decode()
     assert "Digits of the column" in text
     assert "which columns there are" in text
     assert not ranked.columns.filter(key="wall_s").exists()
-    assert organizer.post(url, fields_of(late)).status_code == 302
+    assert organizer.post(url, form_fields(late)).status_code == 302
     first = ranked.columns.get(key="mae")
     assert (first.unit, first.precision) == ("eV", 7)
     assert set(ranked.columns.values_list("title", flat=True)) >= {"Mine", "Theirs"}
@@ -182,13 +186,13 @@ def test_two_who_change_columns_at_once_both_keep_what_they_entered(ranked: Lead
 def test_a_column_that_somebody_deletes_while_another_changes_it_is_offered_anew(
     ranked: Leaderboard, organizer: Client
 ) -> None:
-    url, extra = url_of(ranked), Column.objects.create(leaderboard=ranked, key="f1", title="F1", index=7)
+    url, extra = board_url(ranked), Column.objects.create(leaderboard=ranked, key="f1", title="F1", index=7)
     place = list(ranked.columns.values_list("pk", flat=True)).index(extra.pk)
-    mine = fields_of(organizer.get(url)) | {f"columns-{place}-unit": "%"}
+    own_form = form_fields(organizer.get(url)) | {f"columns-{place}-unit": "%"}
     extra.delete()
-    late = organizer.post(url, mine)
+    late = organizer.post(url, own_form)
     assert late.status_code == 409
-    assert organizer.post(url, fields_of(late)).status_code == 302
+    assert organizer.post(url, form_fields(late)).status_code == 302
     assert ranked.columns.get(key="f1").unit == "%"
 
 
@@ -202,11 +206,11 @@ def test_a_board_is_deleted_once_what_goes_with_it_was_read(
     page = organizer.get(delete_url(ranked)).content.decode()
     assert "2 rows of 2 teams go" in page
     assert "has no board then" in page
-    form = fields_of(organizer.get(delete_url(ranked)))
+    form = form_fields(organizer.get(delete_url(ranked)))
     site.score(site.submit(team=site.join("Third")), 0.75)
     assert organizer.post(delete_url(ranked), form).status_code == 409, "a third team has come since"
     assert Leaderboard.objects.filter(pk=ranked.pk).exists()
-    assert organizer.post(delete_url(ranked), fields_of(organizer.get(delete_url(ranked)))).status_code == 302
+    assert organizer.post(delete_url(ranked), form_fields(organizer.get(delete_url(ranked)))).status_code == 302
     assert not Leaderboard.objects.filter(pk=ranked.pk).exists()
 
 

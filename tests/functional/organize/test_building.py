@@ -20,9 +20,9 @@ from competitions.resources.models import Resource
 from competitions.runs.models import RunLog
 from tests.background import run_background
 from tests.functional.organize.guided import SOLUTION, Guided, npz
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
-from tests.scenario import Scenario, person, zip_of
+from tests.scenario import Scenario, person, zip_bytes
 
 Start = CompetitionDraft.Start
 Build = CompetitionDraft.Build
@@ -54,7 +54,7 @@ def test_a_code_competition_is_built_from_the_example_and_published(code: Guided
     assert (phase.time_limit_s, phase.accepted_kinds, phase.max_submissions_per_day) == (1200, ["code"], 5)
     assert phase.tasks.get().ingestion_program is not None
     assert competition.rules_versions.get().text.startswith("# Rules")
-    assert trial_of(code) == ("Baseline of the example", "code", "queued")
+    assert trial_facts(code) == ("Baseline of the example", "code", "queued")
     code.client.post(f"/host/{code.draft.key}/review/publish/")
     competition.refresh_from_db()
     assert not competition.is_published, "the trial has not been scored"
@@ -65,7 +65,7 @@ def test_a_code_competition_is_built_from_the_example_and_published(code: Guided
     assert not CompetitionDraft.objects.exists()
 
 
-def trial_of(guided: Guided) -> tuple[str, str, str]:
+def trial_facts(guided: Guided) -> tuple[str, str, str]:
     """The team that was made for it, what it sends, and how far that is."""
     trial = guided.draft.trial
     assert trial is not None, guided.draft.build_faults
@@ -76,14 +76,14 @@ def trial_of(guided: Guided) -> tuple[str, str, str]:
 def test_programs_of_ones_own_are_tried_with_a_submission_of_ones_own_or_not_at_all(site: Scenario) -> None:
     guided = begun(site, Start.CODE)
     guided.answer("program", minutes="20", score="f1")
-    program = zip_of({"metadata.yaml": "command: python3 $program/score.py", "score.py": "pass"})
+    program = zip_bytes({"metadata.yaml": "command: python3 $program/score.py", "score.py": "pass"})
     guided.attach(program, role="scoring_program", name="scoring.zip", step="files")
     guided.finish()
     assert guided.build().trial is None
     assert "nothing was sent in on trial" in guided.page("review/")
-    guided.attach(zip_of({"model.py": "pass"}), role="sample", name="ours.zip", step="files")
+    guided.attach(zip_bytes({"model.py": "pass"}), role="sample", name="ours.zip", step="files")
     guided.build()
-    assert trial_of(guided) == ("Baseline", "code", "queued")
+    assert trial_facts(guided) == ("Baseline", "code", "queued")
     guided.score_trial(f1=0.5)
     guided.client.post(f"/host/{guided.draft.key}/review/publish/")
     assert made(guided.draft).organizers.get() == site.organizer
@@ -111,7 +111,7 @@ def test_the_labels_of_a_known_dataset_become_reference_data_with_its_metric_and
     assert guided.answer("labels").status_code == 302
     guided.finish()
     phase = made(guided.build()).phases.get()
-    assert trial_of(guided) == ("Random baseline", "prediction", "queued")
+    assert trial_facts(guided) == ("Random baseline", "prediction", "queued")
     assert phase.prediction_format == {"dataset": "lsc-pcqm4mv2", "split": "test-dev", "rows": 3}
     assert [(column.key, column.sorting) for column in phase.leaderboard.columns.all()] == [("mae", "asc")]
 
@@ -137,7 +137,7 @@ def test_ogb_lsc_gets_an_open_and_a_sealed_split(site: Scenario) -> None:
     guided.answer("labels")
     guided.finish()
     phases = made(guided.build()).phases.order_by("index")
-    assert trial_of(guided) == ("Random baseline", "prediction", "queued")
+    assert trial_facts(guided) == ("Random baseline", "prediction", "queued")
     assert [(phase.slug, phase.visibility, (phase.prediction_format or {})["rows"]) for phase in phases] == [
         ("test-dev", "public", 2),
         ("test-challenge", "sealed", 1),
@@ -182,7 +182,7 @@ def test_a_build_that_breaks_off_again_and_again_is_given_up(code: Guided) -> No
 
 def test_what_is_published_is_neither_built_nor_thrown_away(code: Guided) -> None:
     competition = made(code.build())
-    client_of(person(is_staff=True, is_superuser=True))
+    user_client(person(is_staff=True, is_superuser=True))
     Competition.objects.filter(pk=competition.pk).update(is_trial=False, is_published=True)
     with refuses(ALREADY_PUBLISHED):
         build_request(draft=code.draft, now=code.site.now)
@@ -200,7 +200,7 @@ def test_a_trial_tells_its_organizers_sealed_scores_until_the_competition_is_pub
     board.phase.competition.refresh_from_db()
     seen = {name: may_see_scores(reader_of(user), board) for name, user in people(site).items()}
     assert seen == {"organizer": True, "administrator": False, "member": False}
-    client_of(site.organizer).post(f"/api/competitions/{site.competition.pk}/toggle_publish/")
+    user_client(site.organizer).post(f"/api/competitions/{site.competition.pk}/toggle_publish/")
     site.competition.refresh_from_db()
     board.phase.competition.refresh_from_db()
     assert (site.competition.is_published, site.competition.is_trial) == (True, False)
@@ -249,7 +249,7 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
         True,
         phase.closes_at,
     )
-    assert trial_of(guided) == ("Constant baseline", "prediction", "queued")
+    assert trial_facts(guided) == ("Constant baseline", "prediction", "queued")
 
 
 def attach_unread(guided: Guided, content: bytes) -> None:

@@ -21,9 +21,9 @@ from competitions.organize.refusals import (
     HostsOnly,
 )
 from competitions.organize.steps.paths import answered
-from tests.admin_forms import fields_of
+from tests.admin_forms import form_fields
 from tests.functional.organize.guided import SOLUTION, Guided
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
@@ -56,7 +56,7 @@ def test_a_solution_is_read_in_the_background_and_its_columns_are_proposed(
         "id",
         "Usage",
     )
-    fields = fields_of(client_of(draft.owner).get(f"/host/{draft.key}/steps/columns/"))
+    fields = form_fields(user_client(draft.owner).get(f"/host/{draft.key}/steps/columns/"))
     assert (fields["id_column"], fields["targets"]) == (["id"], ["price", "area"])
 
 
@@ -126,13 +126,13 @@ def test_back_keeps_what_was_typed_right_or_wrong(guided: Guided) -> None:
 
 
 def test_two_tabs_at_once_lose_nothing(site: Scenario, draft: CompetitionDraft) -> None:
-    client, url = client_of(draft.owner), f"/host/{draft.key}/steps/about/"
-    first, second = fields_of(client.get(url)), fields_of(client.get(url))
+    client, url = user_client(draft.owner), f"/host/{draft.key}/steps/about/"
+    first, second = form_fields(client.get(url)), form_fields(client.get(url))
     assert client.post(url, first | {"title": "Prices", "go": "next"}).status_code == 302
     refused = client.post(url, second | {"title": "Costs", "go": "next"})
     assert (refused.status_code, 'value="Costs"' in refused.content.decode()) == (409, True)
     assert "changed in another tab" in refused.content.decode()
-    assert client.post(url, fields_of(refused) | {"go": "next"}).status_code == 302
+    assert client.post(url, form_fields(refused) | {"go": "next"}).status_code == 302
     draft.refresh_from_db()
     assert draft.title == "Costs"
 
@@ -147,7 +147,7 @@ def test_a_version_that_is_old_is_refused_and_nothing_is_written(site: Scenario,
 
 def test_the_draft_of_somebody_else_does_not_exist(guided: Guided, draft: CompetitionDraft) -> None:
     guided.attach(SOLUTION)
-    stranger = client_of(person(is_staff=True, is_superuser=True))
+    stranger = user_client(person(is_staff=True, is_superuser=True))
     for path in ("", "steps/data/", "trial/", "trial/status/", "review/", "files/solution/status/"):
         assert stranger.get(f"/host/{draft.key}/{path}").status_code == 404, path
     for path in (
@@ -177,7 +177,7 @@ def test_pages_that_nobody_changed_follow_the_answers(guided: Guided, draft: Com
 def test_a_draft_that_is_thrown_away_takes_its_files_with_it(guided: Guided, draft: CompetitionDraft) -> None:
     guided.attach(SOLUTION)
     stored = draft.files.get().file
-    client_of(draft.owner).post(f"/host/{draft.key}/discard/")
+    user_client(draft.owner).post(f"/host/{draft.key}/discard/")
     assert not CompetitionDraft.objects.exists()
     assert not DraftFile.objects.exists()
     draft.owner.uploads.all().delete()
@@ -203,7 +203,7 @@ def test_who_hosts_is_the_sites_policy(
 ) -> None:
     settings.HOSTS = policy
     guest = person()
-    shown = client_of(guest).get("/host/").content.decode()
+    shown = user_client(guest).get("/host/").content.decode()
     assert ("Begin with a table" in shown, "Ask to host" in shown) == (may_begin, may_ask)
     if not may_begin:
         with pytest.raises(HostsOnly):
@@ -217,16 +217,16 @@ def test_who_asks_to_host_is_told_of_the_decision_and_then_may(
     site: Scenario, django_capture_on_commit_callbacks: Any
 ) -> None:
     guest, root = person(), person(is_staff=True, is_superuser=True)
-    client: Client = client_of(guest)
+    client: Client = user_client(guest)
     with django_capture_on_commit_callbacks(execute=True):
         client.post("/host/ask/", {"purpose": "A course on statistics"})
-    asked = HostRequest.objects.get()
+    host_request = HostRequest.objects.get()
     assert [message.to for message in mail.outbox] == [[root.email]]
     with refuses(REQUEST_OPEN):
         hosts.host_request(user=guest, purpose="The same again", now=site.now)
     with django_capture_on_commit_callbacks(execute=True):
-        assert hosts.host_request_decide(request=asked, grant=True, by=root, now=site.now)
-    assert not hosts.host_request_decide(request=asked, grant=False, by=root, now=site.now)
+        assert hosts.host_request_decide(request=host_request, grant=True, by=root, now=site.now)
+    assert not hosts.host_request_decide(request=host_request, grant=False, by=root, now=site.now)
     assert mail.outbox[-1].to == [guest.email]
     guest.refresh_from_db()
     assert guest.is_staff
@@ -237,7 +237,7 @@ def test_organizers_see_requests_and_administrators_alone_decide(site: Scenario)
     hosts.host_request(user=person(), purpose="A course", now=site.now)
     form = {"action": "grant", "_selected_action": [str(HostRequest.objects.get().pk)]}
     for user, state in ((site.organizer, "open"), (person(is_staff=True, is_superuser=True), "granted")):
-        client_of(user).post("/admin/organize/hostrequest/", form)
+        user_client(user).post("/admin/organize/hostrequest/", form)
         assert HostRequest.objects.get().state == state
 
 
@@ -260,14 +260,14 @@ def test_a_metrics_settings_are_fields_with_their_usual_values(site: Scenario) -
     answered = guided.answer("metric", metric="huber_loss", **{"huber_loss-delta": "2.5"})
     assert answered.status_code == 302, answered.content.decode()
     guided.draft.refresh_from_db()
-    assert (answered_of(guided) or {})["parameters"] == {"delta": 2.5}
+    assert (metric_answers(guided) or {})["parameters"] == {"delta": 2.5}
     assert "mean_pinball_loss-levels" not in guided.draft.answers["metric"], "settings of metrics that are not chosen"
     guided.answer("metric", metric="mean_pinball_loss", **{"mean_pinball_loss-levels": "0.25, 0.75"})
     guided.draft.refresh_from_db()
-    assert (answered_of(guided) or {})["parameters"] == {"levels": [0.25, 0.75]}
+    assert (metric_answers(guided) or {})["parameters"] == {"levels": [0.25, 0.75]}
 
 
-def answered_of(guided: Guided) -> dict[str, Any] | None:
+def metric_answers(guided: Guided) -> dict[str, Any] | None:
     return answered(guided.draft, "metric")
 
 

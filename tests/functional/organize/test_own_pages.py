@@ -1,4 +1,4 @@
-"""What an organizer has beside competitions: queues with their token, files with their versions, series."""
+"""Pages of an organizer beside competitions: queues with their token, files with their versions, series."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from competitions.compute.models import ComputeWorker, Queue, queue_by_token
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.winners.models import Lane
-from tests.admin_forms import fields_of
-from tests.permissions import client_of
+from tests.admin_forms import form_fields
+from tests.permissions import user_client
 from tests.scenario import Scenario, scenario
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def send(client: Client, url: str, **changed: Any) -> Any:
     """Open the form, change these fields, send it."""
-    return client.post(url, fields_of(client.get(url)) | changed)
+    return client.post(url, form_fields(client.get(url)) | changed)
 
 
-def zip_of(**files: str) -> io.BytesIO:
+def zip_file(**files: str) -> io.BytesIO:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, text in files.items():
@@ -60,10 +60,10 @@ def test_a_queue_is_made_and_its_token_is_shown_once(site: Scenario, organizer: 
 def test_a_token_is_replaced_or_ended_only_once_that_is_confirmed(organizer: Client, own_queue: Queue) -> None:
     url = reverse("organize:queue-token", args=["lab"])
     secret = organizer.post(url, {"action": "issue"}).context["secret"]
-    asked = organizer.post(url, {"action": "revoke"})
-    assert "every worker of lab is refused" in asked.content.decode()
+    confirm_page = organizer.post(url, {"action": "revoke"})
+    assert "every worker of lab is refused" in confirm_page.content.decode()
     assert queue_by_token(secret) == own_queue
-    assert organizer.post(url, fields_of(asked) | {"action": "revoke", "confirmed": "yes"}).status_code == 302
+    assert organizer.post(url, form_fields(confirm_page) | {"action": "revoke", "confirmed": "yes"}).status_code == 302
     assert queue_by_token(secret) is None
 
 
@@ -87,11 +87,11 @@ def test_a_worker_is_drained_taken_back_and_released(organizer: Client, own_queu
 def test_pausing_a_queue_says_whose_submissions_wait(site: Scenario, organizer: Client, own_queue: Queue) -> None:
     type(site.competition).objects.filter(pk=site.competition.pk).update(queue=own_queue)
     url = reverse("organize:queue-settings", args=["lab"])
-    form = fields_of(organizer.get(url)) | {"is_paused": "on"}
-    asked = organizer.post(url, form)
-    assert "1 published competition runs on it" in asked.content.decode()
+    form = form_fields(organizer.get(url)) | {"is_paused": "on"}
+    confirm_page = organizer.post(url, form)
+    assert "1 published competition runs on it" in confirm_page.content.decode()
     assert not Queue.objects.get(pk=own_queue.pk).is_paused
-    assert organizer.post(url, form | {"confirmed": asked.context["form"].confirmation}).status_code == 302
+    assert organizer.post(url, form | {"confirmed": confirm_page.context["form"].confirmation}).status_code == 302
     assert Queue.objects.get(pk=own_queue.pk).is_paused
 
 
@@ -105,7 +105,9 @@ def test_a_program_is_kept_and_what_no_worker_could_unpack_is_not(organizer: Cli
     url = reverse("organize:own-file-new")
     refused = organizer.post(url, {"kind": "scoring_program", "file": io.BytesIO(b"no zip")})
     assert refused.status_code == 422
-    answer = organizer.post(url, {"kind": "scoring_program", "file": zip_of(metadata__yaml="command: python score.py")})
+    answer = organizer.post(
+        url, {"kind": "scoring_program", "file": zip_file(metadata__yaml="command: python score.py")}
+    )
     resource = Resource.objects.get(file_name="program.zip")
     assert answer["Location"] == reverse("organize:own-file", args=[resource.key])
     assert (resource.kind, resource.name) == ("scoring_program", "program.zip")
@@ -119,7 +121,7 @@ def test_a_new_version_takes_the_place_in_own_competitions_alone(site: Scenario,
     other = elsewhere.phase.tasks.get()
     type(other).objects.filter(pk=other.pk).update(scoring_program=resource)
     url = reverse("organize:own-file", args=[resource.key])
-    sent = organizer.post(url, {"file": zip_of(metadata__yaml="command: python new.py")}, follow=True)
+    sent = organizer.post(url, {"file": zip_file(metadata__yaml="command: python new.py")}, follow=True)
     assert "A task or phase of competitions that you do not organize kept" in sent.content.decode()
     task.refresh_from_db()
     other.refresh_from_db()
@@ -135,19 +137,19 @@ def test_a_file_in_use_is_not_deleted(site: Scenario, organizer: Client) -> None
     organizer.post(reverse("organize:own-file-new"), {"kind": "public_data", "file": io.BytesIO(b"a,b")})
     spare = Resource.objects.get(kind="public_data")
     url = reverse("organize:own-file-delete", args=[spare.key])
-    assert organizer.post(url, fields_of(organizer.get(url))).status_code == 302
+    assert organizer.post(url, form_fields(organizer.get(url))).status_code == 302
     assert not Resource.objects.filter(pk=spare.pk).exists()
 
 
 def test_a_file_is_opened_to_every_organizer_only_once_that_is_confirmed(site: Scenario, organizer: Client) -> None:
     resource = site.phase.tasks.get().scoring_program
     url = reverse("organize:own-file", args=[resource.key])
-    form = fields_of(organizer.get(url)) | {"is_public": "on"}
-    asked = organizer.post(url, form)
-    assert "Every organizer of this site can use it" in asked.content.decode()
+    form = form_fields(organizer.get(url)) | {"is_public": "on"}
+    confirm_page = organizer.post(url, form)
+    assert "Every organizer of this site can use it" in confirm_page.content.decode()
     resource.refresh_from_db()
     assert not resource.is_public
-    organizer.post(url, form | {"confirmed": asked.context["form"].confirmation})
+    organizer.post(url, form | {"confirmed": confirm_page.context["form"].confirmation})
     resource.refresh_from_db()
     assert resource.is_public
 
@@ -161,9 +163,9 @@ def test_a_series_gets_an_address_of_its_title_and_keeps_its_tracks_when_it_goes
     site.competition.series = series
     site.competition.save()
     url = reverse("organize:series-delete", args=[series.slug])
-    asked = organizer.get(url)
-    assert "1 competition stays" in asked.content.decode()
-    assert organizer.post(url, fields_of(asked)).status_code == 302
+    confirm_page = organizer.get(url)
+    assert "1 competition stays" in confirm_page.content.decode()
+    assert organizer.post(url, form_fields(confirm_page)).status_code == 302
     site.competition.refresh_from_db()
     assert site.competition.series is None
 

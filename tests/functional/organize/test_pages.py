@@ -9,22 +9,22 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Page
-from tests.admin_forms import fields_of
-from tests.permissions import body_of, client_of
+from tests.admin_forms import form_fields
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
-def url_of(site: Scenario, name: str = "page-new", *arguments: object) -> str:
+def page_form_url(site: Scenario, name: str = "page-new", *arguments: object) -> str:
     return reverse(f"organize:{name}", args=[site.competition.slug, *arguments])
 
 
 def write(site: Scenario, client: Client, title: str, tab: str = "overview", body: str = "Words.") -> Any:
-    return client.post(url_of(site), {"title": title, "tab": tab, "body": body, "format": "markdown"})
+    return client.post(page_form_url(site), {"title": title, "tab": tab, "body": body, "format": "markdown"})
 
 
 def titles(tab: str) -> list[str]:
@@ -36,17 +36,19 @@ def test_pages_are_written_kept_in_order_and_deleted(site: Scenario, organizer: 
         assert write(site, organizer, title).status_code == 302
     three = Page.objects.get(title="Three")
     for _ in range(3):  # the first stays the first
-        organizer.post(url_of(site, "page-act", three.pk, "up"))
+        organizer.post(page_form_url(site, "page-act", three.pk, "up"))
     assert titles("overview") == ["Three", "One", "Two"]
-    organizer.post(url_of(site, "page-act", three.pk, "down"))
+    organizer.post(page_form_url(site, "page-act", three.pk, "down"))
     assert titles("overview") == ["One", "Three", "Two"]
-    organizer.post(url_of(site, "page-act", three.pk, "delete"))
-    assert "The page “Three” was deleted" in organizer.get(url_of(site, "pages")).content.decode()
+    organizer.post(page_form_url(site, "page-act", three.pk, "delete"))
+    assert "The page “Three” was deleted" in organizer.get(page_form_url(site, "pages")).content.decode()
     assert titles("overview") == ["One", "Two"]
 
 
 def test_a_format_that_is_none_is_refused_on_the_form(site: Scenario, organizer: Client) -> None:
-    refused = organizer.post(url_of(site), {"title": "One", "tab": "overview", "body": "Words.", "format": "pdf"})
+    refused = organizer.post(
+        page_form_url(site), {"title": "One", "tab": "overview", "body": "Words.", "format": "pdf"}
+    )
     assert refused.status_code == 422
     assert "pdf is not one of the available choices" in refused.content.decode()
 
@@ -56,10 +58,10 @@ def test_a_page_may_have_a_tab_of_its_own(site: Scenario, organizer: Client) -> 
     write(site, organizer, "How to begin", "own", "Install $x^2$.")
     tab = f'href="/competitions/{site.competition.slug}/pages/how-to-begin/"'
     for path in (overview, reverse("web:leaderboard", args=[site.competition.slug])):
-        assert tab in body_of(Client().get(path))
-    page = body_of(Client().get(f"/competitions/{site.competition.slug}/pages/how-to-begin/"))
+        assert tab in body_text(Client().get(path))
+    page = body_text(Client().get(f"/competitions/{site.competition.slug}/pages/how-to-begin/"))
     assert "<math" in page
-    assert "Install" not in body_of(Client().get(overview))
+    assert "Install" not in body_text(Client().get(overview))
     write(site, organizer, "How to begin", "own")
     assert list(Page.objects.filter(tab="own").values_list("slug", flat=True)) == ["how-to-begin", "how-to-begin-2"]
 
@@ -86,8 +88,8 @@ def test_tabs_have_short_titles_and_are_few(site: Scenario, organizer: Client) -
 
 def test_a_text_is_previewed_and_not_saved(site: Scenario, organizer: Client) -> None:
     form = {"title": "One", "tab": "overview", "body": "**Loud** <script>", "format": "markdown", "preview": "yes"}
-    whole = organizer.post(url_of(site), form).content.decode()
-    alone = organizer.post(url_of(site), form, headers={"HX-Request": "true"}).content.decode()
+    whole = organizer.post(page_form_url(site), form).content.decode()
+    alone = organizer.post(page_form_url(site), form, headers={"HX-Request": "true"}).content.decode()
     for text in (whole, alone):
         assert "<strong>Loud</strong> &lt;script&gt;" in text
     assert ("<html" in whole, "<html" in alone) == (True, False)
@@ -96,13 +98,13 @@ def test_a_text_is_previewed_and_not_saved(site: Scenario, organizer: Client) ->
 
 def test_two_who_save_at_once_lose_nothing(site: Scenario, organizer: Client) -> None:
     write(site, organizer, "One", body="First")
-    url = url_of(site, "page", Page.objects.get().pk)
-    mine = fields_of(organizer.get(url)) | {"body": "Mine"}
-    assert organizer.post(url, fields_of(organizer.get(url)) | {"title": "Theirs"}).status_code == 302
-    told = organizer.post(url, mine)
-    assert told.status_code == 409
-    assert "Somebody else has changed this meanwhile: Title" in told.content.decode()
+    url = page_form_url(site, "page", Page.objects.get().pk)
+    own_form = form_fields(organizer.get(url)) | {"body": "Mine"}
+    assert organizer.post(url, form_fields(organizer.get(url)) | {"title": "Theirs"}).status_code == 302
+    conflict = organizer.post(url, own_form)
+    assert conflict.status_code == 409
+    assert "Somebody else has changed this meanwhile: Title" in conflict.content.decode()
     assert Page.objects.get().body == "First"
-    assert organizer.post(url, fields_of(told)).status_code == 302
+    assert organizer.post(url, form_fields(conflict)).status_code == 302
     page = Page.objects.get()
     assert (page.title, page.body) == ("Theirs", "Mine")

@@ -12,28 +12,33 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import CompetitionOrganizer
+from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import notifications_mail
+from competitions.resources.storage import store_bytes
+from competitions.runs.services import submission_cancel
+from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind
 from competitions.teams.models import Registration, RegistrationQuestion, Team
 from competitions.teams.services import register
-from tests.permissions import body_of, client_of
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario, person, scenario
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def address(site: Scenario, page: str) -> str:
     return f"/host/competitions/{site.competition.slug}/{page}"
 
 
-def text_of(site: Scenario, client: Client, page: str = "teams/", **asked: Any) -> str:
-    return body_of(client.get(address(site, page), asked))
+def list_text(site: Scenario, client: Client, page: str = "teams/", **query: Any) -> str:
+    return body_text(client.get(address(site, page), query))
 
 
-def listed(site: Scenario, client: Client, **asked: Any) -> list[int]:
-    return [int(pk) for pk in re.findall(r'name="chosen" value="(\d+)"', text_of(site, client, **asked))]
+def listed(site: Scenario, client: Client, **query: Any) -> list[int]:
+    return [int(pk) for pk in re.findall(r'name="chosen" value="(\d+)"', list_text(site, client, **query))]
 
 
 def posted(site: Scenario, client: Client, page: str, **values: Any) -> str:
@@ -56,18 +61,18 @@ def test_best_scores_are_shown_as_far_as_this_person_may_see_them(site: Scenario
     site.score(site.submit(), 0.75)
     site.score(site.submit(), 0.25)
     site.score(site.submit(phase=site.sealed), 0.123456)
-    assert '<span class="score">0.2500</span>' in text_of(site, organizer)
-    sealed = text_of(site, organizer, phase=site.sealed.pk)
+    assert '<span class="score">0.2500</span>' in list_text(site, organizer)
+    sealed = list_text(site, organizer, phase=site.sealed.pk)
     assert ("0.1235" in sealed, "MAE" in sealed) == (False, False)
-    assert "0.1235" not in text_of(site, organizer, "teams.csv", phase=site.sealed.pk)
-    assert "0.1235" not in text_of(site, organizer, f"teams/{site.team.key}/")
+    assert "0.1235" not in list_text(site, organizer, "teams.csv", phase=site.sealed.pk)
+    assert "0.1235" not in list_text(site, organizer, f"teams/{site.team.key}/")
     CompetitionOrganizer.objects.update(can_see_sealed=True)
-    assert "0.1235" in text_of(site, organizer, phase=site.sealed.pk)
+    assert "0.1235" in list_text(site, organizer, phase=site.sealed.pk)
 
 
 def test_the_file_of_teams_runs_no_formula(site: Scenario, organizer: Client) -> None:
     site.join("=1+1")
-    assert text_of(site, organizer, "teams.csv").startswith(
+    assert list_text(site, organizer, "teams.csv").startswith(
         "team,state,members,emails,submissions,last_submission,mae\r\n'=1+1,active,"
     )
 
@@ -75,7 +80,7 @@ def test_the_file_of_teams_runs_no_formula(site: Scenario, organizer: Client) ->
 def test_the_list_of_teams_costs_the_same_for_few_and_many(site: Scenario, organizer: Client) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            text_of(site, organizer)
+            list_text(site, organizer)
         return len(captured)
 
     few = queries()
@@ -98,7 +103,7 @@ def test_a_team_is_disqualified_with_a_reason_and_reinstated(site: Scenario, org
 def test_a_teams_page_has_its_people_with_what_they_answered(site: Scenario, organizer: Client) -> None:
     RegistrationQuestion.objects.create(competition=site.competition, key="lab", title="Your laboratory")
     Registration.objects.filter(user=site.member()).update(answers={"lab": "Room 12"})
-    text = text_of(site, organizer, f"teams/{site.team.key}/")
+    text = list_text(site, organizer, f"teams/{site.team.key}/")
     for words in (site.member().email, "Your laboratory", "Room 12", "joined."):
         assert words in text, words
 
@@ -108,7 +113,7 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenar
     site.competition.save()
     guests = [person() for _ in range(3)]
     rows = [register(user=guest, competition=site.competition, rules_version=1, now=site.now) for guest in guests]
-    assert "3 people wait" in text_of(site, organizer, "")
+    assert "3 people wait" in list_text(site, organizer, "")
     ticked = [row.pk for row in rows[:2]]
     assert "Give the reason" in posted(site, organizer, "registrations/", action="deny", chosen=ticked)
     shown = posted(site, organizer, "registrations/", action="deny", chosen=ticked, reason="Students only")
@@ -122,10 +127,10 @@ def test_registrations_are_decided_with_a_reason_that_the_mail_says(site: Scenar
     notifications_mail(now=site.now)
     denial = next(message for message in mail.outbox if message.to == [guests[0].email])
     assert "Students only" in denial.body
-    assert "Students only" in text_of(site, organizer, "registrations/", state="denied")
-    rules = client_of(guests[0]).get(f"/competitions/{site.competition.slug}/rules/").content.decode()
+    assert "Students only" in list_text(site, organizer, "registrations/", state="denied")
+    rules = user_client(guests[0]).get(f"/competitions/{site.competition.slug}/rules/").content.decode()
     assert "denied your registration: Students only" in rules
-    assert "Nobody who registered fits" in text_of(site, organizer, "registrations/", person="nobody at all")
+    assert "Nobody who registered fits" in list_text(site, organizer, "registrations/", person="nobody at all")
 
 
 def test_another_competitions_rows_are_never_touched(site: Scenario, organizer: Client) -> None:
@@ -138,3 +143,42 @@ def test_another_competitions_rows_are_never_touched(site: Scenario, organizer: 
     row.refresh_from_db()
     assert row.state == "approved"
     assert organizer.get(address(site, f"teams/{other.team.key}/")).status_code == 404
+
+
+def test_a_team_is_renamed_marked_as_a_baseline_and_keeps_a_free_name(site: Scenario, organizer: Client) -> None:
+    site.join("Taken")
+    url = address(site, f"teams/{site.team.key}/settings/")
+    refused = organizer.post(url, {"name": "Taken"})
+    assert refused.status_code == 422
+    assert "Taken" in refused.content.decode()
+    assert organizer.post(url, {"name": "Mended", "is_baseline": "on"}).status_code == 302
+    site.team.refresh_from_db()
+    assert (site.team.name, site.team.is_baseline) == ("Mended", True)
+
+
+def test_a_file_that_a_team_brought_is_removed_unless_a_run_needs_it(site: Scenario, organizer: Client) -> None:
+    weights = EnvironmentFile.objects.create(
+        team=site.team,
+        kind="weights",
+        name="gap-model",
+        version=1,
+        file=store_bytes(b"w"),
+        file_name="w.npz",
+        size_bytes=1,
+        state="ready",
+        uploaded_by=site.member(),
+        created_at=site.now,
+        last_used_at=site.now,
+    )
+    submission = site.submit(kind=Kind.CODE)
+    Submission.objects.filter(pk=submission.pk).update(weights=weights)
+    assert "gap-model@1" in list_text(site, organizer, f"teams/{site.team.key}/")
+    url = address(site, f"teams/files/{weights.key}/remove/")
+    organizer.post(url)
+    weights.refresh_from_db()
+    assert weights.state == "ready", "a submission that waits needs it"
+    submission_cancel(submission=submission, actor="x", now=site.now)
+    organizer.post(url)
+    weights.refresh_from_db()
+    assert (weights.state, weights.file) == ("removed", None)
+    assert user_client(scenario().organizer).post(url).status_code == 404

@@ -11,17 +11,17 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard, Phase
-from tests.admin_forms import fields_of
-from tests.permissions import client_of
+from tests.admin_forms import form_fields
+from tests.permissions import user_client
 from tests.scenario import NOON, Scenario, scenario
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
-def url_of(phase: Phase, name: str = "phase") -> str:
+def phase_url(phase: Phase, name: str = "phase") -> str:
     return reverse(f"organize:{name}", args=[phase.competition.slug, phase.pk])
 
 
@@ -31,7 +31,7 @@ def new_url(site: Scenario) -> str:
 
 def send(client: Client, url: str, **changed: Any) -> Any:
     """Open the form, change these fields, send it."""
-    return client.post(url, fields_of(client.get(url)) | changed)
+    return client.post(url, form_fields(client.get(url)) | changed)
 
 
 @pytest.fixture
@@ -46,54 +46,55 @@ def test_a_form_that_nobody_touched_changes_nothing(site: Scenario, organizer: C
         opens_at=NOON - timedelta(seconds=7), closes_at=NOON + timedelta(days=9, seconds=3)
     )
     before = Phase.objects.filter(pk=site.phase.pk).values().get()
-    assert send(organizer, url_of(site.phase)).status_code == 302
+    assert send(organizer, phase_url(site.phase)).status_code == 302
     assert Phase.objects.filter(pk=site.phase.pk).values().get() == before
 
 
 @pytest.mark.usefixtures("during")
 def test_a_lower_quota_is_said_and_saved_once_it_is_confirmed(site: Scenario, organizer: Client) -> None:
     site.submit()
-    form = fields_of(organizer.get(url_of(site.phase))) | {"max_submissions": "1", "max_submissions_per_day": "1"}
-    asked = organizer.post(url_of(site.phase), form)
-    text = asked.content.decode()
+    form = form_fields(organizer.get(phase_url(site.phase))) | {"max_submissions": "1", "max_submissions_per_day": "1"}
+    confirm_page = organizer.post(phase_url(site.phase), form)
+    text = confirm_page.content.decode()
     assert "1 team used 1 or more in total and could submit no more." in text
     assert Phase.objects.get(pk=site.phase.pk).max_submissions != 1
-    confirmed = asked.context["form"].confirmation
+    confirmed = confirm_page.context["form"].confirmation
     site.submit(team=site.join())
-    again = organizer.post(url_of(site.phase), form | {"confirmed": confirmed})
+    again = organizer.post(phase_url(site.phase), form | {"confirmed": confirmed})
     assert "2 teams used 1 or more in total" in again.content.decode()
     assert (
-        organizer.post(url_of(site.phase), form | {"confirmed": again.context["form"].confirmation}).status_code == 302
+        organizer.post(phase_url(site.phase), form | {"confirmed": again.context["form"].confirmation}).status_code
+        == 302
     )
     assert Phase.objects.get(pk=site.phase.pk).max_submissions == 1
 
 
 @pytest.mark.usefixtures("during")
 def test_two_who_change_a_phase_at_once_lose_nothing(site: Scenario, organizer: Client) -> None:
-    url = url_of(site.phase)
-    mine = fields_of(organizer.get(url)) | {"name": "Warm-up"}
+    url = phase_url(site.phase)
+    own_form = form_fields(organizer.get(url)) | {"name": "Warm-up"}
     Phase.objects.filter(pk=site.phase.pk).update(closes_at=NOON + timedelta(days=77), upload_grace_minutes=20)
-    told = organizer.post(url, mine)
-    assert told.status_code == 409
-    assert "Somebody else has changed this meanwhile: Closes, now “2030-" in told.content.decode()
-    assert organizer.post(url, fields_of(told)).status_code == 302
+    conflict = organizer.post(url, own_form)
+    assert conflict.status_code == 409
+    assert "Somebody else has changed this meanwhile: Closes, now “2030-" in conflict.content.decode()
+    assert organizer.post(url, form_fields(conflict)).status_code == 302
     phase = Phase.objects.get(pk=site.phase.pk)
     assert (phase.name, phase.closes_at, phase.upload_grace_minutes) == ("Warm-up", NOON + timedelta(days=77), 20)
 
 
 @pytest.mark.usefixtures("during")
 def test_a_format_that_somebody_else_changed_is_not_taken_back(site: Scenario, organizer: Client) -> None:
-    url, theirs = url_of(site.phase), {"table": {"id_column": "id", "columns": [{"name": "y", "minimum": 0}]}}
-    mine = fields_of(organizer.get(url)) | {"name": "Warm-up"}
+    url, theirs = phase_url(site.phase), {"table": {"id_column": "id", "columns": [{"name": "y", "minimum": 0}]}}
+    own_form = form_fields(organizer.get(url)) | {"name": "Warm-up"}
     Phase.objects.filter(pk=site.phase.pk).update(prediction_format=theirs)
-    assert organizer.post(url, fields_of(organizer.post(url, mine))).status_code == 302
+    assert organizer.post(url, form_fields(organizer.post(url, own_form))).status_code == 302
     phase = Phase.objects.get(pk=site.phase.pk)
     assert (phase.name, phase.prediction_format) == ("Warm-up", theirs)
 
 
 def test_sealed_scores_are_not_opened_by_the_form(site: Scenario, organizer: Client) -> None:
     site.score(site.submit(phase=site.sealed), 0.5)
-    answer = send(organizer, url_of(site.sealed), visibility="public")
+    answer = send(organizer, phase_url(site.sealed), visibility="public")
     assert answer.status_code == 422
     assert "To show them, use the action Reveal" in answer.content.decode()
     assert Phase.objects.get(pk=site.sealed.pk).is_sealed
@@ -148,7 +149,7 @@ def test_a_new_phase_does_not_show_what_another_keeps_sealed(site: Scenario, org
 
 def test_a_task_of_another_competition_is_refused(site: Scenario, organizer: Client) -> None:
     foreign = scenario().phase.tasks.get()
-    answer = send(organizer, url_of(site.phase), tasks=[foreign.pk])
+    answer = send(organizer, phase_url(site.phase), tasks=[foreign.pk])
     assert answer.status_code == 422
     assert not site.phase.tasks.filter(pk=foreign.pk).exists()
 
@@ -156,7 +157,7 @@ def test_a_task_of_another_competition_is_refused(site: Scenario, organizer: Cli
 def test_a_phase_is_deleted_while_nobody_submitted(site: Scenario, organizer: Client) -> None:
     site.submit()
     for phase, is_left in ((site.phase, True), (site.sealed, False)):
-        organizer.post(url_of(phase, "phase-delete"))
+        organizer.post(phase_url(phase, "phase-delete"))
         assert Phase.objects.filter(pk=phase.pk).exists() == is_left
 
 
@@ -189,7 +190,7 @@ def test_a_format_of_predictions_is_shown_and_sent_back_as_it_is(
     site: Scenario, organizer: Client, stored: Any
 ) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(prediction_format=stored)
-    answer = send(organizer, url_of(site.phase))
+    answer = send(organizer, phase_url(site.phase))
     assert answer.status_code == 302, answer.context["form"].errors
     assert Phase.objects.get(pk=site.phase.pk).prediction_format == stored
 
@@ -206,17 +207,17 @@ def test_a_table_is_described_without_json(site: Scenario, organizer: Client) ->
         "prediction_format_column_allowed": ["", "", "red, green"],
         "prediction_format_column_missing": ["no", "no", "yes"],
     }
-    asked = send(organizer, url_of(site.phase), **described)
-    assert "checked against another file format from now on" in asked.content.decode()
-    confirmation = asked.context["form"].confirmation
-    assert send(organizer, url_of(site.phase), **described, confirmed=confirmation).status_code == 302
+    confirm_page = send(organizer, phase_url(site.phase), **described)
+    assert "checked against another file format from now on" in confirm_page.content.decode()
+    confirmation = confirm_page.context["form"].confirmation
+    assert send(organizer, phase_url(site.phase), **described, confirmed=confirmation).status_code == 302
     columns = [
         {"name": "price", "minimum": 0},
         {"name": "kind", "type": "text", "allowed": ["red", "green"], "missing": True},
     ]
     assert Phase.objects.get(pk=site.phase.pk).prediction_format == {"table": {"id_column": "id", "columns": columns}}
     wrong = described | {"prediction_format_column_minimum": ["low", "", ""]}
-    answer = send(organizer, url_of(site.phase), **wrong)
+    answer = send(organizer, phase_url(site.phase), **wrong)
     assert answer.status_code == 422
     assert "&#x27;low&#x27; is no number" in answer.content.decode()
     assert 'value="low"' in answer.content.decode()

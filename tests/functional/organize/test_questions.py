@@ -9,14 +9,14 @@ from django.urls import reverse
 from competitions.factsheets.models import Question
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, RegistrationQuestion
-from tests.admin_forms import fields_of
-from tests.permissions import client_of
+from tests.admin_forms import form_fields
+from tests.permissions import user_client
 from tests.scenario import Scenario, scenario
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def new(site: Scenario, kind: str) -> str:
@@ -29,7 +29,7 @@ def page(site: Scenario, kind: str, question: RegistrationQuestion | Question) -
 
 def test_a_new_question_gets_its_key_of_its_words_and_the_last_place(site: Scenario, organizer: Client) -> None:
     Question.objects.create(competition=site.competition, key="code_url", title="Code", index=4)
-    form = fields_of(organizer.get(new(site, "fact-sheet"))) | {"title": "Number of parameters?", "kind": "number"}
+    form = form_fields(organizer.get(new(site, "fact-sheet"))) | {"title": "Number of parameters?", "kind": "number"}
     assert organizer.post(new(site, "fact-sheet"), form).status_code == 302
     question = Question.objects.get(title="Number of parameters?")
     assert (question.key, question.index, question.kind, question.phase) == ("number_of_parameters", 5, "number", None)
@@ -39,23 +39,23 @@ def test_a_new_question_gets_its_key_of_its_words_and_the_last_place(site: Scena
 
 def test_choices_are_written_one_a_line_and_fewer_than_two_are_refused(site: Scenario, organizer: Client) -> None:
     url = new(site, "registration")
-    form = fields_of(organizer.get(url)) | {"title": "Where do you work?", "kind": "select", "choices": "academia"}
+    form = form_fields(organizer.get(url)) | {"title": "Where do you work?", "kind": "select", "choices": "academia"}
     refused = organizer.post(url, form | {"confirmed": organizer.post(url, form).context["form"].confirmation})
     assert refused.status_code == 422
     assert "Give at least two different texts" in refused.content.decode()
     form |= {"choices": "academia\r\nindustry\r\n"}
-    asked = organizer.post(url, form)
-    assert organizer.post(url, form | {"confirmed": asked.context["form"].confirmation}).status_code == 302
+    confirm_page = organizer.post(url, form)
+    assert organizer.post(url, form | {"confirmed": confirm_page.context["form"].confirmation}).status_code == 302
     assert RegistrationQuestion.objects.get().choices == ["academia", "industry"]
 
 
 def test_those_who_registered_are_said_not_to_be_asked(site: Scenario, organizer: Client) -> None:
     assert Registration.objects.filter(competition=site.competition).count() == 1
-    form = fields_of(organizer.get(new(site, "registration"))) | {"title": "Real name"}
-    asked = organizer.post(new(site, "registration"), form)
+    form = form_fields(organizer.get(new(site, "registration"))) | {"title": "Real name"}
+    confirm_page = organizer.post(new(site, "registration"), form)
     assert (
         "1 person has registered already: they see it when they next accept a version of the rules."
-        in asked.content.decode()
+        in confirm_page.content.decode()
     )
     assert not RegistrationQuestion.objects.exists()
 
@@ -63,12 +63,12 @@ def test_those_who_registered_are_said_not_to_be_asked(site: Scenario, organizer
 def test_answers_are_opened_only_once_that_is_confirmed(site: Scenario, organizer: Client) -> None:
     question = Question.objects.create(competition=site.competition, key="code", title="Code", kind="url")
     Submission.objects.filter(pk=site.submit().pk).update(fact_sheet={"code": "https://example.org/"})
-    form = fields_of(organizer.get(page(site, "fact-sheet", question))) | {"is_public": "on"}
-    asked = organizer.post(page(site, "fact-sheet", question), form)
-    assert "Everybody reads the answers of 1 submission from now on." in asked.content.decode()
+    form = form_fields(organizer.get(page(site, "fact-sheet", question))) | {"is_public": "on"}
+    confirm_page = organizer.post(page(site, "fact-sheet", question), form)
+    assert "Everybody reads the answers of 1 submission from now on." in confirm_page.content.decode()
     question.refresh_from_db()
     assert not question.is_public
-    confirmed = form | {"confirmed": asked.context["form"].confirmation}
+    confirmed = form | {"confirmed": confirm_page.context["form"].confirmation}
     assert organizer.post(page(site, "fact-sheet", question), confirmed).status_code == 302
     question.refresh_from_db()
     assert question.is_public
@@ -76,7 +76,7 @@ def test_answers_are_opened_only_once_that_is_confirmed(site: Scenario, organize
 
 def test_a_key_that_is_taken_is_said_at_its_field(site: Scenario, organizer: Client) -> None:
     Question.objects.create(competition=site.competition, key="code", title="Code")
-    form = fields_of(organizer.get(new(site, "fact-sheet"))) | {"title": "Other", "key": "code"}
+    form = form_fields(organizer.get(new(site, "fact-sheet"))) | {"title": "Other", "key": "code"}
     refused = organizer.post(new(site, "fact-sheet"), form)
     assert refused.status_code == 422
     assert "There is a question with this key already." in refused.content.decode()
@@ -87,12 +87,12 @@ def test_a_question_is_deleted_once_what_that_does_was_read(site: Scenario, orga
         competition=site.competition, key="code", title="Code", is_public=True, is_on_board=True
     )
     url = reverse("organize:question-delete", args=[site.competition.slug, "fact-sheet", question.pk])
-    asked = organizer.get(url)
-    assert "Its column leaves the boards." in asked.content.decode()
+    confirm_page = organizer.get(url)
+    assert "Its column leaves the boards." in confirm_page.content.decode()
     Submission.objects.filter(pk=site.submit().pk).update(fact_sheet={"code": "x"})
-    late = organizer.post(url, fields_of(asked))
+    late = organizer.post(url, form_fields(confirm_page))
     assert late.status_code == 409
-    assert organizer.post(url, fields_of(organizer.get(url))).status_code == 302
+    assert organizer.post(url, form_fields(organizer.get(url))).status_code == 302
     assert not Question.objects.exists()
     assert Submission.objects.get().fact_sheet == {"code": "x"}
 

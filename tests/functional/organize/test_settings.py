@@ -17,14 +17,14 @@ from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import Team
 from tests.background import run_background
-from tests.images import png_of
-from tests.permissions import body_of, client_of
+from tests.images import png_bytes
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario, person
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def address(site: Scenario, page: str = "") -> str:
@@ -32,7 +32,7 @@ def address(site: Scenario, page: str = "") -> str:
 
 
 def seen_by(site: Scenario, client: Client, section: str) -> str:
-    """What a section's form knows of the values that it shows."""
+    """The note in a section's form of the values that it shows."""
     text = client.get(address(site)).content.decode()
     part = text[text.index(f'value="{section}"') :]
     match = re.search(r'name="seen" value="([^"]*)"', part)
@@ -90,15 +90,15 @@ def test_what_is_wrong_is_said_at_its_field_and_nothing_is_saved(
 def test_who_saves_second_is_told_what_changed_and_nothing_of_either_is_lost(site: Scenario, organizer: Client) -> None:
     seen = seen_by(site, organizer, "about")
     saved(site, organizer, about(site, title="By the first"))
-    mine = {"section": "about", "title": site.competition.title, "host": "By the second", "seen": seen}
-    text = saved(site, organizer, mine)
+    own_form = {"section": "about", "title": site.competition.title, "host": "By the second", "seen": seen}
+    text = saved(site, organizer, own_form)
     assert "Somebody else has changed this meanwhile: Title, now “By the first”" in text
     assert 'value="By the first"' in text
     assert 'value="By the second"' in text
     assert stored(site).title == "By the first"
     again = re.search(r'name="seen" value="([^"]*)"', text)
     assert again
-    saved(site, organizer, mine | {"title": "By the first", "seen": unescape(again[1])})
+    saved(site, organizer, own_form | {"title": "By the first", "seen": unescape(again[1])})
     assert (stored(site).title, stored(site).host) == ("By the first", "By the second")
 
 
@@ -109,10 +109,10 @@ def test_a_date_that_nobody_touched_keeps_its_seconds(site: Scenario, organizer:
     saved(site, organizer, values | {"registration_closes_at": f"{closes_at:%Y-%m-%dT%H:%M}"})
     assert (stored(site).registration_closes_at, stored(site).max_team_size) == (closes_at, 3)
     later = values | {"registration_closes_at": "2031-01-01T00:00"}
-    asked = organizer.post(address(site), later)
-    assert "Registration closes at 2031-01-01 00:00 UTC; it was" in asked.content.decode()
+    confirm_page = organizer.post(address(site), later)
+    assert "Registration closes at 2031-01-01 00:00 UTC; it was" in confirm_page.content.decode()
     assert stored(site).registration_closes_at == closes_at
-    (form,) = (form for name, _, form in asked.context["sections"] if name == "entry")
+    (form,) = (form for name, _, form in confirm_page.context["sections"] if name == "entry")
     saved(site, organizer, later | {"confirmed": form.confirmation})
     assert f"{stored(site).registration_closes_at:%Y-%m-%d %H:%M:%S}" == "2031-01-01 00:00:00"
 
@@ -120,11 +120,11 @@ def test_a_date_that_nobody_touched_keeps_its_seconds(site: Scenario, organizer:
 def test_pictures_are_shown_and_can_be_cleared_but_only_images_are_taken(site: Scenario, organizer: Client) -> None:
     wrong = SimpleUploadedFile("cover.png", b"not a picture")
     assert "errorlist" in saved(site, organizer, {"section": "pictures", "cover_file": wrong})
-    cover = SimpleUploadedFile("cover.png", png_of())
+    cover = SimpleUploadedFile("cover.png", png_bytes())
     assert "is shown in a few seconds" in saved(site, organizer, {"section": "pictures", "cover_file": cover})
     run_background()
     url = f"/competitions/{site.competition.slug}/cover/"
-    assert "WEBP" in body_of(Client().get(url))
+    assert "WEBP" in body_text(Client().get(url))
     assert url in Client().get("/").content.decode()
     saved(site, organizer, {"section": "pictures", "cover_file-clear": "on"})
     assert stored(site).cover is None
@@ -138,11 +138,11 @@ def test_organizers_come_by_name_or_address_and_the_last_one_stays(site: Scenari
     ]:
         assert words in saved(site, organizer, {"action": "add", "person": wrong}, "organizers/")
     saved(site, organizer, {"action": "add", "person": guest.email.upper()}, "organizers/")
-    assert client_of(guest).get(address(site)).status_code == 200
-    saved(site, client_of(guest), {"action": "remove", "organizer": site.organizer.username}, "organizers/")
+    assert user_client(guest).get(address(site)).status_code == 200
+    saved(site, user_client(guest), {"action": "remove", "organizer": site.organizer.username}, "organizers/")
     assert organizer.get(address(site)).status_code == 404
     assert "at least one organizer" in saved(
-        site, client_of(guest), {"action": "remove", "organizer": guest.username}, "organizers/"
+        site, user_client(guest), {"action": "remove", "organizer": guest.username}, "organizers/"
     )
 
 
@@ -153,22 +153,22 @@ def test_address_series_and_what_is_open_to_teams_are_settings(site: Scenario, o
     assert f'<option value="{series.pk}">' in page
     assert f'<option value="{foreign.pk}">' not in page
     moved = {"section": "address", "slug": "moved", "competition_type": "benchmark", "series": str(series.pk)}
-    asked = organizer.post(address(site), moved)
-    assert "All addresses of the competition change" in asked.content.decode()
-    (form,) = (form for name, _, form in asked.context["sections"] if name == "address")
+    confirm_page = organizer.post(address(site), moved)
+    assert "All addresses of the competition change" in confirm_page.content.decode()
+    (form,) = (form for name, _, form in confirm_page.context["sections"] if name == "address")
     answer = organizer.post(address(site), moved | {"confirmed": form.confirmation})
     assert answer.headers["Location"] == "/host/competitions/moved/settings/"
     assert (stored(site).slug, stored(site).series, stored(site).competition_type) == ("moved", series, "benchmark")
     opened = {"section": "files", "make_programs_available": "on"}
-    asked = organizer.post("/host/competitions/moved/settings/", opened)
-    assert "may download the ingestion and scoring programs" in asked.content.decode()
+    confirm_page = organizer.post("/host/competitions/moved/settings/", opened)
+    assert "may download the ingestion and scoring programs" in confirm_page.content.decode()
     assert not stored(site).make_programs_available
 
 
 def test_only_administrators_let_organizers_see_sealed_scores(site: Scenario, organizer: Client) -> None:
     show = {"action": "show_sealed", "organizer": site.organizer.username}
     assert "Only an administrator" in saved(site, organizer, show, "organizers/")
-    saved(site, client_of(person(is_staff=True, is_superuser=True)), show, "organizers/")
+    saved(site, user_client(person(is_staff=True, is_superuser=True)), show, "organizers/")
     assert CompetitionOrganizer.objects.get(user=site.organizer).can_see_sealed
 
 

@@ -7,68 +7,68 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import CompetitionOrganizer, Task
-from tests.admin_forms import fields_of
-from tests.permissions import client_of
+from tests.admin_forms import form_fields
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
-def url_of(site: Scenario, name: str, *task: Task) -> str:
+def task_url(site: Scenario, name: str, *task: Task) -> str:
     return reverse(f"organize:{name}", args=[site.competition.slug, *(entry.pk for entry in task)])
 
 
 def test_a_new_task_has_the_programs_of_another_and_data_of_its_own(site: Scenario, organizer: Client) -> None:
     like = site.phase.tasks.get()
-    form = fields_of(organizer.get(url_of(site, "task-new"))) | {"name": "Second", "like": str(like.pk)}
-    assert organizer.post(url_of(site, "task-new"), form).status_code == 302
+    form = form_fields(organizer.get(task_url(site, "task-new"))) | {"name": "Second", "like": str(like.pk)}
+    assert organizer.post(task_url(site, "task-new"), form).status_code == 302
     task = site.competition.tasks.get(name="Second")
     assert (task.scoring_program, task.owner) == (like.scoring_program, site.organizer)
     assert (task.reference_data, task.input_data) == (None, None)
     assert not task.phases.exists()
-    assert organizer.post(url_of(site, "task-new"), form).status_code == 422, "a second one of that name"
+    assert organizer.post(task_url(site, "task-new"), form).status_code == 422, "a second one of that name"
     shared = form | {"name": "Third", "shares_data": "on"}
-    assert organizer.post(url_of(site, "task-new"), shared).status_code == 302
+    assert organizer.post(task_url(site, "task-new"), shared).status_code == 302
     assert site.competition.tasks.get(name="Third").reference_data == like.reference_data
 
 
 def test_a_new_task_takes_no_programs_of_another_competition(site: Scenario, organizer: Client) -> None:
     task = site.phase.tasks.get()
     strange = Task.objects.create(name="Elsewhere", scoring_program=task.scoring_program)
-    form = fields_of(organizer.get(url_of(site, "task-new"))) | {"name": "Second", "like": str(strange.pk)}
-    assert organizer.post(url_of(site, "task-new"), form).status_code == 422
+    form = form_fields(organizer.get(task_url(site, "task-new"))) | {"name": "Second", "like": str(strange.pk)}
+    assert organizer.post(task_url(site, "task-new"), form).status_code == 422
     assert not site.competition.tasks.filter(name="Second").exists()
 
 
 def test_a_task_is_named(site: Scenario, organizer: Client) -> None:
-    url = url_of(site, "task", site.phase.tasks.get())
-    assert organizer.post(url, fields_of(organizer.get(url)) | {"name": "Molecules"}).status_code == 302
+    url = task_url(site, "task", site.phase.tasks.get())
+    assert organizer.post(url, form_fields(organizer.get(url)) | {"name": "Molecules"}).status_code == 302
     assert site.phase.tasks.get().name == "Molecules"
-    assert "Molecules" in organizer.get(url_of(site, "data")).content.decode()
+    assert "Molecules" in organizer.get(task_url(site, "data")).content.decode()
 
 
 def test_a_task_is_deleted_once_it_was_read_what_that_does(site: Scenario, organizer: Client) -> None:
     task = site.phase.tasks.get()
     more = Task.objects.create(competition=site.competition, name="More", scoring_program=task.scoring_program)
     site.phase.tasks.add(more)
-    page = organizer.get(url_of(site, "task-delete", more))
+    page = organizer.get(task_url(site, "task-delete", more))
     assert "are run on 1 task from now on" in page.content.decode()
-    assert organizer.post(url_of(site, "task-delete", more)).status_code == 409, "nothing was confirmed"
-    assert organizer.post(url_of(site, "task-delete", more), fields_of(page)).status_code == 302
+    assert organizer.post(task_url(site, "task-delete", more)).status_code == 409, "nothing was confirmed"
+    assert organizer.post(task_url(site, "task-delete", more), form_fields(page)).status_code == 302
     assert not Task.objects.filter(pk=more.pk).exists()
 
 
 def test_a_task_that_results_hang_on_is_not_deleted(site: Scenario, organizer: Client) -> None:
     task = site.phase.tasks.get()
     site.submit()
-    page = organizer.get(url_of(site, "task-delete", task))
+    page = organizer.get(task_url(site, "task-delete", task))
     assert "1 submission was run on it" in page.content.decode()
     assert "only task of the phase" in page.content.decode()
     confirmed = page.context["deletion"].confirmation
-    assert organizer.post(url_of(site, "task-delete", task), {"confirmed": confirmed}).status_code == 409
+    assert organizer.post(task_url(site, "task-delete", task), {"confirmed": confirmed}).status_code == 409
     assert Task.objects.filter(pk=task.pk).exists()
 
 
@@ -77,7 +77,7 @@ def test_who_is_no_staff_is_not_shown_who_is(site: Scenario) -> None:
     CompetitionOrganizer.objects.create(competition=site.competition, user=host)
     task = site.phase.tasks.get()
     task.shared_with.add(colleague)
-    client, url = client_of(host), url_of(site, "task", task)
+    client, url = user_client(host), task_url(site, "task", task)
     assert colleague.username not in client.get(url).content.decode()
-    assert client.post(url, fields_of(client.get(url)) | {"description": "New."}).status_code == 302
+    assert client.post(url, form_fields(client.get(url)) | {"description": "New."}).status_code == 302
     assert list(task.shared_with.all()) == [colleague], "whom it is shared with stays"

@@ -10,14 +10,17 @@ import time_machine
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from audit.models import AuditEntry
 from competitions.catalog.models import CompetitionOrganizer
+from competitions.compute.models import Queue
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.days import count_days, days_recount
+from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person, scenario
 
 
@@ -57,7 +60,7 @@ def test_what_comes_as_of_earlier_days_is_seen_when_they_are_counted_anew(site: 
 
 @pytest.fixture
 def organizer(site: Scenario) -> Client:
-    return client_of(site.organizer)
+    return user_client(site.organizer)
 
 
 def shown(site: Scenario, client: Client) -> str:
@@ -95,7 +98,7 @@ def test_the_queue_is_named_with_its_workers_and_how_long_a_run_waits(site: Scen
 def test_an_organizer_without_the_admin_is_not_led_there(site: Scenario) -> None:
     host = person()
     CompetitionOrganizer.objects.create(competition=site.competition, user=host)
-    assert "/admin/" not in shown(site, client_of(host))
+    assert "/admin/" not in shown(site, user_client(host))
 
 
 def test_sealed_scores_are_in_no_chart(site: Scenario, organizer: Client) -> None:
@@ -131,8 +134,8 @@ def posted(site: Scenario, client: Client, *chosen: Submission, **values: str) -
     return answered.content.decode()
 
 
-def listed(site: Scenario, client: Client, **asked: str | int) -> list[int]:
-    text = client.get(f"/host/competitions/{site.competition.slug}/submissions/", asked).content.decode()
+def listed(site: Scenario, client: Client, **query: str | int) -> list[int]:
+    text = client.get(f"/host/competitions/{site.competition.slug}/submissions/", query).content.decode()
     return [int(pk) for pk in re.findall(r'name="chosen" value="(\d+)"', text)]
 
 
@@ -143,6 +146,9 @@ def test_the_list_is_narrowed_by_its_address(site: Scenario, organizer: Client) 
     assert listed(site, organizer, state="finished") == [scored.pk]
     assert listed(site, organizer, phase=site.sealed.pk) == [sealed.pk]
     assert listed(site, organizer, team="others") == [other.pk]
+    assert listed(site, organizer, team=scored.file_name.upper()) == [other.pk, sealed.pk, scored.pk]
+    Submission.objects.filter(pk=sealed.pk).update(is_charged=False)
+    assert listed(site, organizer, standing="free") == [sealed.pk]
     assert listed(site, organizer, before=sealed.pk) == [scored.pk]
     assert listed(site, organizer, state="nonsense", phase="x", before="-1") == [other.pk, sealed.pk, scored.pk]
 
@@ -165,6 +171,32 @@ def test_what_costs_compute_is_shown_with_its_cost_first(site: Scenario, organiz
     posted(site, organizer, scored, action="cancel", confirmed="yes")
     scored.refresh_from_db()
     assert scored.status == "cancelled"
+
+
+def test_what_waits_moves_to_another_queue_and_what_runs_stays(site: Scenario, organizer: Client) -> None:
+    other = Queue.objects.create(name="my-gpus", owner=site.organizer)
+    foreign = Queue.objects.create(name="foreign", owner=person())
+    sent = [site.submit(), site.submit()]
+    running = site.claim()
+    asked = posted(site, organizer, *sent, action="move")
+    assert ("my-gpus" in asked, site.queue.name in asked, foreign.name in asked) == (True, True, False)
+    posted(site, organizer, *sent, action="move", confirmed="yes", queue=foreign.name)
+    assert "Choose one of the queues" in posted(site, organizer, *sent, action="move", confirmed="yes")
+    assert set(Run.objects.values_list("queue", flat=True)) == {site.queue.pk}
+    assert "1 of 2 moved" in posted(site, organizer, *sent, action="move", confirmed="yes", queue=other.name)
+    moved = Run.objects.exclude(pk=running.pk).get()
+    assert (moved.queue, Run.objects.get(pk=running.pk).queue) == (other, site.queue)
+    assert moved.events.latest("pk").note == "moved to the queue my-gpus"
+
+
+def test_an_organizer_sees_where_a_run_went_and_its_team_does_not(site: Scenario, organizer: Client) -> None:
+    submission = site.score(site.submit(), 0.5)
+    worker = submission.runs.get().worker
+    assert worker is not None
+    url = reverse("web:submission", args=[submission.pk])
+    words = f"queue {site.queue.name}, worker {worker.name}"
+    pages = [client.get(url).content.decode() for client in (organizer, user_client(site.member()))]
+    assert [words in page for page in pages] == [True, False]
 
 
 def test_a_disqualification_needs_a_reason_and_can_be_undone(site: Scenario, organizer: Client) -> None:
@@ -195,7 +227,7 @@ def test_a_filter_that_is_not_right_is_said(site: Scenario, organizer: Client) -
 def test_nothing_of_another_competition_is_touched(site: Scenario) -> None:
     scored, elsewhere = site.score(site.submit(), 0.5), scenario()
     assert "No submission was chosen" in posted(
-        elsewhere, client_of(elsewhere.organizer), scored, action="disqualify", reason="Mine"
+        elsewhere, user_client(elsewhere.organizer), scored, action="disqualify", reason="Mine"
     )
     scored.refresh_from_db()
     assert scored.disqualified_at is None
@@ -204,6 +236,6 @@ def test_nothing_of_another_competition_is_touched(site: Scenario) -> None:
 def test_what_an_organizer_without_the_admin_does_is_in_the_audit_log(site: Scenario) -> None:
     host = person()
     CompetitionOrganizer.objects.create(competition=site.competition, user=host)
-    posted(site, client_of(host), site.score(site.submit(), 0.5), action="disqualify", reason="Two accounts")
+    posted(site, user_client(host), site.score(site.submit(), 0.5), action="disqualify", reason="Two accounts")
     entry = AuditEntry.objects.get(actor=host)
     assert (entry.view, entry.action) == ("organize:submissions", "disqualify")

@@ -1,4 +1,4 @@
-"""Who serves a stored file: its store by an address of its own, the front of the site, or the site itself."""
+"""A stored file is served by its store under an address of its own, by the front of the site, or by the site itself."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from competitions.resources import downloads, storage
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.resources.stores import open_store
 from competitions.runs.worker_api import jobs
-from tests.images import png_of
-from tests.permissions import client_of
+from tests.images import png_bytes
+from tests.permissions import user_client
 from tests.scenario import Scenario, lease
 from tests.stores import MemoryStore
 
@@ -42,7 +42,7 @@ def behind_the_front(settings: object) -> Iterator[None]:
 
 def test_a_store_with_addresses_of_its_own_serves_its_files_itself(elsewhere: MemoryStore, site: Scenario) -> None:
     submission = site.submit()
-    answer = client_of(site.member()).get(f"/submissions/{submission.pk}/file/")
+    answer = user_client(site.member()).get(f"/submissions/{submission.pk}/file/")
     assert (answer.status_code, answer["Cache-Control"]) == (302, "no-store")
     assert answer["Location"] == f"https://objects.example/{submission.file_id}?as={submission.file_name}&for=900"
 
@@ -50,7 +50,7 @@ def test_a_store_with_addresses_of_its_own_serves_its_files_itself(elsewhere: Me
 def test_an_address_is_given_to_nobody_who_may_not_have_the_file(elsewhere: MemoryStore, site: Scenario) -> None:
     submission = site.submit()
     stranger = site.join("Strangers").captain
-    for client in (client_of(stranger), Client()):
+    for client in (user_client(stranger), Client()):
         answer = client.get(f"/submissions/{submission.pk}/file/")
         assert "objects.example" not in answer.get("Location", "")
         assert answer.status_code in (302, 404)
@@ -76,7 +76,7 @@ def test_what_lies_elsewhere_is_copied_for_those_who_need_a_path(elsewhere: Memo
 @pytest.mark.usefixtures("behind_the_front")
 def test_the_front_serves_the_file_where_it_offers_to(site: Scenario) -> None:
     submission = site.submit()
-    client, digest = client_of(site.member()), submission.file_id
+    client, digest = user_client(site.member()), submission.file_id
     answer = client.get(f"/submissions/{submission.pk}/file/", headers=FRONT)
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer["X-Accel-Redirect"] == f"/_objects/{digest[:2]}/{digest[2:4]}/{digest}"
@@ -91,11 +91,11 @@ def test_the_front_serves_the_file_where_it_offers_to(site: Scenario) -> None:
 @pytest.mark.parametrize("headers", [FRONT, {}, {"Range": "bytes=1-"}], ids=["by the front", "by the site", "a part"])
 def test_a_browser_keeps_no_file_without_asking_for_it_again(site: Scenario, headers: dict[str, str]) -> None:
     address = f"/submissions/{site.submit().pk}/file/"
-    answer = client_of(site.member()).get(address, headers=headers)
+    answer = user_client(site.member()).get(address, headers=headers)
     assert answer["Cache-Control"] == "private, no-cache"
     answer.close()
     conditions = {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT", "If-None-Match": "*"}
-    for client in (client_of(site.join("Strangers").captain), Client()):
+    for client in (user_client(site.join("Strangers").captain), Client()):
         refused = client.get(address, headers=headers | conditions)
         assert refused.status_code in (302, 404), "whoever asks again is asked for the right to it again"
         assert "X-Accel-Redirect" not in refused
@@ -103,7 +103,7 @@ def test_a_browser_keeps_no_file_without_asking_for_it_again(site: Scenario, hea
 
 def test_without_the_setting_the_site_serves_files_itself(site: Scenario) -> None:
     submission = site.submit()
-    answer = client_of(site.member()).get(f"/submissions/{submission.pk}/file/", headers=FRONT)
+    answer = user_client(site.member()).get(f"/submissions/{submission.pk}/file/", headers=FRONT)
     assert "X-Accel-Redirect" not in answer
     assert b"".join(answer.streaming_content)  # type: ignore[attr-defined]
     answer.close()
@@ -111,7 +111,7 @@ def test_without_the_setting_the_site_serves_files_itself(site: Scenario) -> Non
 
 @pytest.mark.usefixtures("behind_the_front")
 def test_a_logo_is_shown_in_place(site: Scenario) -> None:
-    Competition.objects.filter(pk=site.competition.pk).update(logo=store_bytes(png_of()))
+    Competition.objects.filter(pk=site.competition.pk).update(logo=store_bytes(png_bytes()))
     answer = Client().get(f"/competitions/{site.competition.slug}/logo/", headers=FRONT)
     assert (answer["Content-Type"], "Content-Disposition" in answer) == ("image/png", False)
     assert answer["X-Accel-Redirect"].startswith("/_objects/")
@@ -120,7 +120,7 @@ def test_a_logo_is_shown_in_place(site: Scenario) -> None:
 
 def test_a_store_without_room_refuses_an_upload_in_words(elsewhere: MemoryStore, site: Scenario) -> None:
     elsewhere.fill()
-    client = client_of(site.organizer)
+    client = user_client(site.organizer)
     answer = client.post("/organize/bundles/send/", {"file": SimpleUploadedFile("a.zip", b"PK")})
     assert answer.status_code == 507
     assert "full" in answer.content.decode()

@@ -74,12 +74,12 @@ def test_every_object_is_on_the_disk_before_its_row_exists(site: Scenario, monke
     synced: set[int] = set()
     fsync = os.fsync
 
-    def seen(descriptor: int) -> None:
+    def note_inode(descriptor: int) -> None:
         if not StoredFile.objects.filter(size_bytes=12_345).exists():
             synced.add(os.fstat(descriptor).st_ino)
         fsync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", seen)
+    monkeypatch.setattr(os, "fsync", note_inode)
     with spooled([b"a" * 12_345]) as path:
         linked = store_path(path, link=True)
     placed = object_store().local_path(linked.sha256)

@@ -1,4 +1,4 @@
-"""What an attempt's answer changes: the run, its receipt and history, its worker's record, and nothing where it is refused."""
+"""An attempt's answer changes the run, its receipt and history, its worker's record, and nothing where it is refused."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def test_ingestion_that_was_not_asked_for_changes_nothing(site: Scenario, wrong:
     before = Run.objects.values().get(pk=run.pk)
     with pytest.raises(InvalidResult) as refused:
         answer(site, run, INGESTED)
-    told = "'outcome' is 'ingested', but this run has no predictions or was to be scored, too."
-    assert refused.value.detail == told
+    detail = "'outcome' is 'ingested', but this run has no predictions or was to be scored, too."
+    assert refused.value.detail == detail
     assert (Run.objects.values().get(pk=run.pk), Attempt.objects.count()) == (before, 0)
 
 
@@ -150,8 +150,8 @@ def test_an_answer_waits_for_every_output_that_it_names(site: Scenario) -> None:
     for name, announced_digest in (("x" * 70, digest), ("scoring.zip", "f" * 70)):
         with pytest.raises(InvalidResult) as refused:
             answer(site, run, finished, outputs={"scoring.zip": digest} | {name: announced_digest})
-        told = f"The output {name[:60]!r} has not arrived with the digest {announced_digest[:64]}. Send it first."
-        assert refused.value.detail == told
+        detail = f"The output {name[:60]!r} has not arrived with the digest {announced_digest[:64]}. Send it first."
+        assert refused.value.detail == detail
     assert Run.objects.get(pk=run.pk).state == State.LEASED
     assert answer(site, run, finished, outputs={"scoring.zip": digest}) == State.FINISHED
 

@@ -21,7 +21,7 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.submissions.states import State
 from tests.answers import read_result
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, lease, scenario
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +78,7 @@ def test_list_page_and_api_say_the_same_place_for_runs_queued_at_one_instant(sit
     for submission in sent:
         run = submission.runs.get()
         place = queue_positions([run])[run.pk].place
-        client = client_of(site.member(submission.team))
+        client = user_client(site.member(submission.team))
         row = client.get(reverse("web:submission-row", args=[submission.pk])).content.decode()
         page = client.get(reverse("web:submission", args=[submission.pk])).content.decode()
         answer = client.get(reverse("api:submission", args=[submission.pk])).json()

@@ -1,4 +1,4 @@
-"""Whose turn it is, where a run may not go again, and what is held for a person."""
+"""Turns of teams on a queue, workers that a run may not go to again, and runs that are held for a person."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def warned(site: Scenario) -> bool:
 
 
 def claimed(site: Scenario) -> Run:
-    """What became of a submission once a worker asked."""
+    """The run of a new submission once a worker has asked for work."""
     submission = site.submit()
     worker = site.worker()
     if warned(site):

@@ -10,7 +10,7 @@ import pytest
 from django.conf import LazySettings
 
 from competitions.runs.leases import reports
-from competitions.runs.leases.lease import held_run, require_lease
+from competitions.runs.leases.reports import held_run, require_lease
 from competitions.runs.models import Attempt, Run, RunEvent
 from competitions.runs.refusals import LeaseLost
 from competitions.submissions.states import State
@@ -70,9 +70,9 @@ def test_the_holder_is_heard(site: Scenario, call: str) -> None:
 def test_a_heartbeat_renews_the_lease_from_now(site: Scenario, settings: LazySettings) -> None:
     settings.LEASE_S = 77
     run = held(site)
-    told = say("heartbeat", site, lease(run))
+    answer = say("heartbeat", site, lease(run))
     expected = site.now + timedelta(seconds=30 + 77)
-    assert told.lease_expires_at == Run.objects.get(pk=run.pk).lease_expires_at == expected
+    assert answer.lease_expires_at == Run.objects.get(pk=run.pk).lease_expires_at == expected
     again = reports.run_heartbeat(**lease(run), state=State.PREPARING, meters={}, now=site.now + timedelta(seconds=40))
     assert again.lease_expires_at == Run.objects.get(pk=run.pk).lease_expires_at == expected + timedelta(seconds=10)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
-from typing import Any
 
-import pytest
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
@@ -21,14 +18,14 @@ from competitions.runs.services import submission_cancel
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify
 from competitions.submissions.states import Kind, State
-from tests.permissions import client_of
-from tests.scenario import Scenario, scenario, zip_of
+from tests.permissions import user_client
+from tests.scenario import Scenario, scenario, zip_bytes
 
 
 def replace(resource: Resource | None, command: str = "python3 new.py") -> Resource:
     assert resource is not None
     return resource_replace(
-        resource=resource, file=store_bytes(zip_of({"metadata": f"command: {command}"})), file_name="new.zip"
+        resource=resource, file=store_bytes(zip_bytes({"metadata": f"command: {command}"})), file_name="new.zip"
     )
 
 
@@ -36,30 +33,32 @@ def outdated() -> set[int]:
     return outdated_submissions(Run.objects.all())
 
 
-def choose(client: Client, row: Model) -> str:
-    """Choose the action for a task or a phase in the admin; returns the address of the page it leads to."""
-    form = {"action": "rerun_outdated", ACTION_CHECKBOX_NAME: [str(row.pk)]}
-    answer: Any = client.post(reverse(f"admin:catalog_{row._meta.model_name}_changelist"), form)
-    assert answer.status_code == 302
-    return str(answer["Location"])
+def data_page(client: Client, site: Scenario) -> str:
+    """The page of the competition's data, asked which submissions ran with former versions."""
+    return client.get(reverse("organize:data", args=[site.competition.slug]), {"outdated": "yes"}).content.decode()
 
 
-@pytest.mark.parametrize("start", ["task", "phase"])
-def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(site: Scenario, start: str) -> None:
+def run_again(client: Client, site: Scenario, *submissions: Submission, **values: str) -> str:
+    form = {"action": "rerun", "chosen": [submission.pk for submission in submissions]} | values
+    return client.post(
+        reverse("organize:submissions", args=[site.competition.slug]), form, follow=True
+    ).content.decode()
+
+
+def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(site: Scenario) -> None:
     task = site.phase.tasks.get()
     old = site.score(site.submit(), 0.5)
     elsewhere = site.score(site.submit(phase=site.sealed), 0.5)
     replace(task.scoring_program)
     new = site.score(site.submit(), 0.4)
-    organizer = client_of(site.organizer)
-    url = choose(organizer, task if start == "task" else site.phase)
-    page = organizer.get(url).content.decode()
-    assert "<strong>1 submission</strong> with 1 run: 0 waiting, 0 running, 1 ended" in page
-    assert "To run again: about as long as that, at most" in page
+    organizer = user_client(site.organizer)
+    page = data_page(organizer, site)
+    assert "1 submission ran with former versions" in page
+    assert re.findall(r'name="chosen" value="(\d+)"', page) == [str(old.pk)]
+    assert "They used" in run_again(organizer, site, old)
     old.refresh_from_db()
     assert old.status == State.FINISHED, "nothing has happened yet"
-    answer = organizer.post(url, {"confirmed": "yes"}, follow=True)
-    assert "1 of 1 queued again" in answer.content.decode()
+    assert "1 of 1 queued again" in run_again(organizer, site, old, confirmed="yes")
     states = {submission.pk: Submission.objects.get(pk=submission.pk).status for submission in (old, new, elsewhere)}
     assert states == {old.pk: State.QUEUED, new.pk: State.FINISHED, elsewhere.pk: State.FINISHED}
     site.now += timedelta(minutes=1)  # the site's clock went on meanwhile
@@ -68,7 +67,7 @@ def test_what_ran_with_the_old_version_is_run_again_after_a_look_at_the_cost(sit
         again.runs.get().receipt["inputs"]["scoring_program"]
         == f"sha256:{Task.objects.get(pk=task.pk).scoring_program.file_id}"
     )
-    assert "Nothing of yours ran with" in organizer.get(url, follow=True).content.decode()
+    assert "Every submission ran with the present programs and data" in data_page(organizer, site)
 
 
 def test_predictions_are_outdated_by_what_scores_them_and_code_by_everything(site: Scenario) -> None:
@@ -115,16 +114,10 @@ def test_what_stands_on_no_board_is_left_alone(site: Scenario) -> None:
 
 
 def test_organizers_of_other_competitions_reach_none_of_it(site: Scenario) -> None:
-    submission = site.score(site.submit(), 0.5)
+    submission, elsewhere = site.score(site.submit(), 0.5), scenario()
     replace(site.phase.tasks.get().scoring_program)
-    url = choose(client_of(site.organizer), site.phase.tasks.get())
-    for visitor in (client_of(scenario().organizer), client_of(site.member()), Client()):
-        visitor.post(url, {"confirmed": "yes"})
+    for visitor in (user_client(elsewhere.organizer), user_client(site.member()), Client()):
+        run_again(visitor, site, submission, confirmed="yes")
+        run_again(visitor, elsewhere, submission, confirmed="yes")
         assert Submission.objects.get(pk=submission.pk).status == State.FINISHED
-    assert "Nothing of yours" in client_of(scenario().organizer).get(url, follow=True).content.decode()
-
-
-@pytest.mark.parametrize("query", ["", "?task=", "?task=x,1e9,-1", "?phase=99999999999999999999", "?task=7,,"])
-def test_an_address_that_names_nothing_leads_back(site: Scenario, query: str) -> None:
-    answer = client_of(site.organizer).get(reverse("admin:submissions_submission_outdated") + query, follow=True)
-    assert (answer.status_code, "Nothing of yours" in answer.content.decode()) == (200, True)
+    assert "Every submission ran with the present" in data_page(user_client(elsewhere.organizer), elsewhere)

@@ -1,4 +1,4 @@
-"""What a run will do is decided once, when it is queued; what organizers change meanwhile is noticed when it is handed out."""
+"""A run's plan is made once, when it is queued; later changes by organizers are noticed when it is handed out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALL_FACTS = [
 POSSIBLE = [facts for facts in ALL_FACTS if facts.has_ingestion or not facts.beside_scoring]
 
 
-def files_of(plan: Plan, name: StageName) -> set[FileRole]:
+def planned_files(plan: Plan, name: StageName) -> set[FileRole]:
     mounts = [mount for stage in plan.stages if stage.name == name for mount in stage.mounts]
     return {mount.file for mount in mounts if isinstance(mount, PlannedFile)}
 
@@ -40,8 +40,8 @@ def test_every_plan_ends_with_scoring_and_shows_labels_to_nothing_else() -> None
         plan = plan_stages(facts)
         assert plan.stages[-1].name == StageName.SCORING
         for stage in plan.stages[:-1]:
-            assert not files_of(plan, stage.name) & {FileRole.REFERENCE_DATA, FileRole.SCORING_PROGRAM}
-        assert (FileRole.REFERENCE_DATA in files_of(plan, StageName.SCORING)) == facts.has_reference_data
+            assert not planned_files(plan, stage.name) & {FileRole.REFERENCE_DATA, FileRole.SCORING_PROGRAM}
+        assert (FileRole.REFERENCE_DATA in planned_files(plan, StageName.SCORING)) == facts.has_reference_data
 
 
 def test_every_plan_survives_being_stored() -> None:
@@ -137,7 +137,7 @@ def test_a_run_that_is_opened_again_is_planned_again(site: Scenario) -> None:
     submission_rerun(submission=submission, actor="test", now=site.now)
     run = Run.objects.get()
     assert run.plan != before
-    assert files_of(Plan.model_validate(run.plan), StageName.INGESTION) >= {FileRole.INGESTION_PROGRAM}
+    assert planned_files(Plan.model_validate(run.plan), StageName.INGESTION) >= {FileRole.INGESTION_PROGRAM}
 
 
 @pytest.mark.django_db

@@ -19,9 +19,9 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.compute.models import Queue, queue_by_token, queue_issue_token
 from competitions.runs.models import Run
 from competitions.submissions.states import State
-from tests.admin_forms import errors_of, save_form
+from tests.admin_forms import form_errors, save_form
 from tests.bundle_files import second, write
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import NOON, Scenario, person, scenario
 
@@ -113,7 +113,7 @@ def test_a_sealed_board_of_an_open_phase_counts_as_sealed(site: Scenario) -> Non
 
 
 def test_forms_refuse_what_the_queue_may_not_be_given(site: Scenario, other: Scenario) -> None:
-    organizer, task = client_of(other.organizer), site.phase.tasks.get()
+    organizer, task = user_client(other.organizer), site.phase.tasks.get()
     other.phase.tasks.set(other.competition.tasks.all())
     in_admin, in_workspace = phase_forms(other.phase)
     assert f"The task “{task}” may not run on the queue" in errors(organizer, in_admin, tasks=[str(task.pk)])
@@ -136,10 +136,10 @@ def errors(client: Client, url: str, **changed: object) -> str:
 
 
 def test_a_competition_moves_to_no_queue_that_may_not_have_it(site: Scenario, other: Scenario) -> None:
-    mine = Queue.objects.create(name="mine", owner=other.organizer)
+    queue_of_other = Queue.objects.create(name="mine", owner=other.organizer)
     Competition.objects.filter(pk=other.competition.pk).update(queue=site.queue)
     url = reverse("organize:settings", args=[other.competition.slug])
-    answer = client_of(other.organizer).post(url, {"section": "running", "queue": mine.pk})
+    answer = user_client(other.organizer).post(url, {"section": "running", "queue": queue_of_other.pk})
     assert answer.status_code == 422
     assert "may not run on the queue" in answer.content.decode()
     assert Competition.objects.get(pk=other.competition.pk).queue == site.queue
@@ -147,10 +147,10 @@ def test_a_competition_moves_to_no_queue_that_may_not_have_it(site: Scenario, ot
 
 def test_a_queue_gets_no_owner_who_may_not_have_what_runs_on_it(site: Scenario) -> None:
     stranger = person(is_staff=True)
-    administrator = client_of(person(is_staff=True, is_superuser=True))
+    administrator = user_client(person(is_staff=True, is_superuser=True))
     url = reverse("admin:compute_queue_change", args=[site.queue.pk])
     answer = save_form(administrator, url, owner=str(stranger.pk))
-    assert "may not run on the queue" in " ".join(errors_of(answer)["owner"])
+    assert "may not run on the queue" in " ".join(form_errors(answer)["owner"])
     assert Queue.objects.get(pk=site.queue.pk).owner is None
 
 
@@ -158,10 +158,10 @@ def test_a_queue_gets_no_owner_who_may_not_have_what_runs_on_it(site: Scenario) 
 def test_who_owned_a_queue_has_no_token_of_it_any_more(site: Scenario, changed: str, holds: bool) -> None:
     queue = own_queue(site)
     secret = queue_issue_token(queue)
-    administrator = client_of(person(is_staff=True, is_superuser=True))
+    administrator = user_client(person(is_staff=True, is_superuser=True))
     url = reverse("admin:compute_queue_change", args=[queue.pk])
     answer = save_form(administrator, url, **{changed: "" if changed == "owner" else "Somebody"})
-    assert answer.status_code == 302, errors_of(answer)
+    assert answer.status_code == 302, form_errors(answer)
     assert (queue_by_token(secret) == queue) == holds
     assert Queue.objects.get(pk=queue.pk).owner == (site.organizer if holds else None)
 

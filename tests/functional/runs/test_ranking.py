@@ -122,16 +122,16 @@ def test_a_run_is_its_teams_turn_on_its_queue_and_priority_alone(
     site: Scenario, neighbours: dict[tuple[str, int, int], tuple[object, object]]
 ) -> None:
     site.submit()
-    mine = (site.queue.name, site.team.pk, 0)
-    assert turns() == neighbours | {mine: (NOON, NOON)}, "served as its team was on this queue"
+    turn_key = (site.queue.name, site.team.pk, 0)
+    assert turns() == neighbours | {turn_key: (NOON, NOON)}, "served as its team was on this queue"
     enter_queue(Run.objects.all(), now=NOON + timedelta(hours=2))
-    assert turns()[mine] == (NOON, NOON), "it waits since its first run came"
+    assert turns()[turn_key] == (NOON, NOON), "it waits since its first run came"
 
 
 def test_a_turn_is_taken_on_its_queue_alone_and_a_team_waits_as_long_as_a_run_of_that_priority_does(
     site: Scenario, neighbours: dict[tuple[str, int, int], tuple[object, object]]
 ) -> None:
-    mine, same_team, at = (
+    turn_key, same_team, at = (
         (site.queue.name, site.team.pk, 0),
         (site.queue.name, site.team.pk, 5),
         NOON + timedelta(hours=2),  # unlike all neighbours
@@ -147,11 +147,11 @@ def test_a_turn_is_taken_on_its_queue_alone_and_a_team_waits_as_long_as_a_run_of
     before = turns()
     site.claim(at=at)
     assert turns()[same_team] == (at, None), "it was this one, and none of its priority is left"
-    assert turns()[mine] == (at, NOON), "others of the team wait"
+    assert turns()[turn_key] == (at, NOON), "others of the team wait"
     for _ in range(2):
         site.claim(at=at)
-    assert turns()[mine] == (at, None)
-    untouched = set(before) - {mine, same_team}
+    assert turns()[turn_key] == (at, None)
+    untouched = set(before) - {turn_key, same_team}
     assert {key: turns()[key] for key in untouched} == {key: before[key] for key in untouched}
 
 
@@ -216,11 +216,11 @@ def test_the_reconciler_mends_the_turns_that_are_wrong_and_no_other(
     )
     assert turns_repair(now=since) == len(neighbours), "nothing waits there"
     assert turns() == right
-    mine = TeamTurn.objects.filter(queue=site.queue, team=site.team, priority=0)
-    mine.update(waiting_since=None)
+    team_turn = TeamTurn.objects.filter(queue=site.queue, team=site.team, priority=0)
+    team_turn.update(waiting_since=None)
     assert turns_repair(now=since) == 1
     assert turns() == right | {(site.queue.name, site.team.pk, 0): (NOON, since)}
-    mine.delete()
+    team_turn.delete()
     assert turns_repair(now=since) == 1
     assert turns() == right | {(site.queue.name, site.team.pk, 0): (NOON, since)}
     assert turns_repair(now=since) == 0

@@ -1,4 +1,4 @@
-"""When a scoring program fails: it costs no quota, but not without end, and the organizers learn whose submissions it were."""
+"""A scoring program that fails costs teams no quota, within limits, and organizers learn whose submissions it failed on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.refusals import TOO_MANY_SCORING_ERRORS
 from competitions.submissions.states import Kind, Reason, State
 from tests.refusals import refuses
-from tests.scenario import Scenario, prediction_bytes, zip_of
+from tests.scenario import Scenario, prediction_bytes, zip_bytes
 
 FAILED = {"outcome": "failed", "reason": "scoring_error", "code": "exit_code", "detail": "It ended with 1."}
 LATIN = "Zürich,1\n".encode("latin-1")
@@ -113,7 +113,7 @@ def test_predictions_that_are_text_by_their_name_must_be_text(
 ) -> None:
     Phase.objects.update(text_files=patterns, prediction_format=None, as_on_codabench=on_codabench, accepts_code=False)
     site.phase.refresh_from_db()
-    submission = site.submit(content=zip_of({"fold/answers.csv": content, "image.bin": LATIN}), name="p.zip")
+    submission = site.submit(content=zip_bytes({"fold/answers.csv": content, "image.bin": LATIN}), name="p.zip")
     assert (submission.reason == Reason.FILE_INVALID) == is_refused
     if is_refused:
         run = submission.runs.get()
@@ -122,5 +122,5 @@ def test_predictions_that_are_text_by_their_name_must_be_text(
 
 
 def test_programs_may_hold_what_they_like(site: Scenario) -> None:
-    submission = site.submit(content=zip_of({"metadata.yaml": "command: ./x", "notes.txt": LATIN}), kind=Kind.CODE)
+    submission = site.submit(content=zip_bytes({"metadata.yaml": "command: ./x", "notes.txt": LATIN}), kind=Kind.CODE)
     assert submission.status == State.QUEUED

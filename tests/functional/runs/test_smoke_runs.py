@@ -28,7 +28,7 @@ from competitions.submissions.states import Kind, Reason, State
 from tests.answers import read_result
 from tests.background import run_background
 from tests.refusals import refuses
-from tests.scenario import CODE, Scenario, lease, person, resource, zip_of
+from tests.scenario import CODE, Scenario, lease, person, resource, zip_bytes
 from tests.smoke import with_smoke_run
 from workers.protocol.calls import LogPiece, LogStream
 from workers.protocol.jobs import StagedFile
@@ -53,7 +53,7 @@ def code(site: Scenario, **fields: Any) -> Submission:
 def smoke_alone(site: Scenario, phase: Phase, kind: Kind = Kind.CODE) -> Submission:
     submission = submission_create(
         NewSubmission(
-            user=site.member(), phase=phase, upload=site.upload(zip_of(CODE), "code.zip"), kind=kind, is_smoke=True
+            user=site.member(), phase=phase, upload=site.upload(zip_bytes(CODE), "code.zip"), kind=kind, is_smoke=True
         ),
         now=site.now,
     )
@@ -72,7 +72,7 @@ def answer(site: Scenario, body: dict[str, Any]) -> Run:
 
 
 def digests(run: Run) -> set[str]:
-    """What the run's worker is given, and may mount."""
+    """Digests of the files that the run's worker is given and may mount."""
     mounts = [mount for stage in job_for(run).stages for mount in stage.mounts]
     return {mount.file.sha256 for mount in mounts if isinstance(mount, StagedFile)}
 
@@ -334,7 +334,7 @@ def test_the_form_offers_a_smoke_run_where_the_phase_has_one(site: Scenario, pha
     address = f"/competitions/{site.competition.slug}/submissions/"
     assert 'name="smoke"' in client.get(f"{address}?phase={phase.slug}").content.decode()
     assert 'name="smoke"' not in client.get(f"{address}?phase={site.sealed.slug}").content.decode()
-    upload = site.upload(zip_of(CODE), "code.zip")
+    upload = site.upload(zip_bytes(CODE), "code.zip")
     form = {"phase": phase.slug, "kind": "code", "upload": str(upload.key), "smoke": "on"}
     assert client.post(f"/competitions/{site.competition.slug}/submit/", form).status_code == 302
     submission = Submission.objects.get()
@@ -346,7 +346,7 @@ def test_the_form_offers_a_smoke_run_where_the_phase_has_one(site: Scenario, pha
 def test_the_api_takes_and_tells_smoke_runs(site: Scenario, phase: Phase) -> None:
     client = Client()
     client.force_login(site.member())
-    upload = site.upload(zip_of(CODE), "code.zip")
+    upload = site.upload(zip_bytes(CODE), "code.zip")
     body = {"phase": phase.pk, "kind": "code", "upload": str(upload.key), "smoke": True}
     submission = client.post("/api/v1/submissions/", body, content_type="application/json").json()
     assert (submission["is_smoke"], submission["is_charged"], [run["is_smoke"] for run in submission["runs"]]) == (

@@ -201,7 +201,7 @@ def test_boards_hear_once_that_a_submission_ended_and_whether_it_is_charged(site
 
 
 def ended_as(site: Scenario, run: Run, target: State, *, starts: bool = True, **changes: object) -> bool:
-    """Whether a run's submission is charged after this end of it."""
+    """True if a run's submission is charged after this end of it."""
     source = State.QUEUED
     if starts:
         assert site.claim(at=site.now) == run

@@ -14,7 +14,7 @@ from competitions.runs.models import Run, RunUsage
 from competitions.runs.records.retention import remove_old
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import Kind
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 LINE: dict[str, Any] = {
@@ -39,7 +39,7 @@ def beat(run: Run, *lines: dict[str, Any]) -> Any:
 
 def page(site: Scenario, run: Run, *, as_organizer: bool = False) -> str:
     who = site.organizer if as_organizer else site.member()
-    return client_of(who).get(reverse("web:submission", args=[run.submission_id])).content.decode()
+    return user_client(who).get(reverse("web:submission", args=[run.submission_id])).content.decode()
 
 
 @pytest.fixture
@@ -70,9 +70,9 @@ def test_the_end_of_a_run_brings_its_last_points(site: Scenario, run: Run) -> No
 
 def test_lines_are_for_those_who_may_read_the_log(site: Scenario, run: Run) -> None:
     beat(run, LINE, LINE | {"name": "scoring"})
-    mine, organizers = page(site, run), page(site, run, as_organizer=True)
-    assert "usage-cpu" in mine
-    assert "Scoring: 0.50 cores" not in mine, "the scoring program may write labels into its line"
+    members, organizers = page(site, run), page(site, run, as_organizer=True)
+    assert "usage-cpu" in members
+    assert "Scoring: 0.50 cores" not in members, "the scoring program may write labels into its line"
     assert "Scoring: 0.50 cores" in organizers
     Phase.objects.filter(pk=site.phase.pk).update(hide_output=True)
     assert "usage-cpu" not in page(site, run)
@@ -102,7 +102,7 @@ def test_a_page_of_lines_takes_one_query_more_however_many_there_are(
     site: Scenario, run: Run, django_assert_max_num_queries: Any
 ) -> None:
     beat(run, LINE, LINE | {"name": "scoring"}, LINE | {"name": "submission"})
-    member = client_of(site.member())
+    member = user_client(site.member())
     url = reverse("web:submission", args=[run.submission_id])
     member.get(url)
     with django_assert_max_num_queries(40) as with_lines:

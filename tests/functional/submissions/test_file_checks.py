@@ -31,8 +31,8 @@ from core.background.bounded import MAX_ANSWER_BYTES, Bounds, ChildFailed, OverB
 from core.background.turns import turn_take
 from core.celery import app
 from tests.background import run_background
-from tests.permissions import client_of
-from tests.scenario import CODE, Scenario, prediction_bytes, zip_of
+from tests.permissions import user_client
+from tests.scenario import CODE, Scenario, prediction_bytes, zip_bytes
 
 
 def damaged(size: int = 100_000) -> bytes:
@@ -50,7 +50,7 @@ def damaged(size: int = 100_000) -> bytes:
 def sent(site: Scenario, content: bytes = b"", *, team: Team | None = None) -> Submission:
     """Submitted as code, and not checked yet."""
     user = site.member(team)
-    upload = site.upload(content or zip_of(CODE), "code.zip", user=user)
+    upload = site.upload(content or zip_bytes(CODE), "code.zip", user=user)
     return submission_create(NewSubmission(user=user, phase=site.phase, upload=upload, kind=Kind.CODE), now=site.now)
 
 
@@ -61,12 +61,12 @@ def fresh(submission: Submission) -> Submission:
 def test_a_request_reads_headers_alone_and_the_runs_are_queued_when_the_check_has_passed(
     site: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unpacked(*_: object, **__: object) -> None:
+    def refuse_to_unpack(*_: object, **__: object) -> None:
         raise AssertionError("a member was opened in the request")
 
-    content = zip_of(CODE)
+    content = zip_bytes(CODE)
     with monkeypatch.context() as patched:
-        patched.setattr(zipfile.ZipFile, "open", unpacked)
+        patched.setattr(zipfile.ZipFile, "open", refuse_to_unpack)
         submission = sent(site, content)
     assert submission.status == State.CHECKING
     assert [run.state for run in submission.runs.all()] == [State.CHECKING]
@@ -81,7 +81,7 @@ def test_a_request_reads_headers_alone_and_the_runs_are_queued_when_the_check_ha
 
 def test_a_damaged_file_is_refused_with_its_fault_on_page_and_api_and_costs_no_quota(site: Scenario) -> None:
     submission = sent(site, damaged())
-    client = client_of(site.member())
+    client = user_client(site.member())
     page = client.get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert "The file is being checked" in page
     run_background()
@@ -221,7 +221,7 @@ def test_metadata_that_stands_for_gigabytes_is_no_command_and_costs_nothing(site
     site.phase.tasks.update(ingestion_program=None)
     site.phase.refresh_from_db()
     began = time.process_time()
-    submission = site.submit(content=zip_of({"metadata.yaml": f"command: x\n{nested}\n"}), name="x.zip")
+    submission = site.submit(content=zip_bytes({"metadata.yaml": f"command: x\n{nested}\n"}), name="x.zip")
     assert time.process_time() - began < 5
     assert (submission.kind, submission.program) == (Kind.PREDICTION, "metadata")
 

@@ -1,4 +1,4 @@
-"""What a team has left of each limit of a phase, and when it gets more."""
+"""The rest of each limit of a phase for a team, and the time when it gets more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def limits(site: Scenario, *, day: int | None = None, week: int | None = None, t
     return phase
 
 
-def received(site: Scenario, *moments: datetime) -> None:
+def receive(site: Scenario, *moments: datetime) -> None:
     for moment in moments:
         Submission.objects.filter(pk=site.submit().pk).update(received_at=moment)
 
@@ -48,14 +48,14 @@ def test_each_limit_that_is_set_is_told_narrowest_first(site: Scenario) -> None:
     [({}, []), ({"day": 0}, ["of today"]), ({"week": 1}, ["of this week"]), ({"total": 1}, ["of this phase"])],
 )
 def test_a_limit_that_is_not_set_is_none(site: Scenario, given: dict[str, int], periods: list[str]) -> None:
-    told = allowances(team_id=site.team.pk, phase=limits(site, **given), now=MIDNIGHT)
-    assert [each.period for each in told] == periods
+    allowed = allowances(team_id=site.team.pk, phase=limits(site, **given), now=MIDNIGHT)
+    assert [each.period for each in allowed] == periods
 
 
 def test_days_begin_at_midnight_and_weeks_on_monday_utc(site: Scenario) -> None:
     moment = timedelta(microseconds=1)
     phase = limits(site, day=9, week=9, total=9)
-    received(site, MONDAY - moment, MONDAY, MIDNIGHT - moment, MIDNIGHT)
+    receive(site, MONDAY - moment, MONDAY, MIDNIGHT - moment, MIDNIGHT)
     late = MIDNIGHT + timedelta(hours=23, minutes=59, seconds=59, microseconds=999_999)
     assert used(site, phase, MIDNIGHT) == used(site, phase, late) == [1, 3, 4]
     assert used(site, phase, MIDNIGHT - moment) == [1, 3, 4], "an upload that began before midnight"
@@ -65,7 +65,7 @@ def test_days_begin_at_midnight_and_weeks_on_monday_utc(site: Scenario) -> None:
 
 def test_only_what_this_team_was_charged_for_in_this_phase_counts(site: Scenario) -> None:
     phase, now = limits(site, total=9), site.now
-    received(site, now)
+    receive(site, now)
     Submission.objects.filter(pk=site.submit().pk).update(is_charged=False)
     site.submit(team=site.join("Other"))
     site.submit(phase=site.sealed)
@@ -88,14 +88,14 @@ def test_a_sliding_week_reopens_seven_days_after_the_submission(
     """Sunday and Monday are two calendar weeks, and one sliding one."""
     phase, sunday = limits(site, week=1), MONDAY - timedelta(hours=1)
     phase.quota_week = Week.SLIDING
-    received(site, sunday)
+    receive(site, sunday)
     (allowance,) = allowances(team_id=site.team.pk, phase=phase, now=sunday + since)
     assert (allowance.used, allowance.left) == ((1, 0) if is_used else (0, 1))
     assert allowance.resets_at == (sunday + timedelta(days=7) if is_used else None)
 
 
 def test_a_sliding_week_gives_more_once_the_oldest_that_fills_it_has_left(site: Scenario) -> None:
-    received(site, MONDAY, MONDAY + timedelta(days=1), MONDAY + timedelta(days=2))
+    receive(site, MONDAY, MONDAY + timedelta(days=1), MONDAY + timedelta(days=2))
     phase = limits(site, week=2)
     phase.quota_week = Week.SLIDING
     (allowance,) = allowances(team_id=site.team.pk, phase=phase, now=MIDNIGHT)

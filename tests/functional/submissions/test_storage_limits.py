@@ -1,4 +1,4 @@
-"""How much room people's uploads and teams' submitted files take: limited, refused with figures, and shown."""
+"""The room that people's uploads and teams' submitted files take: limited, refused with figures, and shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from competitions.resources.uploads import UPLOAD_ROOM_USED, remove_expired_uplo
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import TeamStorage, team_storage
 from competitions.submissions.refusals import TEAM_STORAGE_USED
-from tests.permissions import body_of, client_of
+from tests.permissions import body_text, user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person, prediction_bytes
 
@@ -72,8 +72,8 @@ def test_a_file_that_just_fits_is_taken_and_anothers_file_is_not_ones_own(site: 
 def test_team_page_and_api_show_it(site: Scenario, settings: Any) -> None:
     size = site.submit().file.size_bytes
     settings.TEAM_STORAGE_BYTES = 100 * 1024**3
-    client = client_of(site.member())
-    page = body_of(client.get(f"/competitions/{site.competition.slug}/team/"))
+    client = user_client(site.member())
+    page = body_text(client.get(f"/competitions/{site.competition.slug}/team/"))
     assert "Submitted files: " in page
     assert "of 100 GiB" in page or "of 100.0 GiB" in page
     team = client.get(f"/api/v1/competitions/{site.competition.slug}/team/").json()

@@ -1,4 +1,4 @@
-"""What makes a submission, and what every refusal says."""
+"""Making a submission, and the words of every refusal."""
 
 import contextlib
 from datetime import timedelta
@@ -19,7 +19,7 @@ from competitions.teams.refusals import NO_TEAM, NOT_REGISTERED, RULES_CHANGED
 from competitions.teams.services import register
 from core.refusals import InvalidFile, Refusal
 from tests.refusals import refuses
-from tests.scenario import FILE_NAME, ROWS, Scenario, person, prediction_bytes, zip_of
+from tests.scenario import FILE_NAME, ROWS, Scenario, person, prediction_bytes, zip_bytes
 
 
 def test_an_accepted_submission_is_queued_once_per_task_and_rings_after_the_commit(
@@ -60,11 +60,11 @@ def test_a_wrong_prediction_file_is_refused_with_what_would_be_right(
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (zip_of({"../evil.py": "x"}), "zip_path_outside"),
-        (zip_of({"/etc/evil.py": "x"}), "zip_path_outside"),
-        (zip_of({}), "zip_empty"),
-        (zip_of({"predict.py": "print()"}), "no_metadata"),
-        (zip_of({"metadata.yaml": "command: x"})[:-10], "zip_truncated"),
+        (zip_bytes({"../evil.py": "x"}), "zip_path_outside"),
+        (zip_bytes({"/etc/evil.py": "x"}), "zip_path_outside"),
+        (zip_bytes({}), "zip_empty"),
+        (zip_bytes({"predict.py": "print()"}), "no_metadata"),
+        (zip_bytes({"metadata.yaml": "command: x"})[:-10], "zip_truncated"),
         (b"not a zip", "not_a_zip"),
     ],
     ids=["parent", "absolute", "empty", "no command", "truncated", "text"],

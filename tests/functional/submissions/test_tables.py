@@ -17,7 +17,7 @@ from competitions.submissions.states import Kind, Reason, State
 from competitions.winners.comparison import CannotCompare, compare, predictions_of
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from core.refusals import InvalidFile
-from tests.scenario import Scenario, resource, zip_of
+from tests.scenario import Scenario, resource, zip_bytes
 from workers.protocol.planning import RESULT
 
 TABLE = {"id_column": "id", "columns": [{"name": "price", "minimum": 0}]}
@@ -45,7 +45,7 @@ def sent(site: Scenario, text: str | bytes, name: str = "predictions.csv") -> Su
     [
         (RIGHT, "predictions.csv"),
         (gzip.compress(RIGHT.encode()), "predictions.csv.gz"),
-        (zip_of({"predictions.csv": RIGHT}), "predictions.zip"),
+        (zip_bytes({"predictions.csv": RIGHT}), "predictions.zip"),
         ('{"id": 1, "price": 2}\n{"id": 2, "price": 3}\n', "predictions.jsonl"),
     ],
     ids=["csv", "gzip", "zip", "json lines"],
@@ -85,7 +85,7 @@ def test_a_wrong_table_is_refused_before_it_is_queued(
     [
         (b"PAR1", "predictions.csv", "unknown_format"),
         (RIGHT, "predictions.exe", "wrong_file_name"),
-        (zip_of({"model.py": "print()"}), "predictions.zip", "wrong_file_name"),
+        (zip_bytes({"model.py": "print()"}), "predictions.zip", "wrong_file_name"),
     ],
 )
 def test_what_a_request_can_see_is_refused_at_once(
@@ -140,7 +140,7 @@ def test_a_call_in_a_new_interpreter_answers_fails_or_is_ended() -> None:
 def test_tables_of_a_winner_are_compared_by_id() -> None:
     schema = {"table": {"id_column": "id", "columns": [{"name": "price"}, {"name": "kind", "type": "text"}]}}
     sent = predictions_of(store_bytes(b"id,price,kind\n1,1.5,a\n2,2.5,b\n"), "predictions.csv", schema)
-    output = zip_of({"run.log": "done", "submission.csv": "id,price,kind\n2,2.5,b\n1,2.0,a\n"})
+    output = zip_bytes({"run.log": "done", "submission.csv": "id,price,kind\n2,2.5,b\n1,2.0,a\n"})
     reproduction = predictions_of(store_bytes(output), "predictions.zip", schema)
     assert compare(reproduction, sent).as_dict() == {
         "rows": 2,
@@ -150,4 +150,4 @@ def test_tables_of_a_winner_are_compared_by_id() -> None:
         "notes": [],
     }
     with pytest.raises(CannotCompare, match="left no table"):
-        predictions_of(store_bytes(zip_of({"run.log": "done"})), "predictions.zip", schema)
+        predictions_of(store_bytes(zip_bytes({"run.log": "done"})), "predictions.zip", schema)

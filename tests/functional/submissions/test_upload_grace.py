@@ -21,14 +21,14 @@ from competitions.submissions.quota import allowances
 from competitions.submissions.refusals import REVEALED_MEANWHILE, PhaseClosed
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import FILE_NAME, Scenario, person, prediction_bytes
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
-def end_of(phase: Phase) -> datetime:
+def phase_end(phase: Phase) -> datetime:
     assert phase.closes_at is not None
     return phase.closes_at
 
@@ -55,7 +55,7 @@ def submitted(site: Scenario, phase: Phase, upload: Upload, *, at: datetime) -> 
 def test_what_was_begun_in_time_counts_when_it_is_submitted_within_the_grace(
     site: Scenario, after_the_end: timedelta, counts: bool
 ) -> None:
-    end = end_of(site.phase)
+    end = phase_end(site.phase)
     upload = completed(announced(site, site.phase, at=end - SECOND), at=end + after_the_end)
     if counts:
         submission = submitted(site, site.phase, upload, at=end + after_the_end)
@@ -68,7 +68,7 @@ def test_what_was_begun_in_time_counts_when_it_is_submitted_within_the_grace(
 
 
 def test_a_file_that_was_whole_in_time_and_kept_back_does_not_count(site: Scenario) -> None:
-    end = end_of(site.phase)
+    end = phase_end(site.phase)
     upload = completed(announced(site, site.phase, at=end - MINUTE), at=end - SECOND)
     with pytest.raises(PhaseClosed):
         submitted(site, site.phase, upload, at=end + 16 * MINUTE)
@@ -77,7 +77,7 @@ def test_a_file_that_was_whole_in_time_and_kept_back_does_not_count(site: Scenar
 
 
 def test_nothing_counts_that_is_submitted_after_the_reveal(site: Scenario) -> None:
-    end = end_of(site.sealed)
+    end = phase_end(site.sealed)
     upload = completed(announced(site, site.sealed, at=end - SECOND), at=end + SECOND)
     phase_reveal(phase=site.sealed, now=end + MINUTE, before_the_end=True)
     with refuses(REVEALED_MEANWHILE, match="were revealed"):
@@ -87,7 +87,7 @@ def test_nothing_counts_that_is_submitted_after_the_reveal(site: Scenario) -> No
 
 
 def test_a_reveal_waits_for_uploads_that_may_still_count(site: Scenario) -> None:
-    end = end_of(site.sealed)
+    end = phase_end(site.sealed)
     Phase.objects.filter(pk=site.sealed.pk).update(reveal_at=end)
     board: Leaderboard = site.sealed.leaderboard
     for early in (end, end + 15 * MINUTE - SECOND):
@@ -102,16 +102,16 @@ def test_a_reveal_waits_for_uploads_that_may_still_count(site: Scenario) -> None
 def test_an_organizer_chooses_the_grace_and_it_is_shown(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(upload_grace_minutes=3)
     site.phase.refresh_from_db()
-    end = end_of(site.phase)
+    end = phase_end(site.phase)
     upload = completed(announced(site, site.phase, at=end - SECOND), at=end)
     with pytest.raises(PhaseClosed, match="at most 3 minutes after"):
         submitted(site, site.phase, upload, at=end + 4 * MINUTE)
-    client, slug = client_of(site.member()), site.competition.slug
+    client, slug = user_client(site.member()), site.competition.slug
     page = client.get(reverse("web:submissions", args=[slug]), {"phase": site.phase.slug}).content.decode()
     assert "within 3 minutes" in page
     phases = client.get(f"/api/v1/competitions/{slug}/").json()["phases"]
     assert [phase["upload_grace_minutes"] for phase in phases] == [3, 15]
-    form = client_of(site.organizer).get(reverse("admin:catalog_phase_change", args=[site.phase.pk])).content.decode()
+    form = user_client(site.organizer).get(reverse("admin:catalog_phase_change", args=[site.phase.pk])).content.decode()
     assert 'name="upload_grace_minutes"' in form
 
 
@@ -127,7 +127,7 @@ def test_an_upload_of_yesterday_is_no_submission_of_yesterday(site: Scenario) ->
 
 
 def test_an_upload_begun_before_its_person_joined_the_team_counts_from_then(site: Scenario) -> None:
-    end = end_of(site.phase)
+    end = phase_end(site.phase)
     newcomer = person()
     upload = announced(site, site.phase, at=end - SECOND, user=newcomer)
     team = site.join(user=newcomer)
@@ -139,19 +139,19 @@ def test_an_upload_begun_before_its_person_joined_the_team_counts_from_then(site
 def test_final_submissions_are_not_chosen_once_the_scores_are_known(site: Scenario) -> None:
     board: Leaderboard = site.sealed.leaderboard
     Leaderboard.objects.filter(pk=board.pk).update(
-        rule="selected", selection_closes_at=end_of(site.sealed) + 60 * MINUTE
+        rule="selected", selection_closes_at=phase_end(site.sealed) + 60 * MINUTE
     )
     submission = site.score(site.submit(phase=site.sealed), 0.5)
-    phase_reveal(phase=site.sealed, now=end_of(site.sealed) + 20 * MINUTE)
+    phase_reveal(phase=site.sealed, now=phase_end(site.sealed) + 20 * MINUTE)
     board = Leaderboard.objects.get(pk=board.pk)
     with refuses(SELECTION_CLOSED):
-        pick_add(board=board, submission=submission, by=site.member(), now=end_of(site.sealed) + 30 * MINUTE)
+        pick_add(board=board, submission=submission, by=site.member(), now=phase_end(site.sealed) + 30 * MINUTE)
 
 
 def test_bytes_that_come_an_hour_after_the_end_do_not_count_for_robots_either(site: Scenario) -> None:
-    end = end_of(site.phase)
+    end = phase_end(site.phase)
     with time_machine.travel(end - SECOND, tick=False) as clock:
-        client = client_of(site.member())
+        client = user_client(site.member())
         upload = client.post(
             "/api/v1/uploads/",
             {"file_name": FILE_NAME, "size_bytes": len(prediction_bytes())},

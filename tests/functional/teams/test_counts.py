@@ -1,4 +1,4 @@
-"""How many teams a competition has."""
+"""The number of a competition's teams."""
 
 from datetime import timedelta
 

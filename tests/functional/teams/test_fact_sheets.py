@@ -25,9 +25,9 @@ from competitions.submissions.fact_sheets import FACT_SHEET_CLOSED, NOT_YOUR_FAC
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
-from tests.admin_forms import save_form
+from tests.admin_forms import save_confirmed
 from tests.answers import read_result
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import FILE_NAME, Scenario, lease, prediction_bytes
 
@@ -54,7 +54,7 @@ def faults_in(refusal: FactSheetInvalid) -> list[str]:
 
 
 @pytest.fixture
-def asked(site: Scenario) -> Scenario:
+def asking(site: Scenario) -> Scenario:
     ask(site, "method", is_required=True, is_public=True, is_on_board=True)
     ask(site, "params", "number", is_required=True, is_public=True, is_on_board=True)
     ask(site, "external", "select", choices=["none", "ImageNet"])
@@ -76,7 +76,7 @@ def sent(site: Scenario, answers: object = ANSWERS, **arguments: Any) -> Submiss
 
 def test_a_key_may_have_single_blanks_as_on_codabench(site: Scenario) -> None:
     ask(site, "method family", "select", choices=["graph", "tree"], is_public=True, is_on_board=True)
-    page = client_of(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
     assert 'id="answer-method-family" name="answer.method family"' in page
     assert 'for="answer-method-family"' in page
     assert sent(site, {"method family": "tree"}).fact_sheet == {"method family": "tree"}
@@ -90,8 +90,8 @@ def test_choices_that_are_truths_or_numbers_are_answered_as_such(site: Scenario)
     assert sent(site, {"pretrained": True, "folds": 10}).fact_sheet == {"pretrained": "True", "folds": "10"}
 
 
-def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> None:
-    submission = sent(asked)
+def test_answers_are_kept_in_their_types_with_who_gave_them(asking: Scenario) -> None:
+    submission = sent(asking)
     assert submission.fact_sheet == {
         "method": "GIN",
         "params": 61_000_000,
@@ -100,7 +100,7 @@ def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> 
         "honest": True,
     }
     (revision,) = submission.fact_sheet_revisions.all()
-    assert (revision.answers, revision.changed_by) == (submission.fact_sheet, asked.member())
+    assert (revision.answers, revision.changed_by) == (submission.fact_sheet, asking.member())
 
 
 @pytest.mark.parametrize(
@@ -123,29 +123,29 @@ def test_answers_are_kept_in_their_types_with_who_gave_them(asked: Scenario) -> 
     ],
 )
 def test_a_wrong_answer_is_refused_by_name_and_nothing_is_made(
-    asked: Scenario, change: dict[str, Any], key: str, explanation: str
+    asking: Scenario, change: dict[str, Any], key: str, explanation: str
 ) -> None:
     with pytest.raises(FactSheetInvalid, match=explanation) as caught:
-        sent(asked, ANSWERS | change)
+        sent(asking, ANSWERS | change)
     assert faults_in(caught.value) == [key]
     assert not Submission.objects.exists()
 
 
-def test_all_faults_are_named_at_once(asked: Scenario) -> None:
+def test_all_faults_are_named_at_once(asking: Scenario) -> None:
     with pytest.raises(FactSheetInvalid) as caught:
-        sent(asked, {"params": "x"})
+        sent(asking, {"params": "x"})
     assert set(faults_in(caught.value)) == {"method", "params", "honest"}
 
 
 @pytest.mark.parametrize("answers", ["text", ["list"], 3])
-def test_a_fact_sheet_that_is_no_mapping_is_refused(asked: Scenario, answers: object) -> None:
+def test_a_fact_sheet_that_is_no_mapping_is_refused(asking: Scenario, answers: object) -> None:
     with pytest.raises(FactSheetInvalid, match="mapping"):
-        sent(asked, answers)
+        sent(asking, answers)
 
 
-def test_the_api_asks_and_refuses_and_keeps(asked: Scenario) -> None:
-    client = client_of(asked.member())
-    sheet = client.get(reverse("api:fact-sheet", args=[asked.competition.slug, asked.phase.slug])).json()
+def test_the_api_asks_and_refuses_and_keeps(asking: Scenario) -> None:
+    client = user_client(asking.member())
+    sheet = client.get(reverse("api:fact-sheet", args=[asking.competition.slug, asking.phase.slug])).json()
     assert [(question["key"], question["type"], question["is_required"]) for question in sheet][:2] == [
         ("method", "text", True),
         ("params", "number", True),
@@ -153,7 +153,7 @@ def test_the_api_asks_and_refuses_and_keeps(asked: Scenario) -> None:
     url = reverse("api:submissions")
 
     def post(answers: object) -> Any:
-        body = {"phase": asked.phase.pk, "kind": "prediction", "fact_sheet": json.dumps(answers)}
+        body = {"phase": asking.phase.pk, "kind": "prediction", "fact_sheet": json.dumps(answers)}
         return client.post(url, body | {"file": SimpleUploadedFile(FILE_NAME, prediction_bytes())})
 
     refused = post({"method": "GIN"})
@@ -162,25 +162,25 @@ def test_the_api_asks_and_refuses_and_keeps(asked: Scenario) -> None:
     assert post(ANSWERS).json()["fact_sheet"]["params"] == 61_000_000
 
 
-def test_the_page_asks_and_refuses_and_keeps(asked: Scenario) -> None:
-    client = client_of(asked.member())
-    page = client.get(reverse("web:submissions", args=[asked.competition.slug])).content.decode()
+def test_the_page_asks_and_refuses_and_keeps(asking: Scenario) -> None:
+    client = user_client(asking.member())
+    page = client.get(reverse("web:submissions", args=[asking.competition.slug])).content.decode()
     assert 'name="answer.params"' in page
-    url = reverse("web:submit", args=[asked.competition.slug])
+    url = reverse("web:submit", args=[asking.competition.slug])
     for answers, count in (({"method": "GIN"}, 0), (ANSWERS, 1)):
-        form = {"phase": asked.phase.slug, "kind": "prediction"} | {
+        form = {"phase": asking.phase.slug, "kind": "prediction"} | {
             f"answer.{key}": value for key, value in answers.items()
         }
         client.post(url, form | {"file": SimpleUploadedFile(FILE_NAME, prediction_bytes())})
         assert Submission.objects.count() == count
 
 
-def test_a_phases_own_question_stands_for_the_one_of_the_competition(asked: Scenario) -> None:
-    ask(asked, "method", phase=asked.sealed, is_required=False)
-    ask(asked, "runtime", "number", phase=asked.sealed)
+def test_a_phases_own_question_stands_for_the_one_of_the_competition(asking: Scenario) -> None:
+    ask(asking, "method", phase=asking.sealed, is_required=False)
+    ask(asking, "runtime", "number", phase=asking.sealed)
     by_phase = {
         phase.slug: {question.key: question.is_required for question in fact_sheet_questions(phase)}
-        for phase in asked.phases.values()
+        for phase in asking.phases.values()
     }
     assert by_phase["test-dev"]["method"]
     assert not by_phase["test-challenge"]["method"]
@@ -188,8 +188,8 @@ def test_a_phases_own_question_stands_for_the_one_of_the_competition(asked: Scen
     assert "runtime" not in by_phase["test-dev"]
 
 
-def test_the_team_edits_until_the_deadline_and_history_stays(asked: Scenario) -> None:
-    submission, client = sent(asked), client_of(asked.member())
+def test_the_team_edits_until_the_deadline_and_history_stays(asking: Scenario) -> None:
+    submission, client = sent(asking), user_client(asking.member())
     url = reverse("api:submission-fact-sheet", args=[submission.pk])
     changed = client.put(url, {"fact_sheet": ANSWERS | {"method": "Transformer"}}, content_type="application/json")
     assert changed.json()["fact_sheet"]["method"] == "Transformer"
@@ -199,27 +199,27 @@ def test_the_team_edits_until_the_deadline_and_history_stays(asked: Scenario) ->
     form = {f"answer.{key}": value for key, value in ANSWERS.items()}
     assert client.post(reverse("web:submission-fact-sheet", args=[submission.pk]), form).status_code == 302
     assert submission.fact_sheet_revisions.count() == 3
-    closes_at = asked.phase.closes_at
+    closes_at = asking.phase.closes_at
     assert closes_at is not None
-    edit: dict[str, Any] = {"submission": submission, "answers": ANSWERS | {"method": "late"}, "by": asked.member()}
+    edit: dict[str, Any] = {"submission": submission, "answers": ANSWERS | {"method": "late"}, "by": asking.member()}
     with refuses(FACT_SHEET_CLOSED, match="2030-05-31 12:00 UTC"):
         fact_sheet_edit(now=closes_at, **edit)
-    assert not fact_sheet_edit(now=asked.now, **edit | {"answers": ANSWERS})
+    assert not fact_sheet_edit(now=asking.now, **edit | {"answers": ANSWERS})
     assert submission.fact_sheet_revisions.count() == 3
 
 
-def test_only_the_team_itself_answers(asked: Scenario) -> None:
-    submission = sent(asked)
-    for who in (asked.organizer, asked.member(asked.join("Other"))):
+def test_only_the_team_itself_answers(asking: Scenario) -> None:
+    submission = sent(asking)
+    for who in (asking.organizer, asking.member(asking.join("Other"))):
         with refuses(NOT_YOUR_FACT_SHEET):
-            fact_sheet_edit(submission=submission, answers=ANSWERS, by=who, now=asked.now)
+            fact_sheet_edit(submission=submission, answers=ANSWERS, by=who, now=asking.now)
 
 
-def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asked: Scenario) -> None:
-    asked.score(sent(asked), 0.5)
-    board: Leaderboard = asked.phase.leaderboard
-    page = Client().get(reverse("web:leaderboard", args=[asked.competition.slug])).content.decode()
-    answer = Client().get(reverse("api:leaderboard", args=[asked.competition.slug, asked.phase.slug])).json()
+def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asking: Scenario) -> None:
+    asking.score(sent(asking), 0.5)
+    board: Leaderboard = asking.phase.leaderboard
+    page = Client().get(reverse("web:leaderboard", args=[asking.competition.slug])).content.decode()
+    answer = Client().get(reverse("api:leaderboard", args=[asking.competition.slug, asking.phase.slug])).json()
     (line,) = csv.DictReader(csv_lines(board))
     assert "61,000,000" in page
     assert 'href="https://example.org/code"' in page
@@ -229,41 +229,41 @@ def test_public_answers_stand_on_board_api_and_export_and_others_do_not(asked: S
     assert "fact:external" not in line
 
 
-def test_an_answer_in_the_export_is_no_formula_and_a_number_stays_one(asked: Scenario) -> None:
-    asked.score(sent(asked, ANSWERS | {"method": "=HYPERLINK(0)", "params": "-1"}), 0.5)
-    (row,) = csv.DictReader("".join(csv_lines(asked.phase.leaderboard)).splitlines())
+def test_an_answer_in_the_export_is_no_formula_and_a_number_stays_one(asking: Scenario) -> None:
+    asking.score(sent(asking, ANSWERS | {"method": "=HYPERLINK(0)", "params": "-1"}), 0.5)
+    (row,) = csv.DictReader("".join(csv_lines(asking.phase.leaderboard)).splitlines())
     assert (row["fact:method"], row["fact:params"]) == ("'=HYPERLINK(0)", "-1")
 
 
-def test_a_rows_own_page_shows_what_is_public_and_nothing_else(asked: Scenario) -> None:
+def test_a_rows_own_page_shows_what_is_public_and_nothing_else(asking: Scenario) -> None:
     Question.objects.filter(key="params").update(is_on_board=False)
-    asked.score(sent(asked), 0.5)
-    entry = asked.phase.leaderboard.entries.get()
+    asking.score(sent(asking), 0.5)
+    entry = asking.phase.leaderboard.entries.get()
     page = Client().get(reverse("web:entry", args=[entry.pk])).content.decode()
     assert "61,000,000" in page
     assert "0.5000" in page
     assert "External" not in page
-    assert "61,000,000" not in Client().get(reverse("web:leaderboard", args=[asked.competition.slug])).content.decode()
+    assert "61,000,000" not in Client().get(reverse("web:leaderboard", args=[asking.competition.slug])).content.decode()
 
 
-def test_a_board_is_sorted_by_a_number_of_the_fact_sheet(asked: Scenario) -> None:
+def test_a_board_is_sorted_by_a_number_of_the_fact_sheet(asking: Scenario) -> None:
     for name, params in (("Large", "9e9"), ("Small", "1e3")):
-        user = asked.member(asked.join(name))
-        asked.score(sent(asked, ANSWERS | {"params": params}, user=user), 0.5)
-    page = reading.board_page(asked.phase.leaderboard, sort="fact:params")
+        user = asking.member(asking.join(name))
+        asking.score(sent(asking, ANSWERS | {"params": params}, user=user), 0.5)
+    page = reading.board_page(asking.phase.leaderboard, sort="fact:params")
     assert [row.entry.team.name for row in page.rows] == ["Small", "Large"]
 
 
-def test_an_edited_answer_and_a_changed_question_show_on_the_board(asked: Scenario) -> None:
-    submission = asked.score(sent(asked), 0.5)
+def test_an_edited_answer_and_a_changed_question_show_on_the_board(asking: Scenario) -> None:
+    submission = asking.score(sent(asking), 0.5)
     fact_sheet_edit(
-        submission=submission, answers=ANSWERS | {"method": "Transformer"}, by=asked.member(), now=asked.now
+        submission=submission, answers=ANSWERS | {"method": "Transformer"}, by=asking.member(), now=asking.now
     )
-    board: Leaderboard = asked.phase.leaderboard
+    board: Leaderboard = asking.phase.leaderboard
     assert board.entries.get().values["fact:method"] == "Transformer"
     question = Question.objects.get(key="method")
-    url = reverse("admin:factsheets_question_change", args=[question.pk])
-    assert save_form(client_of(asked.organizer), url, is_on_board=None).status_code == 302
+    url = reverse("organize:question", args=[asking.competition.slug, "fact-sheet", question.pk])
+    assert save_confirmed(user_client(asking.organizer), url, is_on_board=None).status_code == 302
     assert "fact:method" not in board.entries.get().values
 
 
@@ -282,15 +282,15 @@ def test_a_question_that_cannot_work_is_refused(site: Scenario, fields: dict[str
         ask(site, **({"key": "k"} | fields))
 
 
-def test_the_database_refuses_a_second_question_of_a_key(asked: Scenario) -> None:
+def test_the_database_refuses_a_second_question_of_a_key(asking: Scenario) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
-        Question.objects.create(competition=asked.competition, key="method", title="again")
+        Question.objects.create(competition=asking.competition, key="method", title="again")
 
 
 def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(site: Scenario) -> None:
     ask(site, "reported", "number", compared_with="mae")
     submission = site.score(sent(site, {"reported": "0.08"}), 0.0853)
-    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert "reported 0.0800, found here 0.0853, difference -0.0053" in page
     upload = site.upload(prediction_bytes(), FILE_NAME.replace("test-dev", "test-challenge"))
     sealed = submission_create(
@@ -300,7 +300,7 @@ def test_a_reported_score_is_compared_with_the_one_found_where_it_may_be_seen(si
         now=site.now,
     )
     site.score(sealed, 0.0853)
-    page = client_of(site.member()).get(reverse("web:submission", args=[sealed.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[sealed.pk])).content.decode()
     assert "difference" not in page
 
 
@@ -317,7 +317,7 @@ def test_the_difference_tells_no_digits_that_the_score_is_shown_without(
 ) -> None:
     ask(site, "reported", "number", compared_with="mae")
     submission = site.score(sent(site, {"reported": reported}), score)
-    page = client_of(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
+    page = user_client(site.member()).get(reverse("web:submission", args=[submission.pk])).content.decode()
     assert shown in page
 
 
@@ -333,7 +333,7 @@ def test_results_over_seeds_are_one_entry_with_mean_and_deviation(site: Scenario
     board_rebuild(board)
     page = Client().get(reverse("web:leaderboard", args=[site.competition.slug])).content.decode()
     assert "0.7174 ± 0.0029" in page
-    own = client_of(site.member()).get(reverse("api:submission", args=[submission.pk])).json()
+    own = user_client(site.member()).get(reverse("api:submission", args=[submission.pk])).json()
     assert own["scores"] == {"acc": "0.7174 ± 0.0029"}
 
 
@@ -342,5 +342,5 @@ def test_no_question_takes_no_answer_and_asks_for_none(site: Scenario) -> None:
     assert sent(site, None, now=site.now + timedelta(seconds=1)).fact_sheet == {}
     assert (
         'name="answer.'
-        not in client_of(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
+        not in user_client(site.member()).get(reverse("web:submissions", args=[site.competition.slug])).content.decode()
     )

@@ -17,7 +17,7 @@ from competitions.teams import links, refusals
 from competitions.teams.merging import merge_accept, merge_propose
 from competitions.teams.models import InvitationLink, Membership, Team
 from competitions.teams.services import register
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
@@ -32,7 +32,7 @@ def made(site: Scenario, now: datetime, *, max_uses: int = 2, days: int = 7) -> 
     return links.link_make(team=site.team, by=site.team.captain, max_uses=max_uses, days=days, now=now)
 
 
-def url_of(link: InvitationLink) -> str:
+def link_url(link: InvitationLink) -> str:
     return reverse("web:link", args=[links.signed_token(link)])
 
 
@@ -47,16 +47,16 @@ def members(team: Team) -> int:
 
 
 def test_a_captain_makes_a_link_by_which_others_join(site: Scenario, now: datetime) -> None:
-    captain = client_of(site.team.captain)
+    captain = user_client(site.team.captain)
     made_url = reverse("web:link-make", args=[site.competition.slug])
     captain.post(made_url, {"people": "2", "days": "7"})
     link = InvitationLink.objects.get()
-    assert url_of(link) in captain.get(reverse("web:team", args=[site.competition.slug])).content.decode()
+    assert link_url(link) in captain.get(reverse("web:team", args=[site.competition.slug])).content.decode()
     guest = registered(site, "guest")
-    visitor = client_of(guest)
-    assert "Join the team" in visitor.get(url_of(link)).content.decode()
+    visitor = user_client(guest)
+    assert "Join the team" in visitor.get(link_url(link)).content.decode()
     assert members(site.team) == 1, "looking joins nobody"
-    assert visitor.post(url_of(link)).status_code == 302
+    assert visitor.post(link_url(link)).status_code == 302
     assert Membership.objects.get(user=guest).team == site.team
     link.refresh_from_db()
     assert link.uses == 1
@@ -64,21 +64,21 @@ def test_a_captain_makes_a_link_by_which_others_join(site: Scenario, now: dateti
 
 def test_who_has_no_account_signs_up_and_comes_back(site: Scenario, now: datetime) -> None:
     link, visitor = made(site, now), Client()
-    page = visitor.get(url_of(link)).content.decode()
+    page = visitor.get(link_url(link)).content.decode()
     assert site.team.name in page
     assert "You need an account" in page
     password = "quite a long secret 11"
     form = {"username": "new", "email": "new@example.net", "password1": password, "password2": password}
-    assert f"{reverse('account_signup')}?next={quote(url_of(link))}" in page
-    visitor.post(reverse("account_signup"), form | {"next": url_of(link)})
+    assert f"{reverse('account_signup')}?next={quote(link_url(link))}" in page
+    visitor.post(reverse("account_signup"), form | {"next": link_url(link)})
     confirm = next(word for word in mail.outbox[-1].body.split() if "/confirm-email/" in word)
     answer = visitor.post(confirm, follow=False)
-    assert answer["Location"] == url_of(link), "back to the link"
-    assert "Read the rules" in visitor.get(url_of(link)).content.decode()
+    assert answer["Location"] == link_url(link), "back to the link"
+    assert "Read the rules" in visitor.get(link_url(link)).content.decode()
     rules = reverse("web:join", args=[site.competition.slug])
-    assert visitor.post(rules, {"rules_version": "1"})["Location"] == url_of(link)
+    assert visitor.post(rules, {"rules_version": "1"})["Location"] == link_url(link)
     assert not Membership.objects.filter(user__username="new").exists(), "no team of their own was made on the way"
-    visitor.post(url_of(link))
+    visitor.post(link_url(link))
     assert Membership.objects.get(user__username="new").team == site.team
     assert visitor.post(reverse("account_logout")).status_code == 302
 
@@ -101,7 +101,7 @@ def test_a_link_that_is_over_lets_nobody_in(site: Scenario, now: datetime, endin
         )
     before = Membership.objects.count()
     with time_machine.travel(later, tick=False):
-        for answer in (client_of(guest).get(url_of(link)), client_of(guest).post(url_of(link))):
+        for answer in (user_client(guest).get(link_url(link)), user_client(guest).post(link_url(link))):
             assert answer.status_code == 410
             assert "Ask the captain for a new one" in answer.content.decode()
     with refuses(refusals.LINK_OVER):
@@ -129,7 +129,7 @@ def test_a_link_that_somebody_made_up_does_not_exist(site: Scenario, now: dateti
         assert Client().get(reverse("web:link", args=[token])).status_code == 404
     site.competition.is_published = False
     site.competition.save(update_fields=["is_published"])
-    assert Client().get(url_of(link)).status_code == 404
+    assert Client().get(link_url(link)).status_code == 404
 
 
 def test_only_captains_make_and_revoke_links_and_not_without_end(site: Scenario, now: datetime) -> None:

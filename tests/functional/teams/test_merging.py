@@ -23,7 +23,7 @@ from competitions.teams.models import MergeProposal, Team
 from competitions.teams.services import find_team, invitation_accept, invite, team_create, team_leave
 from competitions.winners.models import Lane, Place
 from core.refusals import RefusalKind
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario
 
@@ -76,9 +76,9 @@ def test_the_captain_who_proposed_is_told_the_answer(site: Scenario, other: Team
     merge_decline(proposal=propose(site, other), by=other.captain, now=site.now)
     merged(site, other)
     notifications_mail(now=site.now)
-    told = [(message.to, message.subject) for message in mail.outbox if message.to == [site.team.captain.email]]
+    mails = [(message.to, message.subject) for message in mail.outbox if message.to == [site.team.captain.email]]
     captain = [site.team.captain.email]
-    assert told == [(captain, f"{other} does not join {site.team}"), (captain, f"{other} has joined {site.team}")]
+    assert mails == [(captain, f"{other} does not join {site.team}"), (captain, f"{other} has joined {site.team}")]
 
 
 def test_an_invitation_to_the_winners_lane_goes_with_the_team_and_a_second_one_does_not(
@@ -238,7 +238,7 @@ def test_what_waited_for_the_absorbed_team_is_over(site: Scenario, other: Team) 
 
 
 def test_the_way_in_the_browser(site: Scenario, other: Team) -> None:
-    ours, theirs = client_of(site.member()), client_of(site.member(other))
+    ours, theirs = user_client(site.member()), user_client(site.member(other))
     team_page = reverse("web:team", args=[site.competition.slug])
     ours.post(reverse("web:team-merge", args=[site.competition.slug]), {"other": other.name.upper()})
     proposal = MergeProposal.objects.get()
@@ -250,7 +250,7 @@ def test_the_way_in_the_browser(site: Scenario, other: Team) -> None:
 
 
 def test_the_way_of_a_robot(site: Scenario, other: Team) -> None:
-    ours, theirs = client_of(site.member()), client_of(site.member(other))
+    ours, theirs = user_client(site.member()), user_client(site.member(other))
     url = reverse("api:team-merges", args=[site.competition.slug])
     response = ours.post(url, {"team": other.name}, content_type="application/json")
     assert response.status_code == 201

@@ -1,4 +1,4 @@
-"""Who joins without an invitation can submit at once, in a team that is named after them and gives way to another."""
+"""Somebody who joins without an invitation can submit at once, in a team that is named after them and gives way to another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from accounts.models import Scope, User, token_create
 from competitions.teams import services
 from competitions.teams.models import Invitation, Team
 from competitions.teams.refusals import ALREADY_IN_TEAM, IN_ANOTHER_TEAM, OWN_TEAM_STAYS
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.django_db
 def joined(site: Scenario, name: str = "") -> User:
     """A new person who has accepted the rules in the browser."""
     user = person(name)
-    answer = client_of(user).post(reverse("web:join", args=[site.competition.slug]), {"rules_version": "1"})
+    answer = user_client(user).post(reverse("web:join", args=[site.competition.slug]), {"rules_version": "1"})
     assert answer.status_code == 302
     return user
 
 
-def find_team(site: Scenario, user: User) -> Team:
+def users_team(site: Scenario, user: User) -> Team:
     return services.require_team(user=user, competition=site.competition)
 
 
@@ -40,25 +40,25 @@ def test_whoever_joins_in_the_browser_or_by_the_api_has_a_team_and_submits(site:
     ada, ben = joined(site, "ada"), person("ben")
     _, secret = token_create(user=ben, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031))
     url = reverse("api:registration", args=[site.competition.slug])
-    answer = client_of(ben).post(url, {"rules_version": 1}, headers={"Authorization": f"Bearer {secret}"})
+    answer = user_client(ben).post(url, {"rules_version": 1}, headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 201, answer.content
     for user, name in ((ada, "ada"), (ben, "ben")):
-        team = find_team(site, user)
+        team = users_team(site, user)
         assert (team.name, team.is_personal, team.captain) == (name, True, user)
         assert site.submit(team=team).status == "queued"
 
 
 def test_a_name_that_is_taken_or_too_short_is_told_apart(site: Scenario) -> None:
     site.join("cleo")
-    assert find_team(site, joined(site, "cleo")).name.startswith("cleo ")
+    assert users_team(site, joined(site, "cleo")).name.startswith("cleo ")
     short = joined(site, "d")
-    assert find_team(site, short).name == f"d {short.pk}"
+    assert users_team(site, short).name == f"d {short.pk}"
 
 
 def test_creating_or_renaming_it_gives_it_a_name_and_makes_it_a_team_like_others(site: Scenario) -> None:
     user = joined(site)
     team = services.team_create(user=user, competition=site.competition, name="Orbitals", now=site.now)
-    assert (team.pk, team.name, team.is_personal) == (find_team(site, user).pk, "Orbitals", False)
+    assert (team.pk, team.name, team.is_personal) == (users_team(site, user).pk, "Orbitals", False)
     with refuses(ALREADY_IN_TEAM):
         services.team_create(user=user, competition=site.competition, name="Others", now=site.now)
 
@@ -69,7 +69,7 @@ def test_whoever_an_organizer_approves_has_one_at_once(site: Scenario) -> None:
     user = person()
     registration = services.register(user=user, competition=site.competition, rules_version=1, now=site.now)
     services.registration_decide(registration=registration, approve=True, by=site.organizer, now=site.now)
-    assert find_team(site, user).is_personal
+    assert users_team(site, user).is_personal
 
 
 def test_whoever_was_invited_is_asked_first(site: Scenario) -> None:
@@ -81,9 +81,9 @@ def test_whoever_was_invited_is_asked_first(site: Scenario) -> None:
 
 def test_it_goes_when_its_person_accepts_an_invitation(site: Scenario) -> None:
     user = joined(site)
-    alone = find_team(site, user)
+    alone = users_team(site, user)
     assert accept(site, user, invitation_to(site, user)) == site.team
-    assert find_team(site, user) == site.team
+    assert users_team(site, user) == site.team
     assert not Team.objects.filter(pk=alone.pk).exists()
 
 
@@ -93,19 +93,19 @@ def test_what_would_be_lost_stays(site: Scenario, kind: str) -> None:
     invitation = invitation_to(site, user)
     refusal = ALREADY_IN_TEAM
     if kind == "with submissions":
-        site.submit(team=find_team(site, user))
+        site.submit(team=users_team(site, user))
         refusal = OWN_TEAM_STAYS
     else:
-        services.team_rename(team=find_team(site, user), by=user, name="Ours")
+        services.team_rename(team=users_team(site, user), by=user, name="Ours")
     with refuses(refusal):
         accept(site, user, invitation)
-    assert find_team(site, user) != site.team
+    assert users_team(site, user) != site.team
 
 
 def test_it_is_a_team_like_others_once_somebody_else_is_in_it(site: Scenario) -> None:
     captain, other = joined(site), joined(site)
-    invitation = services.invite(team=find_team(site, captain), by=captain, person=other.username, now=site.now)
+    invitation = services.invite(team=users_team(site, captain), by=captain, person=other.username, now=site.now)
     accept(site, other, invitation)
-    assert not find_team(site, captain).is_personal
+    assert not users_team(site, captain).is_personal
     with refuses(IN_ANOTHER_TEAM):
         invitation_to(site, captain)

@@ -1,4 +1,4 @@
-"""What an organizer asks at registration, its deadline, and the series that a competition is a track of."""
+"""Questions at registration, its deadline, and the series that a competition is a track of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from competitions.teams import refusals
 from competitions.teams.export import registrations_csv
 from competitions.teams.models import Registration, RegistrationQuestion
 from competitions.teams.services import register
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person, scenario
 
@@ -98,7 +98,7 @@ def test_answers_need_not_be_said_again_when_the_rules_change(asking: Scenario) 
 
 
 def test_a_form_that_is_refused_comes_back_with_what_was_typed(asking: Scenario) -> None:
-    client = client_of(person())
+    client = user_client(person())
     url = reverse("web:join", args=[asking.competition.slug])
     refused = client.post(url, {"rules_version": 1, "answer.name": "A Chemist", "answer.honour": "true"})
     page = refused.content.decode()
@@ -115,9 +115,9 @@ def test_a_form_that_is_refused_comes_back_with_what_was_typed(asking: Scenario)
 
 
 def test_a_robot_reads_the_questions_and_answers_them(asking: Scenario) -> None:
-    client = client_of(person())
-    told = client.get(reverse("api:competition", args=[asking.competition.slug])).json()["registration_questions"]
-    assert [(question["key"], question["kind"], question["is_required"]) for question in told] == [
+    client = user_client(person())
+    questions = client.get(reverse("api:competition", args=[asking.competition.slug])).json()["registration_questions"]
+    assert [(question["key"], question["kind"], question["is_required"]) for question in questions] == [
         ("name", "text", True),
         ("field", "select", True),
         ("honour", "checkbox", True),
@@ -179,13 +179,3 @@ def test_one_person_has_one_team_in_each_track_of_a_series(site: Scenario) -> No
     assert (
         "Large-scale challenge" in Client().get(reverse("web:overview", args=[site.competition.slug])).content.decode()
     )
-
-
-def test_an_organizer_makes_a_series(site: Scenario, client: Client) -> None:
-    client.force_login(site.organizer)
-    fields = {"slug": "lsc", "title": "Large-scale challenge", "subtitle": "", "description": ""}
-    assert client.post(reverse("admin:catalog_series_add"), fields).status_code == 302
-    series = Series.objects.get()
-    assert series.owner == site.organizer
-    foreign = Series.objects.create(slug="foreign", title="Of somebody else")
-    assert client.get(reverse("admin:catalog_series_change", args=[foreign.pk])).status_code in (302, 404)

@@ -1,4 +1,4 @@
-"""Who may take part, with whom, under which version of the rules."""
+"""Taking part in a competition: people, their teams, and the version of the rules that they accepted."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ from competitions.notifications.mails import notifications_mail
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams import refusals, services
 from competitions.teams.models import Invitation, Membership, Registration, Team
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario, person
 
@@ -137,7 +137,7 @@ def test_who_is_invited_must_be_registered_and_free(site: Scenario) -> None:
 
 def test_an_address_tells_neither_whose_it_is_nor_their_team(site: Scenario) -> None:
     member = site.member(site.join("Known to few"))
-    free, client = registered(site), client_of(site.team.captain)
+    free, client = registered(site), user_client(site.team.captain)
     team = reverse("web:team", args=[site.competition.slug])
 
     def said(address: str) -> str:
@@ -145,9 +145,9 @@ def test_an_address_tells_neither_whose_it_is_nor_their_team(site: Scenario) -> 
         return page.content.decode() + client.get(team).content.decode()
 
     for user in (member, free, free):  # of another team, free, and invited already
-        told = said(user.email).replace(user.email, "")
-        assert user.username not in told
-        assert "Known to few" not in told
+        text = said(user.email).replace(user.email, "")
+        assert user.username not in text
+        assert "Known to few" not in text
 
 
 def test_only_the_captain_invites_renames_and_hands_over(site: Scenario) -> None:
@@ -200,7 +200,7 @@ def test_the_last_member_stays_in_a_team_of_which_something_is_on_record(site: S
     with refuses(refusals.TEAM_STAYS):
         services.team_leave(team=site.team, by=captain)
     assert site.team.members.get() == captain
-    response = client_of(captain).post(reverse("web:team-leave", args=[site.competition.slug]), follow=True)
+    response = user_client(captain).post(reverse("web:team-leave", args=[site.competition.slug]), follow=True)
     assert "so you cannot leave it" in response.content.decode()
 
 

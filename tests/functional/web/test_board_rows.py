@@ -1,4 +1,4 @@
-"""What stands beside a row's values: bars on one axis, people, the change since yesterday, the small line of the best scores."""
+"""Parts of a board's row beside its values: bars on one axis, people, the change since yesterday, the small line of the best scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAE = Column(key="mae", title="MAE", precision=2, sorting="asc")
 AUC = Column(key="auc", title="AUC", precision=2, sorting="desc")
 
 
-def scored(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
+def score_team(site: Scenario, name: str, value: float, *, is_baseline: bool = False) -> None:
     site.score(site.submit(team=site.join(name, is_baseline=is_baseline)), value)
 
 
@@ -39,9 +39,9 @@ def test_bars_tell_equal_looking_scores_apart_as_little_as_the_board_does() -> N
 
 def test_one_hopeless_score_does_not_make_all_others_look_alike(site: Scenario) -> None:
     for number in range(10):
-        scored(site, f"team {number}", 0.1 + number / 100)
-    scored(site, "hopeless", 900.0)
-    scored(site, "constant", 0.15, is_baseline=True)
+        score_team(site, f"team {number}", 0.1 + number / 100)
+    score_team(site, "hopeless", 900.0)
+    score_team(site, "constant", 0.15, is_baseline=True)
     details_by_team = details(site)
     assert details_by_team["team 0"].percent == 100.0
     assert 30.0 < (details_by_team["team 5"].percent or 0) < 60.0
@@ -54,10 +54,10 @@ def test_a_row_names_its_people_and_how_many_more_there_are(site: Scenario) -> N
 
 
 def test_a_row_says_how_many_places_it_gained_since_yesterday(site: Scenario) -> None:
-    scored(site, "aa", 0.1)
-    scored(site, "bb", 0.2)
+    score_team(site, "aa", 0.1)
+    score_team(site, "bb", 0.2)
     daily_ranks_note(now=site.now)
-    scored(site, "new", 0.01)
+    score_team(site, "new", 0.01)
     changes = {name: row.change for name, row in details(site).items()}
     assert changes == {"new": None, "aa": -1, "bb": -1}
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.notifications.models import Kind
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 
@@ -24,7 +24,7 @@ def url(site: Scenario) -> str:
 
 @pytest.mark.parametrize("signed_in", [True, False])
 def test_an_unchanged_board_is_answered_with_304(site: Scenario, url: str, signed_in: bool) -> None:
-    client = client_of(site.member()) if signed_in else Client()
+    client = user_client(site.member()) if signed_in else Client()
     etag = client.get(url)["ETag"]
     again = client.get(url, headers={"If-None-Match": etag})
     assert (again.status_code, again["ETag"], again.content) == (304, etag, b"")
@@ -45,12 +45,12 @@ def test_a_page_of_an_earlier_session_is_drawn_anew_with_the_secret_of_this_one(
 
 
 def test_a_board_shows_the_message_that_waits_for_its_reader(site: Scenario, url: str) -> None:
-    client = client_of(site.member())
+    client = user_client(site.member())
     etag = client.get(url)["ETag"]
     client.post(reverse("web:notification-preferences"), dict.fromkeys(Kind.values, "none"))
-    told = client.get(url, headers={"If-None-Match": etag})
-    assert "Saved." in told.content.decode()
-    assert "Saved." not in client.get(url, headers={"If-None-Match": told["ETag"]}).content.decode()
+    answer = client.get(url, headers={"If-None-Match": etag})
+    assert "Saved." in answer.content.decode()
+    assert "Saved." not in client.get(url, headers={"If-None-Match": answer["ETag"]}).content.decode()
 
 
 @pytest.mark.parametrize("name", ["freeze_at", "selection_closes_at"])

@@ -11,7 +11,7 @@ from icalendar import Calendar, Component
 
 from competitions.catalog.models import Announcement, Phase
 from competitions.web.feeds.calendars import calendar_url
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
@@ -63,7 +63,7 @@ def test_the_feed_of_a_board_tells_each_improvement_of_the_best_score(site: Scen
 def test_a_board_that_the_reader_may_not_see_has_no_feed(site: Scenario) -> None:
     site.score(site.submit(phase=site.sealed), 0.5)
     url = reverse("web:leader-feed", args=[site.competition.slug, site.sealed.slug, "main"])
-    assert [client.get(url).status_code for client in (Client(), client_of(site.member()))] == [404, 404]
+    assert [client.get(url).status_code for client in (Client(), user_client(site.member()))] == [404, 404]
 
 
 def test_a_competition_that_is_not_published_has_no_feed(site: Scenario) -> None:
@@ -91,8 +91,8 @@ def test_a_date_that_moves_keeps_its_event(site: Scenario) -> None:
 
 
 def test_a_calendar_of_ones_own_has_the_competitions_that_one_takes_part_in(site: Scenario) -> None:
-    mine = events(calendar_url(site.member()))
-    assert any(uid.startswith(f"phase-{site.phase.pk}-") for uid in mine)
+    uids = events(calendar_url(site.member()))
+    assert any(uid.startswith(f"phase-{site.phase.pk}-") for uid in uids)
     assert events(calendar_url(site.organizer)) == {}  # organizes, and takes part in nothing
 
 
@@ -106,5 +106,5 @@ def test_the_address_of_a_calendar_is_nobody_elses_and_ends_with_the_password(si
 
 
 def test_the_preferences_page_says_the_address(site: Scenario) -> None:
-    page = client_of(site.member()).get(reverse("web:notification-preferences")).content.decode()
+    page = user_client(site.member()).get(reverse("web:notification-preferences")).content.decode()
     assert calendar_url(site.member()).split(":")[1].rpartition("/")[0] in page

@@ -7,25 +7,25 @@ from datetime import timedelta
 from django.test import Client
 
 from competitions.teams.services import invite, register
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
 
 
 def test_runs_in_progress_are_shown_to_their_team_until_they_end(site: Scenario) -> None:
     submission = site.submit()
     shown = f"#{submission.pk} {submission.file_name}"
-    assert shown in client_of(site.member()).get("/").content.decode()
-    for client in (Client(), client_of(site.member(site.join())), client_of(site.organizer)):
+    assert shown in user_client(site.member()).get("/").content.decode()
+    for client in (Client(), user_client(site.member(site.join())), user_client(site.organizer)):
         assert shown not in client.get("/").content.decode()
     site.score(submission, 0.1)
-    assert "Running for your team" not in client_of(site.member()).get("/").content.decode()
+    assert "Running for your team" not in user_client(site.member()).get("/").content.decode()
 
 
 def test_an_invitation_is_shown_to_whom_it_is_for_until_it_ends(site: Scenario) -> None:
     guest = person()
     register(user=guest, competition=site.competition, rules_version=1, now=site.now)
     invitation = invite(team=site.team, by=site.team.captain, person=guest.username, now=site.now)
-    assert f"<strong>{site.team}</strong> invites you" in client_of(guest).get("/").content.decode()
-    assert "invites you" not in client_of(site.member()).get("/").content.decode()
+    assert f"<strong>{site.team}</strong> invites you" in user_client(guest).get("/").content.decode()
+    assert "invites you" not in user_client(site.member()).get("/").content.decode()
     type(invitation).objects.update(expires_at=site.now - timedelta(seconds=1))
-    assert "invites you" not in client_of(guest).get("/").content.decode()
+    assert "invites you" not in user_client(guest).get("/").content.decode()

@@ -13,13 +13,13 @@ from accounts.models import token_create
 from competitions.notifications.models import Kind, Notification
 from competitions.notifications.services import notify_person
 from competitions.teams.models import Invitation
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person, scenario
 
 URL = reverse("web:me")
 
 
-def filled(site: Scenario, number: int) -> None:
+def fill(site: Scenario, number: int) -> None:
     """So many notifications, tokens and runs of the member, and competitions that they are in."""
     member = site.member()
     for place in range(number):
@@ -33,12 +33,12 @@ def filled(site: Scenario, number: int) -> None:
 
 def test_what_concerns_a_person_is_there_and_nothing_of_others(site: Scenario) -> None:
     with time_machine.travel(site.now, tick=False):
-        filled(site, 1)
+        fill(site, 1)
         stranger = person("stranger")
-        page = client_of(site.member()).get(URL).content.decode()
+        page = user_client(site.member()).get(URL).content.decode()
         for text in (site.competition.title, site.team.name, "News 0", "token 0", "Running for your team", "closes"):
             assert text in page, text
-        other = client_of(stranger).get(URL).content.decode()
+        other = user_client(stranger).get(URL).content.decode()
         for text in (site.competition.title, site.team.name, "News 0", "token 0"):
             assert text not in other, text
         assert "You take part in none yet." in other
@@ -49,24 +49,24 @@ def test_an_invitation_waits_there(site: Scenario) -> None:
     dates = {"created_at": site.now, "expires_at": site.now + timedelta(days=7)}
     Invitation.objects.create(team=site.team, user=guest, invited_by=site.team.captain, **dates)
     with time_machine.travel(site.now, tick=False):
-        page = client_of(guest).get(URL).content.decode()
+        page = user_client(guest).get(URL).content.decode()
     assert f"<strong>{site.team.name}</strong> invites you" in page
 
 
 def test_organizers_see_their_drafts_and_members_no_withdrawn_competition(site: Scenario) -> None:
     site.competition.is_published = False
     site.competition.save(update_fields=["is_published"])
-    assert "draft" in client_of(site.organizer).get(URL).content.decode()
-    assert site.competition.title not in client_of(site.member()).get(URL).content.decode()
+    assert "draft" in user_client(site.organizer).get(URL).content.decode()
+    assert site.competition.title not in user_client(site.member()).get(URL).content.decode()
 
 
 def test_it_takes_ten_queries_however_much_there_is(site: Scenario, django_assert_max_num_queries: Any) -> None:
     with time_machine.travel(site.now, tick=False):
-        filled(site, 1)
-        client = client_of(site.member())
+        fill(site, 1)
+        client = user_client(site.member())
         with django_assert_max_num_queries(10) as few:
             client.get(URL)
-        filled(site, 4)
+        fill(site, 4)
         with django_assert_max_num_queries(10) as many:
             client.get(URL)
     assert len(few) == len(many)

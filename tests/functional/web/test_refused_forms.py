@@ -15,14 +15,9 @@ from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Phase
 from competitions.compute.models import Queue
 from competitions.factsheets.models import Question
-from competitions.resources import storage
-from competitions.resources.models import Resource
-from competitions.teams.models import Team
 from competitions.web.refused_forms import KEY
-from tests.admin_forms import save_form
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, person
-from tests.stores import MemoryStore
 
 
 def send(client: Client, page: str, url: str, **fields: Any) -> str:
@@ -33,7 +28,7 @@ def send(client: Client, page: str, url: str, **fields: Any) -> str:
     return answer.content.decode()
 
 
-def value_of(page: str, name: str) -> str:
+def input_value(page: str, name: str) -> str:
     match = re.search(rf'<input [^>]*name="{name}"[^>]*>', page)
     assert match is not None
     value = re.search(r'value="([^"]*)"', match[0])
@@ -41,25 +36,25 @@ def value_of(page: str, name: str) -> str:
 
 
 def test_an_invitation_of_nobody_keeps_the_page_and_the_name(site: Scenario) -> None:
-    member, page = client_of(site.member()), reverse("web:team", args=[site.competition.slug])
+    member, page = user_client(site.member()), reverse("web:team", args=[site.competition.slug])
     shown = send(member, page, reverse("web:team-invite", args=[site.competition.slug]), person='no "body"')
     assert '<p class="message error" role="alert">Nobody with the user name' in shown
-    assert value_of(shown, "person") == "no &quot;body&quot;"
+    assert input_value(shown, "person") == "no &quot;body&quot;"
     assert site.team.name in shown
-    assert value_of(member.get(page).content.decode(), "person") == "", "only once"
+    assert input_value(member.get(page).content.decode(), "person") == "", "only once"
 
 
 def test_the_other_forms_of_the_page_keep_their_own_values(site: Scenario) -> None:
     site.join("Taken")
-    member, page = client_of(site.member()), reverse("web:team", args=[site.competition.slug])
+    member, page = user_client(site.member()), reverse("web:team", args=[site.competition.slug])
     shown = send(member, page, reverse("web:team-rename", args=[site.competition.slug]), name="Taken")
-    assert (value_of(shown, "name"), value_of(shown, "person"), value_of(shown, "other")) == ("Taken", "", "")
+    assert (input_value(shown, "name"), input_value(shown, "person"), input_value(shown, "other")) == ("Taken", "", "")
     site.team.refresh_from_db()
     assert site.team.name != "Taken"
 
 
 def test_what_was_entered_is_shown_on_no_other_page(site: Scenario) -> None:
-    member, slug = client_of(site.member()), site.competition.slug
+    member, slug = user_client(site.member()), site.competition.slug
     page = f"http://testserver{reverse('web:team', args=[slug])}"
     member.post(reverse("web:team-invite", args=[slug]), {"person": "nobody-at-all"}, headers={"Referer": page})
     assert 'nobody-at-all"' not in member.get(reverse("web:submissions", args=[slug])).content.decode()
@@ -68,7 +63,7 @@ def test_what_was_entered_is_shown_on_no_other_page(site: Scenario) -> None:
 @pytest.mark.parametrize("referer", ["", "https://else.where/", "http://testserver.else.where/"])
 def test_a_form_from_nowhere_gets_a_page_of_its_own(site: Scenario, referer: str) -> None:
     url = reverse("web:team-invite", args=[site.competition.slug])
-    answer = client_of(site.member()).post(url, {"person": "nobody"}, headers={"Referer": referer} if referer else {})
+    answer = user_client(site.member()).post(url, {"person": "nobody"}, headers={"Referer": referer} if referer else {})
     assert answer.status_code == 404
     assert "That didn" in answer.content.decode()
 
@@ -78,7 +73,7 @@ def test_an_upload_that_is_refused_keeps_description_and_answers(site: Scenario)
     Phase.objects.filter(pk=site.phase.pk).update(accepts_code=True)
     page = f"{reverse('web:submissions', args=[site.competition.slug])}?phase={site.phase.slug}"
     shown = send(
-        client_of(site.member()),
+        user_client(site.member()),
         page,
         reverse("web:submit", args=[site.competition.slug]),
         phase=site.phase.slug,
@@ -88,7 +83,7 @@ def test_an_upload_that_is_refused_keeps_description_and_answers(site: Scenario)
         file=SimpleUploadedFile("x.zip", b"no zip"),
     )
     assert 'role="alert"' in shown
-    assert (value_of(shown, "description"), value_of(shown, "answer.method")) == ("Seed 17", "GIN")
+    assert (input_value(shown, "description"), input_value(shown, "answer.method")) == ("Seed 17", "GIN")
     assert re.search(r'value="code" checked', shown)
 
 
@@ -96,56 +91,34 @@ def test_a_fact_sheet_that_is_refused_keeps_the_answers(site: Scenario) -> None:
     submission = site.submit()
     Question.objects.create(competition=site.competition, key="size", title="Size", kind="number", is_required=True)
     page = reverse("web:submission-fact-sheet", args=[submission.pk])
-    shown = send(client_of(site.member()), page, page, **{"answer.size": "many"})
-    assert value_of(shown, "answer.size") == "many"
+    shown = send(user_client(site.member()), page, page, **{"answer.size": "many"})
+    assert input_value(shown, "answer.size") == "many"
     submission.refresh_from_db()
     assert submission.fact_sheet != {"size": "many"}
 
 
 def test_a_bundle_without_a_file_keeps_the_queue(site: Scenario) -> None:
     page = reverse("web:bundles")
-    shown = send(client_of(site.organizer), page, reverse("web:bundle-send"), queue=str(site.queue.pk))
+    shown = send(user_client(site.organizer), page, reverse("web:bundle-send"), queue=str(site.queue.pk))
     assert "No file was chosen" in shown
     assert f'<option value="{site.queue.pk}" selected>' in shown
 
 
 def test_a_link_to_what_comes_first_is_kept(site: Scenario) -> None:
-    stranger = client_of(person())
+    stranger = user_client(person())
     page = reverse("web:overview", args=[site.competition.slug])
     shown = send(stranger, page, reverse("web:team-create", args=[site.competition.slug]), name="New")
     assert re.search(r'role="alert">.*<a href="[^"]*rules/">Go there</a>', shown, re.DOTALL)
 
 
 def test_a_long_text_is_not_put_into_the_session(site: Scenario) -> None:
-    member, page = client_of(site.member()), reverse("web:team", args=[site.competition.slug])
+    member, page = user_client(site.member()), reverse("web:team", args=[site.competition.slug])
     shown = send(member, page, reverse("web:team-invite", args=[site.competition.slug]), person="x" * 30_000)
-    assert value_of(shown, "person") == ""
-
-
-def test_what_a_service_refuses_in_the_admin_stays_on_its_form(site: Scenario) -> None:
-    site.join("Taken")
-    url = reverse("admin:teams_team_change", args=[site.team.pk])
-    answer = save_form(client_of(site.organizer), url, name=["Taken"])
-    assert answer.status_code == 200
-    page = answer.content.decode()
-    assert 'class="errornote"' in page
-    assert value_of(page, "name") == "Taken"
-    assert not Team.objects.filter(pk=site.team.pk, name="Taken").exists()
-
-
-def test_a_full_store_is_said_on_the_form_of_a_file(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    store.fill()
-    monkeypatch.setattr(storage, "object_store", lambda: store)
-    url, upload = reverse("admin:resources_resource_add"), SimpleUploadedFile("data.csv", b"1,2")
-    answer = save_form(client_of(site.organizer), url, name=["Mine"], kind=["public_data"], upload=upload)
-    assert answer.status_code == 200
-    assert value_of(answer.content.decode(), "name") == "Mine"
-    assert not Resource.objects.filter(name="Mine").exists()
+    assert input_value(shown, "person") == ""
 
 
 def test_a_password_is_never_kept(site: Scenario) -> None:
-    member, slug = client_of(site.member()), site.competition.slug
+    member, slug = user_client(site.member()), site.competition.slug
     page = f"http://testserver{reverse('web:team', args=[slug])}"
     fields = {"person": "nobody-at-all", "password": "secret", "old_password": "secret"}
     member.post(reverse("web:team-invite", args=[slug]), fields, headers={"Referer": page})
@@ -153,7 +126,7 @@ def test_a_password_is_never_kept(site: Scenario) -> None:
 
 
 def test_htmx_gets_a_refusal_as_a_toast_and_no_page(site: Scenario) -> None:
-    client = client_of(site.member())
+    client = user_client(site.member())
     url = reverse("web:team-rename", args=[site.competition.slug])
     site.join("Taken")
     answer = client.post(url, {"name": "Taken"}, headers={"HX-Request": "true"})
@@ -185,7 +158,7 @@ def test_htmx_gets_a_refusal_as_a_toast_and_no_page(site: Scenario) -> None:
 def test_what_the_workspace_does_not_offer_is_refused_by_its_field(
     site: Scenario, path: str, values: dict[str, Any], explanation: str
 ) -> None:
-    answer = client_of(site.organizer).post(f"/host/competitions/{site.competition.slug}/{path}", values)
+    answer = user_client(site.organizer).post(f"/host/competitions/{site.competition.slug}/{path}", values)
     assert answer.status_code == 422
     assert explanation in answer.content.decode()
 
@@ -193,7 +166,7 @@ def test_what_the_workspace_does_not_offer_is_refused_by_its_field(
 def test_a_bundle_for_a_queue_that_one_may_not_use_is_refused_and_not_sent_elsewhere(site: Scenario) -> None:
     others = Queue.objects.create(name="others", owner=person())
     file = SimpleUploadedFile("a.zip", b"PK")
-    answer = client_of(site.organizer).post(reverse("web:bundle-send"), {"file": file, "queue": others.pk})
+    answer = user_client(site.organizer).post(reverse("web:bundle-send"), {"file": file, "queue": others.pk})
     assert answer.status_code == 422
     assert "Queue: Select a valid choice" in answer.content.decode()
     assert not BundleImport.objects.exists()
@@ -201,7 +174,7 @@ def test_a_bundle_for_a_queue_that_one_may_not_use_is_refused_and_not_sent_elsew
 
 @pytest.mark.parametrize(("page", "field"), [("pages/new/", "body"), ("rules/", "text")])
 def test_a_preview_is_shown_whatever_else_the_form_holds(site: Scenario, page: str, field: str) -> None:
-    client, headers = client_of(site.organizer), {"HX-Request": "true"}
+    client, headers = user_client(site.organizer), {"HX-Request": "true"}
     url = f"/host/competitions/{site.competition.slug}/{page}"
     for values in ({field: "**bold**", "format": "runes"}, {field: "**bold**", "text": "**bold**", "body": "**bold**"}):
         answer = client.post(url, {"preview": "yes"} | values, headers=headers)

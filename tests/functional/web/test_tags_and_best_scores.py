@@ -9,12 +9,12 @@ from django.test.utils import CaptureQueriesContext
 
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.catalog.tags import TagsInvalid, clean_tags, tags_set
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario, scenario
 
 
-def page(client: Client | None = None, **asked: str) -> str:
-    return (client or Client()).get("/", asked).content.decode()
+def page(client: Client | None = None, **query: str) -> str:
+    return (client or Client()).get("/", query).content.decode()
 
 
 def test_the_list_is_narrowed_by_a_tag_on_the_page_and_in_the_api(site: Scenario) -> None:
@@ -53,7 +53,7 @@ def test_what_visitors_may_not_see_is_on_nobodys_card(site: Scenario, hide: str)
         site.phase.leaderboards.update(is_hidden=True)
     else:
         site.phase.leaderboard.columns.update(is_hidden=True)
-    for client in (Client(), client_of(site.member()), client_of(site.organizer)):
+    for client in (Client(), user_client(site.member()), user_client(site.organizer)):
         assert "0.2500" not in page(client)
 
 
@@ -61,7 +61,7 @@ def test_the_list_takes_at_most_ten_queries(site: Scenario) -> None:
     site.score(site.submit(), 0.25)
     other = scenario()
     other.score(other.submit(), 0.5)
-    member = client_of(site.member())
+    member = user_client(site.member())
     with CaptureQueriesContext(connection) as captured:
         page(member)
     assert len(captured) <= 10

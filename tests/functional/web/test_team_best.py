@@ -6,13 +6,13 @@ from typing import Any
 
 from django.urls import reverse
 
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 
 def listed(site: Scenario, phase: str = "") -> str:
     url = reverse("web:submissions", args=[site.competition.slug])
-    return client_of(site.member()).get(url + phase).content.decode()
+    return user_client(site.member()).get(url + phase).content.decode()
 
 
 def test_each_score_says_how_far_it_is_from_the_teams_best(site: Scenario) -> None:
@@ -33,7 +33,7 @@ def test_of_sealed_scores_no_difference_is_told(site: Scenario) -> None:
 
 
 def test_a_list_that_compares_takes_no_query_more(site: Scenario, django_assert_max_num_queries: Any) -> None:
-    client, url = client_of(site.member()), reverse("web:submissions", args=[site.competition.slug])
+    client, url = user_client(site.member()), reverse("web:submissions", args=[site.competition.slug])
     site.score(site.submit(), 0.5)
     with django_assert_max_num_queries(10) as queries:
         client.get(url)

@@ -1,4 +1,4 @@
-"""What a competition's header and its card say of its dates, and in which order competitions are listed."""
+"""Dates in a competition's header and on its card, and the order in which competitions are listed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from competitions.catalog.models import Competition, Phase
 from competitions.teams.models import Team
 from competitions.web.presentation.listing import competition_cards, listed_for
 from competitions.web.presentation.timeline import next_deadline, timeline
-from core.design.covers import HUES, cover_of, hue_of, initials_of
-from tests.permissions import client_of
+from core.design.covers import HUES, colour_number, make_cover, name_initials
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -44,7 +44,7 @@ def test_a_timeline_tells_how_much_of_each_phase_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("phases", "told"),
+    ("phases", "expected"),
     [
         ([PAST, HALF, COMING], ("half", "closes")),
         ([HALF, phase("sooner", -1, 2)], ("sooner", "closes")),
@@ -55,10 +55,10 @@ def test_a_timeline_tells_how_much_of_each_phase_is_over() -> None:
     ],
 )
 def test_the_next_date_is_the_first_close_of_an_open_phase_else_the_next_opening(
-    phases: list[Phase], told: tuple[str, str] | None
+    phases: list[Phase], expected: tuple[str, str] | None
 ) -> None:
     deadline = next_deadline(phases, NOW)
-    assert (deadline and (deadline.phase, deadline.verb)) == told
+    assert (deadline and (deadline.phase, deadline.verb)) == expected
 
 
 def listed(site: Scenario, user: User | AnonymousUser) -> list[tuple[str, str]]:
@@ -101,18 +101,18 @@ def test_a_card_counts_teams_without_baselines_and_merged_ones(site: Scenario) -
     (card,) = competition_cards(listed_for(AnonymousUser(), site.now), site.now)
     assert card.team_count == 2
     assert "2 teams" in Client().get("/").content.decode()
-    assert "2 teams" in client_of(site.member()).get(f"/competitions/{site.competition.slug}/").content.decode()
+    assert "2 teams" in user_client(site.member()).get(f"/competitions/{site.competition.slug}/").content.decode()
 
 
 def test_a_cover_is_always_the_same_for_a_name_and_has_one_best_bar() -> None:
     for name in ("gap", "cluster", "finals", "x" * 60):
-        cover = cover_of(name)
-        assert cover == cover_of(name)
+        cover = make_cover(name)
+        assert cover == make_cover(name)
         assert [bar.kind for bar in cover.bars].count("best") == 1
         assert all(0 <= bar.y < bar.y + bar.height == cover.height for bar in cover.bars)
-        assert hue_of(name) in range(HUES)
+        assert colour_number(name) in range(HUES)
 
 
 @pytest.mark.parametrize(("name", "initials"), [("Ada Berg", "AB"), ("éva", "É"), ("one two three", "OT"), ("!!", "?")])
 def test_initials_are_the_first_letters_of_two_words(name: str, initials: str) -> None:
-    assert initials_of(name) == initials
+    assert name_initials(name) == initials

@@ -26,7 +26,7 @@ from competitions.webhooks.services import KEPT, MOST_OF_AN_OWNER, messages_expi
 from core.background import jobs
 from tests.background import run_background
 from tests.functional.webhooks.receiver import receiver
-from tests.permissions import client_of
+from tests.permissions import user_client
 from tests.scenario import Scenario
 
 
@@ -53,15 +53,15 @@ def types(deliveries: list[tuple[dict[str, str], bytes]]) -> list[str]:
 
 def test_teams_are_told_what_their_people_are_told_and_organizers_all_of_it(site: Scenario) -> None:
     other = site.join("Other team")
-    with receiver() as mine, receiver() as theirs, receiver() as organizers:
-        hook(site, mine.url, site.team)
-        hook(site, theirs.url, other)
+    with receiver() as first, receiver() as second, receiver() as organizers:
+        hook(site, first.url, site.team)
+        hook(site, second.url, other)
         hook(site, organizers.url)
         site.score(site.submit(), 0.5)
         announce(site)
         run_background()
-    assert types(mine.received) == ["run", "announcement"]
-    assert types(theirs.received) == ["announcement"]
+    assert types(first.received) == ["run", "announcement"]
+    assert types(second.received) == ["announcement"]
     assert types(organizers.received) == ["run", "announcement"]
 
 
@@ -115,16 +115,16 @@ def test_what_is_published_again_is_sent_again(site: Scenario) -> None:
 
 def test_the_webhooks_of_both_teams_go_on_after_a_merge(site: Scenario) -> None:
     other = site.join("Other team")
-    with receiver() as mine, receiver() as theirs:
-        hook(site, mine.url, site.team)
-        hook(site, theirs.url, other)
+    with receiver() as first, receiver() as second:
+        hook(site, first.url, site.team)
+        hook(site, second.url, other)
         proposal = merge_propose(team=site.team, by=site.team.captain, other_name=other.name, now=site.now)
         merge_accept(proposal=proposal, by=other.captain, now=site.now)
         announce(site)
         run_background()
-    assert types(theirs.received)[-1:] == types(mine.received)[-1:] == ["announcement"]
-    page = client_of(other.captain).get(reverse("web:team-webhooks", args=[site.competition.slug]))
-    assert theirs.url in page.content.decode()
+    assert types(second.received)[-1:] == types(first.received)[-1:] == ["announcement"]
+    page = user_client(other.captain).get(reverse("web:team-webhooks", args=[site.competition.slug]))
+    assert second.url in page.content.decode()
 
 
 def test_a_failed_message_is_tried_again_after_a_pause_with_the_same_id(site: Scenario) -> None:
@@ -197,7 +197,7 @@ def test_messages_are_forgotten_after_a_month(site: Scenario) -> None:
 
 
 def test_a_member_adds_tests_and_deletes_a_webhook(site: Scenario) -> None:
-    client = client_of(site.member())
+    client = user_client(site.member())
     with receiver() as target:
         page = reverse("web:team-webhooks", args=[site.competition.slug])
         added = client.post(page, {"url": target.url, "kinds": ["run"]}, follow=True)
@@ -215,7 +215,7 @@ def test_a_member_adds_tests_and_deletes_a_webhook(site: Scenario) -> None:
 
 
 def test_a_settled_message_is_sent_again(site: Scenario) -> None:
-    client = client_of(site.organizer)
+    client = user_client(site.organizer)
     with receiver(410, 200) as target:
         webhook = hook(site, target.url)
         message = webhook_test(webhook=webhook, now=site.now)
@@ -229,7 +229,7 @@ def test_a_settled_message_is_sent_again(site: Scenario) -> None:
 
 def test_a_new_key_signs_from_now_on(site: Scenario) -> None:
     webhook = hook(site, "https://example.org/")
-    client_of(site.organizer).post(reverse("web:webhook-act", args=[webhook.key, "replace-key"]))
+    user_client(site.organizer).post(reverse("web:webhook-act", args=[webhook.key, "replace-key"]))
     assert Webhook.objects.get().secret != webhook.secret
 
 
@@ -237,7 +237,7 @@ def test_the_sixth_webhook_is_refused(site: Scenario) -> None:
     for number in range(MOST_OF_AN_OWNER):
         hook(site, f"https://example.org/{number}", site.team)
     page = reverse("web:team-webhooks", args=[site.competition.slug])
-    refused = client_of(site.member()).post(page, {"url": "http://127.0.0.1:9/"}, follow=True)
+    refused = user_client(site.member()).post(page, {"url": "http://127.0.0.1:9/"}, follow=True)
     assert "Delete one first" in refused.content.decode()
     assert Webhook.objects.count() == MOST_OF_AN_OWNER
 
@@ -245,14 +245,14 @@ def test_the_sixth_webhook_is_refused(site: Scenario) -> None:
 def test_the_organizers_page_lists_theirs_alone(site: Scenario) -> None:
     hook(site, "https://example.org/team", site.team)
     hook(site, "https://example.org/organizers")
-    page = client_of(site.organizer).get(reverse("organize:webhooks", args=[site.competition.slug])).content.decode()
+    page = user_client(site.organizer).get(reverse("organize:webhooks", args=[site.competition.slug])).content.decode()
     assert ("example.org/organizers" in page, "example.org/team" in page) == (True, False)
 
 
 def test_an_address_that_is_refused_is_said_at_the_field_and_kept(site: Scenario, settings: LazySettings) -> None:
     settings.WEBHOOK_NETWORKS = []
     page = reverse("web:team-webhooks", args=[site.competition.slug])
-    refused = client_of(site.member()).post(page, {"url": "https://127.0.0.1/x"})
+    refused = user_client(site.member()).post(page, {"url": "https://127.0.0.1/x"})
     text = refused.content.decode()
     assert (refused.status_code, "private network" in text, 'value="https://127.0.0.1/x"' in text) == (422, True, True)
 
@@ -263,15 +263,15 @@ def test_no_page_asks_for_a_name_that_somebody_entered(site: Scenario, monkeypat
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     page = reverse("web:team-webhooks", args=[site.competition.slug])
-    assert client_of(site.member()).post(page, {"url": "https://slow.example.org/"}).status_code == 302
+    assert user_client(site.member()).post(page, {"url": "https://slow.example.org/"}).status_code == 302
     assert Webhook.objects.get().url == "https://slow.example.org/"
 
 
 def test_nobody_else_reads_the_key(site: Scenario) -> None:
     webhook = hook(site, "https://example.org/", site.team)
     url = reverse("web:webhook", args=[webhook.key])
-    outsider = client_of(site.member(site.join("Other team")))
-    assert [client.get(url).status_code for client in (Client(), outsider, client_of(site.organizer))] == [
+    outsider = user_client(site.member(site.join("Other team")))
+    assert [client.get(url).status_code for client in (Client(), outsider, user_client(site.organizer))] == [
         302,
         404,
         404,

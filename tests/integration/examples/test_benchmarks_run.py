@@ -143,13 +143,13 @@ def benchmark_site(
 Make = Callable[[Callable[..., Path]], Site]
 
 
-def folder_of(package: Any) -> Path:
+def package_folder(package: Any) -> Path:
     return Path(package.__file__).parent
 
 
 def test_one_code_is_run_on_every_graph_and_scored_by_two_metrics(benchmark_site: Make) -> None:
     site = benchmark_site(autograph.build_bundle)
-    submission = site.submit(folder_of(autograph_small) / "baseline")
+    submission = site.submit(package_folder(autograph_small) / "baseline")
     outcomes = site.run_all(submission)
     assert len(outcomes) == len(autograph.GRAPHS)
     assert all("detailed_results.html" in outcome.outbox for outcome in outcomes)
@@ -162,7 +162,7 @@ def test_one_code_is_run_on_every_graph_and_scored_by_two_metrics(benchmark_site
 @pytest.mark.skipif(not os.environ.get("PODIUM_ALL_DEMOS"), reason="builds an image with R: `make soak`")
 def test_programs_and_submission_in_r(benchmark_site: Make, r_image: str) -> None:
     site = benchmark_site(deconbench.build_bundle)
-    submission = site.submit(folder_of(deconbench_small) / "baseline")
+    submission = site.submit(package_folder(deconbench_small) / "baseline")
     site.run_all(submission)
     assert 0 < site.entry(submission).values["mae"] < 0.25
 
@@ -183,7 +183,7 @@ def test_a_data_set_is_put_to_every_algorithm_and_shown_by_the_dashboard(
 
 def test_agent_and_environment_play_in_two_containers(benchmark_site: Make, tmp_path: Path) -> None:
     site = benchmark_site(autorl.build_bundle)
-    submission = site.submit(folder_of(autorl_jobshop) / "baseline")
+    submission = site.submit(package_folder(autorl_jobshop) / "baseline")
     (outcome,) = site.run_all(submission)
     assert {stage["name"] for stage in outcome.result["stages"]} == {"ingestion", "scoring"}
     best = site.entry(submission).values["flow_time"]

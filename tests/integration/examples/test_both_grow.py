@@ -30,11 +30,11 @@ from tests.integration.examples.test_benchmarks_run import (  # noqa: F401  # it
     bench,
     benchmark_site,
     files,
-    folder_of,
+    package_folder,
 )
 from tests.scenario import lease
 
-ALGORITHMS = folder_of(both_grow_small) / "algorithms"
+ALGORITHMS = package_folder(both_grow_small) / "algorithms"
 # Tells whether labels, or the file that held both, lie anywhere in its container; then as the nearest mean.
 SPY = """
 import os

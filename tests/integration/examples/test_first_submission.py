@@ -43,7 +43,7 @@ def commands() -> list[str]:
 
 @pytest.fixture
 def environment(site: SmallSite, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """What the shell of a newcomer has: the program on its path, and nothing of the tests' own settings."""
+    """The environment of a newcomer's shell: the program on its path, and nothing of the tests' own settings."""
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
     User.objects.filter(pk=site.user.pk).update(is_staff=True)
     site.user.refresh_from_db()

@@ -41,8 +41,8 @@ def content(folder: Path) -> dict[str, str | bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def code_of(kind: str, more: dict[str, bytes]) -> dict[str, str | bytes]:
-    """What a team zips: the program of one kind, and the module that all of them read molecules with."""
+def team_code(kind: str, more: dict[str, bytes]) -> dict[str, str | bytes]:
+    """The files that a team zips: the program of one kind, and the module that all of them read molecules with."""
     files = {path.name: path.read_bytes() for path in (FOLDER / kind).glob("*.py")}
     return {"molecules.py": (FOLDER / "molecules.py").read_bytes(), **files, **more}
 
@@ -67,10 +67,10 @@ def scored(
     return bench.run(bench.job([first | own, last], columns=("mae",)) | {"text_files": []})
 
 
-def weights_of(bench: Bench, train: bytes) -> bytes:
+def train_weights(bench: Bench, train: bytes) -> bytes:
     """Train as a team would at home: with the same packages, which the runtime image has."""
     command = b"command: python3 $program/train.py $program/train.csv.gz $output/w.npz"
-    program = code_of("weights", {"train.csv.gz": train, "metadata.yaml": command})
+    program = team_code("weights", {"train.csv.gz": train, "metadata.yaml": command})
     first = bench.stage("ingestion", [bench.mount("/app/program", program)], **BUDGET)
     outcome = bench.run(bench.job([first], columns=()) | {"text_files": []})
     with zipfile.ZipFile(BytesIO(outcome.outbox["predictions.zip"])) as archive:
@@ -78,9 +78,9 @@ def weights_of(bench: Bench, train: bytes) -> bytes:
 
 
 def test_a_network_with_weights_apart_from_its_code_is_scored(bench: Bench, competition: Path) -> None:
-    weights = weights_of(bench, (competition / "public_data" / "train.csv.gz").read_bytes())
+    weights = train_weights(bench, (competition / "public_data" / "train.csv.gz").read_bytes())
     mount = {"target": "/app/weights", "file": bench.file(weights, "weights.npz"), "unpack": False}
-    outcome = scored(bench, competition, code_of("weights", {}), own={}, mounts=[mount])
+    outcome = scored(bench, competition, team_code("weights", {}), own={}, mounts=[mount])
     assert outcome.result["outcome"] == "finished", outcome.result
     assert 0.2 < outcome.result["scores"]["mae"] < 0.4
 
@@ -101,7 +101,7 @@ def test_a_network_in_pytorch_runs_in_the_image_that_its_team_built(
     path = tmp_path / "image.tar"
     image_id = check_archive(path, ArchiveLimits(max_bytes=30 << 30)).image_id
     archive = bench.file(path.read_bytes(), "image.tar")
-    code = code_of("image", {"train.csv.gz": (competition / "public_data" / "train.csv.gz").read_bytes()})
+    code = team_code("image", {"train.csv.gz": (competition / "public_data" / "train.csv.gz").read_bytes()})
     own = {"image": image_id, "own_image": {"archive": archive, "image_id": image_id}, "is_image_of_team": True}
     try:
         outcome = scored(bench, competition, code, own=own, mounts=[])

@@ -23,7 +23,7 @@ from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
 from tests.background import background_running
 from tests.bundle_files import packed, second, write
-from tests.scenario import Scenario, person, resource, scenario, zip_of
+from tests.scenario import Scenario, person, resource, scenario, zip_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "x"  # of everybody in a scenario
@@ -39,7 +39,7 @@ def site() -> Scenario:
         as_on_codabench=True,
         accepts_code=True,
         prediction_format=None,
-        starting_kit=resource(site.organizer, Resource.Kind.STARTING_KIT, zip_of({"readme.txt": "Start here."})),
+        starting_kit=resource(site.organizer, Resource.Kind.STARTING_KIT, zip_bytes({"readme.txt": "Start here."})),
     )
     Competition.objects.filter(pk=site.competition.pk).update(make_programs_available=True)
     Page.objects.create(
@@ -56,7 +56,7 @@ def url(live_server: Any) -> Iterator[str]:
         yield f"{live_server.url}/"
 
 
-def client_of(url: str, user: User) -> Any:
+def codabench_client(url: str, user: User) -> Any:
     return CodabenchClient(base_url=url, username=user.username, password=PASSWORD)
 
 
@@ -66,7 +66,7 @@ def scored(site: Scenario, number: int, value: float) -> Submission:
     submission = site.score(Submission.objects.get(pk=number), value)
     run = submission.runs.get()
     RunOutput.objects.create(
-        run=run, attempt=run.attempt, name="predictions.zip", file=store_bytes(zip_of({"answer.txt": "1"}))
+        run=run, attempt=run.attempt, name="predictions.zip", file=store_bytes(zip_bytes({"answer.txt": "1"}))
     )
     return submission
 
@@ -77,7 +77,7 @@ def sent(site: Scenario, client: Any, folder: Path) -> int:
     assert phase["id"] == site.phase.pk, "the one that is open"
     client.can_submit(phase["id"])
     path = folder / "submission.zip"
-    path.write_bytes(zip_of({"answer.txt": "1"}))
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
     number = int(client.submit(phase["id"], path, **QUIET)["id"])
     while client.submission(number)["status"] == "Submitting":
         pass  # the check of the file goes on beside
@@ -99,7 +99,7 @@ def test_whoever_has_no_account_reads_a_competition(site: Scenario, url: str, tm
 def test_a_participant_submits_reads_the_score_and_downloads_everything(
     site: Scenario, url: str, tmp_path: Path
 ) -> None:
-    client = client_of(url, site.member())
+    client = codabench_client(url, site.member())
     number = sent(site, client, tmp_path)
     scored(site, number, 0.25)
     assert client.wait_for_submission(number, interval=1, timeout=60, **QUIET)["status"] == "Finished"
@@ -120,24 +120,24 @@ def test_a_participant_submits_reads_the_score_and_downloads_everything(
 
 
 def test_a_service_account_runs_its_submission_again_on_a_task(site: Scenario, url: str, tmp_path: Path) -> None:
-    client = client_of(url, person(is_robot=True))
+    client = codabench_client(url, person(is_robot=True))
     number = sent(site, client, tmp_path)
     scored(site, number, 0.25)
     key = str(site.phase.tasks.get().key)
     again = client.rerun_submission(number, key)
     assert client.submission(again["id"])["task"]["key"] == key
     with pytest.raises(CodabenchError):
-        client_of(url, site.member()).rerun_submission(number, key)
+        codabench_client(url, site.member()).rerun_submission(number, key)
 
 
 def test_an_organizer_makes_a_competition_of_a_bundle(site: Scenario, url: str, tmp_path: Path) -> None:
     bundle = packed(write(tmp_path / "bundle", second()), tmp_path / "bundle.zip")
-    answer = client_of(url, site.organizer).create_competition(bundle, interval=1, timeout=30, **QUIET)
+    answer = codabench_client(url, site.organizer).create_competition(bundle, interval=1, timeout=30, **QUIET)
     assert Competition.objects.get(pk=answer["competition_id"]).title == "Small"
 
 
 def test_the_command_line_shows_lists_submits_and_fetches(site: Scenario, url: str, tmp_path: Path) -> None:
-    (tmp_path / "s.zip").write_bytes(zip_of({"answer.txt": "1"}))
+    (tmp_path / "s.zip").write_bytes(zip_bytes({"answer.txt": "1"}))
     number = str(site.competition.pk)
     account = {"CODABENCH_USERNAME": site.member().username, "CODABENCH_PASSWORD": PASSWORD}
 

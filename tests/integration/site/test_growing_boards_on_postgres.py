@@ -23,7 +23,7 @@ from competitions.submissions.services import NewSubmission, submission_create, 
 from competitions.submissions.states import Kind, State
 from tests.growing import DATASET, grow, joined, order, settle, submit_code, submit_dataset, work
 from tests.integration.site.test_races_on_postgres import at_once, without_row_locks
-from tests.scenario import Scenario, scenario, zip_of
+from tests.scenario import Scenario, scenario, zip_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -95,7 +95,7 @@ def test_a_data_set_joins_once_however_many_reconcilers_find_it(site: Scenario) 
 def test_one_team_takes_its_last_place_for_a_data_set_once(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets_per_team=1)
     phase, user = Phase.objects.get(pk=site.phase.pk), site.member()
-    uploads = [site.upload(zip_of({**DATASET, "n": str(number)}), "d.zip", user=user) for number in range(8)]
+    uploads = [site.upload(zip_bytes({**DATASET, "n": str(number)}), "d.zip", user=user) for number in range(8)]
 
     def submit(number: int) -> None:
         submission_create(

@@ -122,7 +122,7 @@ def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served
     connection.close()
 
 
-def watched(asks: list[Callable[[], requests.Response]], stop: threading.Event, took: list[float]) -> None:
+def watch(asks: list[Callable[[], requests.Response]], stop: threading.Event, took: list[float]) -> None:
     """Ask one after the other until told to stop; notes how long each answer took."""
     while not stop.wait(0.05):
         for ask in asks:
@@ -147,7 +147,7 @@ def test_health_pages_and_workers_are_answered_while_fifty_hostile_archives_come
     took: list[float] = []
     stop = threading.Event()
     with ThreadPoolExecutor(AT_ONCE + 1) as pool:
-        watching = pool.submit(watched, asks, stop, took)
+        watching = pool.submit(watch, asks, stop, took)
         tokens = [served.tokens[number % TEAMS] for number in range(UPLOADS)]
         answers = list(pool.map(lambda token: served.submit(token, content), tokens))
         stop.wait(5)

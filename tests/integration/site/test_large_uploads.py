@@ -55,7 +55,7 @@ def served(tmp_path: Path) -> Iterator[tuple[int, str, psutil.Process]]:
             server.terminate()
 
 
-def largest_of(process: psutil.Process, stop: threading.Event, sizes: list[int]) -> None:
+def note_largest(process: psutil.Process, stop: threading.Event, sizes: list[int]) -> None:
     """The most memory that one of the server's processes has held."""
     while not stop.wait(0.05):
         sizes.append(max(server_process.memory_info().rss for server_process in [process, *process.children()]))
@@ -70,7 +70,7 @@ def test_two_gigabytes_go_to_disk_while_the_web_process_stays_small(served: tupl
     upload = json.loads(connection.getresponse().read())
     seen: list[int] = []
     stop = threading.Event()
-    watcher = threading.Thread(target=largest_of, args=(process, stop, seen))
+    watcher = threading.Thread(target=note_largest, args=(process, stop, seen))
     watcher.start()
     try:
         chunk = bytes(8 << 20)

@@ -1,4 +1,4 @@
-"""What two or twenty people do at the same moment, on PostgreSQL, with a control that shows the race."""
+"""Actions of two or twenty people at the same moment, on PostgreSQL, with a control that shows the race."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from competitions.winners.services import code_hand_in, invite_next
 from core.refusals import Refusal
 from tests.answers import read_result
 from tests.background import run_background
-from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario, zip_of
+from tests.scenario import FILE_NAME, Scenario, lease, person, prediction_bytes, scenario, zip_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -268,10 +268,10 @@ def test_one_person_founds_one_team_however_often_they_click(site: Scenario) -> 
     user = person()
     teams.register(user=user, competition=site.competition, rules_version=1, now=site.now)
 
-    def found(number: int) -> None:
+    def found_team(number: int) -> None:
         teams.team_create(user=user, competition=site.competition, name=f"Team {number}", now=timezone.now())
 
-    outcomes = at_once(4, found)
+    outcomes = at_once(4, found_team)
     assert outcomes == Counter(accepted=1, already_in_a_team=3)
     assert Team.objects.filter(memberships__user=user).count() == 1
 
@@ -438,7 +438,7 @@ def test_of_two_pushes_that_are_applied_while_a_score_arrives_one_counts(site: S
     pushes = []
     for reward in ("A cup", "A medal"):
         text = document.yaml.replace("precision: 4", "precision: 3") + f"reward: {reward}\n"
-        bundle = store_bytes(zip_of(folder | {"competition.yaml": text}))
+        bundle = store_bytes(zip_bytes(folder | {"competition.yaml": text}))
         pushes.append(
             push_begin(
                 owner=site.organizer,

@@ -84,15 +84,15 @@ class Client:
         return str(announced.json()["key"])
 
     def send_bundle(self, content: bytes) -> dict[str, Any]:
-        """What became of a bundle once it was sent."""
+        """Send a bundle and wait for its import; the import's last status."""
         completed = self.call("PUT", f"/api/datasets/completed/{self.upload(content, 'competition_bundle')}/")
         assert completed.status_code == 200, completed.text
         until = time.monotonic() + 60
         while True:
-            told: dict[str, Any] = self.get(f"/api/competitions/{completed.json()['status_id']}/creation_status/")
-            if told["status"] in ("Finished", "Failed"):
-                return told
-            assert time.monotonic() < until, told
+            status: dict[str, Any] = self.get(f"/api/competitions/{completed.json()['status_id']}/creation_status/")
+            if status["status"] in ("Finished", "Failed"):
+                return status
+            assert time.monotonic() < until, status
             time.sleep(0.2)
 
     def phases(self, title: str) -> list[dict[str, Any]]:

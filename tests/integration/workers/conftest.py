@@ -28,7 +28,7 @@ def _static_folder() -> None:
 
 @pytest.fixture(scope="session")
 def archive(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `docker save` writes of an image that the host no longer has: Debian with a file of its own, and root as its user."""
+    """The output of `docker save` for an image that the host no longer has: Debian with a file of its own, and root as its user."""
     docker = bench.docker
     container = docker.create_container(BASE, command="true", user="root")["Id"]
     content = io.BytesIO()

@@ -75,7 +75,7 @@ def zipped(files: dict[str, str | bytes]) -> bytes:
 
 @dataclass
 class Outcome:
-    """What a run came to."""
+    """The result of a run."""
 
     result: dict[str, Any]
     execution: RunExecution

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 UNKNOWN = b'{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}'
 
 
-def wheel_of(
+def wheel_bytes(
     name: str,
     version: str = "1.0",
     *,
@@ -95,7 +95,7 @@ def serving(
         thread.join()
 
 
-def index_of(files: Mapping[str, bytes], *, hashes: bool = True, elsewhere: str = "") -> dict[str, bytes]:
+def index_pages(files: Mapping[str, bytes], *, hashes: bool = True, elsewhere: str = "") -> dict[str, bytes]:
     """The pages of a simple index with these files, by path below the server's root."""
     pages = {f"/files/{name}": content for name, content in files.items()}
     projects: dict[str, list[str]] = {}

@@ -57,7 +57,7 @@ EXPECTED: list[tuple[str, int, str, str, dict[str, list[float]]]] = [
 
 @pytest.fixture
 def organizer(site: SmallSite) -> User:
-    """Who signs in by password, as an organizer's script does."""
+    """An organizer who signs in by password, as their script does."""
     user = User.objects.create_user("olga", "olga@example.org", "secret", is_staff=True)
     EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
     return user
@@ -122,7 +122,7 @@ WAYS = {
 
 
 def texts(scores: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """What is shown by column, of each task, but for what is measured."""
+    """The shown values of each task by column, without measured ones."""
     values: dict[str, list[str]] = {}
     for score in scores:
         values.setdefault(score["column_key"], []).append(score["score"])

@@ -1,4 +1,4 @@
-"""What programs of Codabench's bundles rely on, in real containers: copies to write to, result submissions, two containers at once."""
+"""Programs of Codabench's bundles in real containers: copies to write to, result submissions, two containers at once."""
 
 from __future__ import annotations
 

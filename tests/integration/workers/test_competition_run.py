@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.cli import main
-from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 
 MODEL = """
 import os
@@ -69,10 +69,10 @@ def test_code_has_the_weights_and_the_packages_that_it_brings(
     runtime_image: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = code_competition(tmp_path / "learn", environment="weights, requirements")
-    name, wheel = wheel_of("small", "3.5")
+    name, wheel = wheel_bytes("small", "3.5")
     code = zipped(tmp_path / "code.zip", {"model.py": MODEL, "requirements.txt": lock_line("small", wheel, "3.5")})
     (tmp_path / "label.txt").write_text("label-")
-    with serving(index_of({name: wheel})) as address:
+    with serving(index_pages({name: wheel})) as address:
         run = ["competition", "run", str(folder), "--image", runtime_image, "--file", code]
         brought = ["--weights", str(tmp_path / "label.txt"), "--mirror", f"{address}/simple/"]
         assert main([*run, *brought]) == 0, capsys.readouterr().out

@@ -13,7 +13,7 @@ from workers.errors import SandboxError
 WAITS = "import time\ntime.sleep(60)\n"
 
 
-def jobs_of(bench: Bench) -> dict[str, dict[str, Any]]:
+def jobs_by_step(bench: Bench) -> dict[str, dict[str, Any]]:
     first = bench.stage("ingestion", [bench.program("/app/program", WAITS)]) | {"step": 1}
     own = bench.stage("submission", [bench.program("/app/program", WAITS)]) | {"step": 1}
     beside = bench.stage("ingestion", [bench.program("/app/program", WAITS)]) | {"step": 2}
@@ -26,16 +26,16 @@ def jobs_of(bench: Bench) -> dict[str, dict[str, Any]]:
 def test_a_stage_that_the_engine_fails_ends_the_one_beside_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, step: str, broken: str
 ) -> None:
-    execution = bench.prepared(jobs_of(bench)[step])
+    execution = bench.prepared(jobs_by_step(bench)[step])
     names = list(execution.staged.stages)
     failing = broken if broken in names else next(name for name in names if name != "ingestion")
     container = execution.staged.stages[failing].container
     start = DockerEngine.start
 
-    def fails(engine: DockerEngine, asked: str) -> None:
-        if asked == container:
+    def fails(engine: DockerEngine, started: str) -> None:
+        if started == container:
             raise SandboxError("engine_error", "no space left on device")
-        start(engine, asked)
+        start(engine, started)
 
     monkeypatch.setattr(DockerEngine, "start", fails)
     outcome = bench.see_through(execution)

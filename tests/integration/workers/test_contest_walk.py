@@ -60,10 +60,10 @@ class Contest:
         Membership.objects.create(
             team=self.team, user=site.user, competition=self.competition, joined_at=datetime.now(UTC)
         )
-        asked = {
+        answers = {
             question.key: True if question.kind == "checkbox" else "as the kit" for question in MOLECULES.registration
         }
-        register(user=site.user, competition=self.competition, rules_version=1, now=datetime.now(UTC), answers=asked)
+        register(user=site.user, competition=self.competition, rules_version=1, now=datetime.now(UTC), answers=answers)
         self.lane = Lane.objects.create(leaderboard=self.phase.leaderboard)
 
     def upload(self, path: Path) -> Any:

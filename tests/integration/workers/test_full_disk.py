@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.workers.harness import Bench
-from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 from tests.integration.workers.test_codabench_programs import FAILING, ingestion, scoring
 from tests.integration.workers.test_own_environments import with_packages
 
@@ -46,8 +46,8 @@ def test_outputs_and_copies_of_inputs_find_room(bench: Bench, full_disk: dict[st
 
 
 def test_the_installation_of_packages_finds_room(bench: Bench, full_disk: dict[str, int]) -> None:
-    name, wheel = wheel_of("small", "6.5")
-    with serving(index_of({name: wheel})) as address:
+    name, wheel = wheel_bytes("small", "6.5")
+    with serving(index_pages({name: wheel})) as address:
         outcome = bench.run(with_packages(bench, lock_line("small", wheel, "6.5"), address))
     assert outcome.result["scores"] == {"score": 6.5}, outcome.result
     assert set(full_disk) >= {"environment-python", "environment-install"}

@@ -59,9 +59,9 @@ def test_a_run_that_ends_during_a_sweep_keeps_no_leftover_from_being_removed(
 
     def end_meanwhile(engine: DockerEngine, labels: Mapping[str, str]) -> Collection[str]:
         containers = listed(engine, labels)
-        mine = [each for each in containers if engine.observe(each).labels["podium.lease"] == ending.folder.lease]
+        own = [each for each in containers if engine.observe(each).labels["podium.lease"] == ending.folder.lease]
         ending.destroy()
-        return [*mine, *(each for each in containers if each not in mine)]
+        return [*own, *(each for each in containers if each not in own)]
 
     monkeypatch.setattr(DockerEngine, "list", end_meanwhile)
     sweep(bench.worker, held.snapshot)

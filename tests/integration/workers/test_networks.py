@@ -25,10 +25,10 @@ pathlib.Path("/app/output/answer.txt").write_text("1")
 """
 
 
-def networked(bench: Bench, *, asked: bool) -> dict[str, Any]:
+def networked(bench: Bench, *, has_network: bool) -> dict[str, Any]:
     """A code submission that prints its network interfaces; `asked`: its phase allows it a network."""
     job = bench.code_job(INTERFACES)
-    job["stages"][0]["network"] = asked
+    job["stages"][0]["network"] = has_network
     return job
 
 
@@ -37,17 +37,17 @@ def test_a_phase_that_allows_a_network_gets_one_and_no_other_does(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench.worker, "allow_network", True)
-    outcome = bench.run(networked(bench, asked=True))
+    outcome = bench.run(networked(bench, has_network=True))
     assert (outcome.reason, outcome.result["scores"]) == (None, {"score": 1.0}), outcome.result["detail"]
     assert "interfaces: ['eth0', 'lo']" in outcome.log
-    outcome = bench.run(networked(bench, asked=False))
+    outcome = bench.run(networked(bench, has_network=False))
     assert (outcome.reason, outcome.result["scores"]) == (None, {"score": 1.0}), outcome.result["detail"]
     assert "interfaces: ['lo']" in outcome.log
 
 
 def test_a_worker_that_was_not_started_to_allow_networks_refuses_such_a_run(bench: Bench) -> None:
     assert bench.worker.allow_network is False
-    outcome = bench.run(networked(bench, asked=True))
+    outcome = bench.run(networked(bench, has_network=True))
     assert (outcome.reason, outcome.code) == ("infrastructure", "network_refused")
     assert "not started to allow it" in outcome.result["detail"]
     assert outcome.result["stages"] == [], "nothing was started"

@@ -1,4 +1,4 @@
-"""What a team brings for its code, on a real engine: its image, weights, and packages from a locked list."""
+"""Things that a team brings for its code, on a real engine: its image, weights, and packages from a locked list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from tests.integration.workers import mirrors
 from tests.integration.workers.harness import BASE, SCORER, SECRET, TEAM_IMAGE, Bench
-from tests.integration.workers.mirrors import index_of, lock_line, serving, wheel_of
+from tests.integration.workers.mirrors import index_pages, lock_line, serving, wheel_bytes
 from tests.integration.workers.site import wait_for
 from workers.agent.context import LABEL_WORKER
 from workers.agent.environments import mirror as mirror_module
@@ -44,7 +44,7 @@ def code_stage(bench: Bench, program: str, *, shell: bool = False, **limits: flo
     return bench.stage("ingestion", [bench.mount("/app/program", files)], **limits)
 
 
-def job_of(bench: Bench, first: dict[str, Any]) -> dict[str, Any]:
+def scored_job(bench: Bench, first: dict[str, Any]) -> dict[str, Any]:
     """A job with this first stage, and the scorer that reads answer.txt."""
     labels = bench.mount("/app/input/ref", {"labels.txt": SECRET}, secret=True)
     result = {"target": "/app/input/res", "stage_output": "ingestion"}
@@ -55,7 +55,7 @@ def in_own_image(bench: Bench, archive: Path, program: str = SHELL_PROGRAM, **mo
     image_id = check_archive(archive, ArchiveLimits(max_bytes=1 << 30)).image_id
     file = bench.file(archive.read_bytes(), "image.tar")
     brought = {"image": image_id, "own_image": {"archive": file, "image_id": image_id}, "is_image_of_team": True}
-    return job_of(bench, code_stage(bench, program, shell=True) | brought | more)
+    return scored_job(bench, code_stage(bench, program, shell=True) | brought | more)
 
 
 def test_code_runs_in_the_image_of_its_team_as_an_ordinary_user_and_the_image_gets_no_name(
@@ -80,11 +80,11 @@ def test_an_image_of_a_team_is_loaded_once_and_goes_by_age_but_not_while_a_run_n
     loads: list[int] = []
     load = type(engine).load_image
 
-    def counted(self: Any, chunks: Iterator[bytes]) -> None:
+    def count_load(self: Any, chunks: Iterator[bytes]) -> None:
         loads.append(1)
         load(self, chunks)
 
-    monkeypatch.setattr(type(engine), "load_image", counted)
+    monkeypatch.setattr(type(engine), "load_image", count_load)
     execution = bench.prepared(job)
     old = OwnImages(bench.worker.data_dir / "images", engine, max_bytes=1 << 40, max_age_s=0)
     assert (own_images.trim(), old.trim()) == (0, 0)  # a container of it is there
@@ -175,8 +175,8 @@ def test_an_image_is_pulled_by_digest_from_a_registry_and_one_that_is_not_there_
     with serving(pages, types) as address:
         registry = address.removeprefix("http://")
         first = code_stage(bench, SHELL_PROGRAM, shell=True) | {"is_image_of_team": True, "pull": "missing"}
-        outcome = bench.run(job_of(bench, first | {"image": f"{registry}/lab/model@{digest}"}))
-        missing = bench.run(job_of(bench, first | {"image": f"{registry}/lab/model@sha256:{'0' * 64}"}))
+        outcome = bench.run(scored_job(bench, first | {"image": f"{registry}/lab/model@{digest}"}))
+        missing = bench.run(scored_job(bench, first | {"image": f"{registry}/lab/model@sha256:{'0' * 64}"}))
     assert outcome.result["scores"] == {"score": 42.5}, outcome.result
     assert outcome.result["stages"][0]["image_digest"] == digest
     assert (missing.reason, missing.code) == ("environment_error", "image_unknown")
@@ -190,7 +190,7 @@ def test_a_pull_that_takes_too_long_is_a_failure_of_this_host_and_not_given_back
     with serving(pages, types) as address:
         image = f"{address.removeprefix('http://')}/lab/model@{digest}"
         first = code_stage(bench, SHELL_PROGRAM, shell=True) | {"is_image_of_team": True, "pull": "missing"}
-        outcome = bench.run(job_of(bench, first | {"image": image}))
+        outcome = bench.run(scored_job(bench, first | {"image": image}))
     assert (outcome.reason, outcome.code) == ("infrastructure", "image_pull_failed"), outcome.result
 
 
@@ -201,7 +201,7 @@ def test_weights_are_seen_read_only_by_the_program_and_not_by_the_scorer(bench: 
     )
     first = code_stage(bench, program)
     first["mounts"].append({"target": "/app/weights", "file": bench.file(b"7.5", "w.txt"), "unpack": False})
-    outcome = bench.run(job_of(bench, first))
+    outcome = bench.run(scored_job(bench, first))
     assert outcome.result["scores"] == {"score": 7.5}, outcome.result
 
 
@@ -222,13 +222,13 @@ def with_packages(bench: Bench, lock: str, mirror: str, **more: Any) -> dict[str
         }
         | more
     )
-    return job_of(bench, first)
+    return scored_job(bench, first)
 
 
 def test_packages_are_built_once_for_a_list_and_the_budget_is_not_charged(bench: Bench) -> None:
-    name, wheel = wheel_of("small", "3.5")
+    name, wheel = wheel_bytes("small", "3.5")
     lock = lock_line("small", wheel, "3.5")
-    with serving(index_of({name: wheel})) as address:
+    with serving(index_pages({name: wheel})) as address:
         outcome = bench.run(with_packages(bench, lock, address))
     assert outcome.result["scores"] == {"score": 3.5}, outcome.result
     assert any("Installed 1 packages" in note for note in outcome.result["notes"])
@@ -240,12 +240,14 @@ def test_packages_are_built_once_for_a_list_and_the_budget_is_not_charged(bench:
 
 
 def test_a_cancelled_run_does_not_wait_until_its_packages_are_installed(bench: Bench) -> None:
-    name, wheel = wheel_of("small", "4.0", modules=20_000)
-    with serving(index_of({name: wheel})) as address:
+    name, wheel = wheel_bytes("small", "4.0", modules=20_000)
+    with serving(index_pages({name: wheel})) as address:
         execution = bench.claimed(with_packages(bench, lock_line("small", wheel, "4.0"), address))
         preparing = threading.Thread(target=execution.prepare)
         preparing.start()
-        wait_for(lambda: any("environment-install" in container for container in containers_of(bench)), what="pip runs")
+        wait_for(
+            lambda: any("environment-install" in container for container in running_containers(bench)), what="pip runs"
+        )
         execution.cancel("cancelled")
         cancelled_at = time.monotonic()
         preparing.join(60)
@@ -271,24 +273,24 @@ def test_a_worker_that_stops_gives_back_what_it_has_not_staged(
     bench.assert_nothing_left()
 
 
-def containers_of(bench: Bench) -> list[str]:
+def running_containers(bench: Bench) -> list[str]:
     """Names of the worker's containers that run."""
     rows = bench.docker.containers(filters={"label": f"{LABEL_WORKER}={bench.worker.key}"})
     return [name for row in rows for name in row["Names"]]
 
 
-SMALL_NAME, SMALL = wheel_of("small", "2.0")
+SMALL_NAME, SMALL = wheel_bytes("small", "2.0")
 SOURCE = {"small-2.0.tar.gz": b"source"}
-OTHER_PLATFORM = dict([wheel_of("small", "2.0", tag="cp27-cp27m-win32")])
-LARGE_NAME, LARGE = wheel_of("small", "2.0", padding=3 << 20)
-NEEDY_NAME, NEEDY = wheel_of("small", "2.0", requires="absent")
+OTHER_PLATFORM = dict([wheel_bytes("small", "2.0", tag="cp27-cp27m-win32")])
+LARGE_NAME, LARGE = wheel_bytes("small", "2.0", padding=3 << 20)
+NEEDY_NAME, NEEDY = wheel_bytes("small", "2.0", requires="absent")
 
 
 @pytest.mark.parametrize(
     ("files", "content", "more", "code"),
     [
         ({}, SMALL, {}, "not_on_mirror"),
-        (dict([wheel_of("small", "1.0")]), SMALL, {}, "not_on_mirror"),
+        (dict([wheel_bytes("small", "1.0")]), SMALL, {}, "not_on_mirror"),
         (SOURCE, SMALL, {}, "only_source"),
         (OTHER_PLATFORM, SMALL, {}, "no_wheel_for_image"),
         ({SMALL_NAME: LARGE}, SMALL, {}, "bad_hash"),
@@ -310,7 +312,7 @@ NEEDY_NAME, NEEDY = wheel_of("small", "2.0", requires="absent")
 def test_what_the_mirror_lacks_or_the_list_gets_wrong_is_the_teams_failure(
     bench: Bench, files: dict[str, bytes], content: bytes, more: dict[str, Any], code: str
 ) -> None:
-    with serving(index_of(files)) as address:
+    with serving(index_pages(files)) as address:
         outcome = bench.run(with_packages(bench, lock_line("small", content, "2.0"), address, **more))
     assert (outcome.reason, outcome.code) == ("environment_error", code), outcome.result["detail"]
     assert outcome.result["stages"] == []
@@ -342,7 +344,7 @@ def test_an_image_in_which_nothing_can_be_installed_is_the_failure_of_whoever_br
 
 
 def test_a_wheel_that_is_another_than_its_index_says_is_refused(bench: Bench) -> None:
-    pages = index_of({SMALL_NAME: SMALL}) | {f"/files/{SMALL_NAME}": LARGE}
+    pages = index_pages({SMALL_NAME: SMALL}) | {f"/files/{SMALL_NAME}": LARGE}
     with serving(pages) as address:
         outcome = bench.run(with_packages(bench, lock_line("small", SMALL, "2.0"), address))
     assert (outcome.reason, outcome.code) == ("environment_error", "bad_hash")
@@ -356,10 +358,10 @@ def test_a_mirror_that_is_away_hangs_or_points_elsewhere_is_no_teams_failure(
     outcomes = [bench.run(with_packages(bench, lock, "http://127.0.0.1:9"))]
     with serving({}, silent=threading.Event()) as address:
         outcomes.append(bench.run(with_packages(bench, lock, address)))
-    with serving(index_of({SMALL_NAME: SMALL}, elsewhere="http://127.0.0.2:9/files")) as address:
+    with serving(index_pages({SMALL_NAME: SMALL}, elsewhere="http://127.0.0.2:9/files")) as address:
         outcomes.append(bench.run(with_packages(bench, lock, address)))
     assert [(outcome.reason, outcome.code) for outcome in outcomes] == [("infrastructure", "mirror_unreachable")] * 3
 
 
 def test_the_wheels_of_this_module_are_what_they_are_called() -> None:
-    assert mirrors.wheel_of("small", "2.0") == (SMALL_NAME, SMALL)
+    assert mirrors.wheel_bytes("small", "2.0") == (SMALL_NAME, SMALL)

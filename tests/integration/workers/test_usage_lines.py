@@ -1,4 +1,4 @@
-"""What a program uses is seen in its line, by the control groups of this host."""
+"""A program's use is seen in its line, by the control groups of this host."""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ class WinnersSite:
         reference.write(folder / "reference", DATASET, {SPLIT: {"y_true": np.zeros(ROWS, dtype=np.float32)}})
         program = Path(scoring.__file__).parent / "programs" / DATASET
         task, kinds = self.site.task, Resource.Kind
-        task.scoring_program = self.site.resource(kinds.SCORING_PROGRAM, files_of(program))
-        task.reference_data = self.site.resource(kinds.REFERENCE_DATA, files_of(folder / "reference"))
+        task.scoring_program = self.site.resource(kinds.SCORING_PROGRAM, folder_files(program))
+        task.reference_data = self.site.resource(kinds.REFERENCE_DATA, folder_files(folder / "reference"))
         task.input_data = self.site.resource(kinds.INPUT_DATA, {"x.txt": "\n".join(f"{value:g}" for value in INPUT)})
         task.save()
 
@@ -138,7 +138,7 @@ class WinnersSite:
             check_tolerance=tolerance,
             scoring_program=plain.scoring_program,
             input_data=self.site.resource(kinds.INPUT_DATA, {"x.txt": "\n".join(lines)}),
-            reference_data=self.site.resource(kinds.REFERENCE_DATA, files_of(folder / kind) | extra),
+            reference_data=self.site.resource(kinds.REFERENCE_DATA, folder_files(folder / kind) | extra),
         )
 
     @property
@@ -189,7 +189,7 @@ class WinnersSite:
         return Place.objects.get(pk=place.pk)
 
 
-def files_of(folder: Path) -> dict[str, str | bytes]:
+def folder_files(folder: Path) -> dict[str, str | bytes]:
     """Names and contents of a folder's files."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 

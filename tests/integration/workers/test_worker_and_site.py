@@ -59,7 +59,7 @@ def start_worker(site: SmallSite, tmp_path: Path) -> Iterator[Start]:
         return worker
 
     yield start
-    wait_for(lambda: not any(containers_of(site, name) for name in ("w1", "w2")), 20, "containers removed")
+    wait_for(lambda: not any(worker_containers(site, name) for name in ("w1", "w2")), 20, "containers removed")
     for worker in started:
         if worker.process is not None and worker.process.poll() is None:
             worker.end(signal.SIGKILL)
@@ -67,7 +67,7 @@ def start_worker(site: SmallSite, tmp_path: Path) -> Iterator[Start]:
             remove_run_folder(run)
 
 
-def containers_of(site: SmallSite, name: str = "w1") -> list[str]:
+def worker_containers(site: SmallSite, name: str = "w1") -> list[str]:
     return list(DockerEngine().list({"podium.worker-name": f"{name}-{site.queue.name}"}))
 
 
@@ -89,7 +89,7 @@ def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallS
     assert run.meters["wall_s"] >= 0
     assert run.meters["memory_peak_bytes"] > 1_000_000
     assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
-    wait_for(lambda: containers_of(site) == [], 20, "containers removed")
+    wait_for(lambda: worker_containers(site) == [], 20, "containers removed")
 
 
 def test_a_finished_run_whose_outputs_a_proxy_refuses_is_our_failure_and_is_tried_again(
@@ -132,7 +132,7 @@ def test_a_worker_that_is_killed_leaves_its_container_and_the_next_process_adopt
     assert (run.state, run.scores, run.attempt) == (State.FINISHED, {"score": 0.25}, 1)
     assert "run_adopted" in second.events()
     assert RunLog.objects.filter(run=run, text__contains="begun").count() == 1
-    wait_for(lambda: containers_of(site) == [], 20, "containers removed")
+    wait_for(lambda: worker_containers(site) == [], 20, "containers removed")
 
 
 def test_a_container_that_ended_while_no_worker_was_there_is_collected_and_scored(
@@ -234,7 +234,7 @@ def test_a_cancelled_run_ends_within_seconds_and_its_container_is_gone(site: Sma
     site.submit()  # any heartbeat brings the cancel; a run in the queue must not get in its way
     run = ended(runs, 20)[0]
     assert run.state == State.CANCELLED
-    wait_for(lambda: containers_of(site) == [], 20, "containers removed")
+    wait_for(lambda: worker_containers(site) == [], 20, "containers removed")
 
 
 def test_a_run_whose_lease_was_taken_away_is_dropped_without_a_word(site: SmallSite, start_worker: Start) -> None:

@@ -1,6 +1,8 @@
-"""Which other sites people may sign in with follows from the settings, and half a setting stops the start."""
+"""The other sites that people may sign in with follow from the settings, and half a setting stops the start."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -18,7 +20,7 @@ def test_without_settings_there_is_none_and_the_policy_names_no_other_site() -> 
 
 def test_each_provider_that_is_set_is_offered_and_its_sign_in_page_may_be_reached() -> None:
     every = GITHUB | ORCID | OIDC | {"PODIUM_OIDC_SIGN_IN": "https://login.example.org/start"}
-    providers = identity_providers(every)
+    providers: dict[str, Any] = identity_providers(every)
     assert set(providers) == {"github", "orcid", "openid_connect"}
     (oidc,) = providers["openid_connect"]["APPS"]
     assert (oidc["name"], oidc["settings"]) == ("id.example.org", {"server_url": "https://id.example.org/realms/lab"})

@@ -16,7 +16,7 @@ LOCK = f"small==1.0 --hash=sha256:{'0' * 64}\n"
 REFERENCE = f"registry.example.org/team/net@sha256:{'1' * 64}"
 
 
-def folder_of(tmp_path: Path, template: str, extra: str = "") -> Path:
+def make_folder(tmp_path: Path, template: str, extra: str = "") -> Path:
     """The template, with these settings of Podium's own in its phase."""
     folder = tmp_path / template
     assert main(["new", str(folder), "--template", template]) == 0
@@ -33,17 +33,17 @@ def zip_part(path: Path, files: dict[str, str]) -> Path:
     return path
 
 
-def job_of(folder: Path, tmp_path: Path, file: Path | None = None, own: OwnEnvironment = NOTHING) -> Job:
+def local_job(folder: Path, tmp_path: Path, file: Path | None = None, own: OwnEnvironment = NOTHING) -> Job:
     ((_, job),) = local_jobs(folder, tmp_path, file=file, own=own)
     return job
 
 
 def test_code_alone_is_given_what_its_team_brings(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, "code", "accepts: [code], environment: [weights, image, requirements]")
+    folder = make_folder(tmp_path, "code", "accepts: [code], environment: [weights, image, requirements]")
     code = zip_part(tmp_path / "code.zip", {"model.py": "", "requirements.txt": LOCK})
     weights = tmp_path / "net.pt"
     weights.write_bytes(b"7.5")
-    job = job_of(folder, tmp_path, code, OwnEnvironment(weights=weights, image=REFERENCE))
+    job = local_job(folder, tmp_path, code, OwnEnvironment(weights=weights, image=REFERENCE))
     ingestion, scoring = job.stages
     brought = {mount.target: mount for mount in ingestion.mounts}
     weights_mount, built = brought["/app/weights"], brought["/app/environment"]
@@ -57,9 +57,9 @@ def test_code_alone_is_given_what_its_team_brings(tmp_path: Path) -> None:
 
 
 def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, "code", "accepts: [code]")
+    folder = make_folder(tmp_path, "code", "accepts: [code]")
     code = zip_part(tmp_path / "code.zip", {"model.py": "", "requirements.txt": "small\n"})
-    assert not any(isinstance(mount, BuiltEnvironment) for mount in job_of(folder, tmp_path, code).stages[0].mounts)
+    assert not any(isinstance(mount, BuiltEnvironment) for mount in local_job(folder, tmp_path, code).stages[0].mounts)
 
 
 @pytest.mark.parametrize(
@@ -89,34 +89,34 @@ def test_a_list_of_packages_is_not_installed_where_the_phase_does_not_say_so(tmp
 def test_what_the_site_would_refuse_is_refused_with_what_to_do(
     tmp_path: Path, extra: str, own: OwnEnvironment, files: dict[str, str], message: str
 ) -> None:
-    folder = folder_of(tmp_path, "code", extra)
+    folder = make_folder(tmp_path, "code", extra)
     with pytest.raises(ValueError, match=message):
-        job_of(folder, tmp_path, zip_part(tmp_path / "code.zip", files), own)
+        local_job(folder, tmp_path, zip_part(tmp_path / "code.zip", files), own)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, "code")
+    folder = make_folder(tmp_path, "code")
     with pytest.raises(ValueError, match=r"There is no file '.*away\.zip' to score"):
-        job_of(folder, tmp_path, tmp_path / "away.zip")
+        local_job(folder, tmp_path, tmp_path / "away.zip")
 
 
 def test_code_needs_a_command_where_no_ingestion_program_runs_it(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, "code", "accepts: [code]")
+    folder = make_folder(tmp_path, "code", "accepts: [code]")
     path = folder / "competition.yaml"
     path.write_text(path.read_text().replace("    ingestion_program: ingestion_program\n", ""))
     with pytest.raises(ValueError, match=r"no metadata\.yaml at its top level"):
-        job_of(folder, tmp_path, zip_part(tmp_path / "code.zip", {"model.py": ""}))
+        local_job(folder, tmp_path, zip_part(tmp_path / "code.zip", {"model.py": ""}))
 
 
 def test_a_submitted_dataset_is_no_program(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, "datasets")
+    folder = make_folder(tmp_path, "datasets")
     path = folder / "competition.yaml"
     path.write_text(path.read_text().replace("    ingestion_program: algorithm\n", ""))
-    job = job_of(folder, tmp_path, zip_part(tmp_path / "data.zip", {"data.txt": "1 2\n"}))
+    job = local_job(folder, tmp_path, zip_part(tmp_path / "data.zip", {"data.txt": "1 2\n"}))
     assert [stage.name for stage in job.stages] == ["scoring"]
 
 
 @pytest.mark.parametrize(("accepts", "gpus"), [("code", 1), ("prediction", 0)])
 def test_a_gpu_is_given_to_programs_alone(tmp_path: Path, accepts: str, gpus: int) -> None:
-    folder = folder_of(tmp_path, "code", f"accepts: [{accepts}], budget: {{gpus: 1}}")
-    assert job_of(folder, tmp_path, zip_part(tmp_path / "code.zip", {"model.py": ""})).gpus == gpus
+    folder = make_folder(tmp_path, "code", f"accepts: [{accepts}], budget: {{gpus: 1}}")
+    assert local_job(folder, tmp_path, zip_part(tmp_path / "code.zip", {"model.py": ""})).gpus == gpus

@@ -1,4 +1,4 @@
-"""What the web server writes down of requests."""
+"""Lines that the web server writes about requests."""
 
 from __future__ import annotations
 

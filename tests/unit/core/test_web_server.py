@@ -1,4 +1,4 @@
-"""How the web server treats connections, as it is started for the demo and in production."""
+"""Connections to the web server, as it is started for the demo and in production."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ def test_health_answers_while_every_thread_works_and_those_who_work_are_waited_f
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [environment["PATH_INFO"].encode()]
 
-    async def serve(listening: socket.socket, asked: threading.Event) -> None:
-        server = SiteServer(application, threads=2, note=lambda *told: None, largest_bytes=10**9, is_behind_proxy=False)
+    async def serve(listening: socket.socket, ended: threading.Event) -> None:
+        server = SiteServer(
+            application, threads=2, note=lambda *notes: None, largest_bytes=10**9, is_behind_proxy=False
+        )
         server.listen([listening])
-        await asyncio.to_thread(asked.wait, 60)
+        await asyncio.to_thread(ended.wait, 60)
         await server.stop(60)
 
     def read(path: str) -> bytes:
@@ -54,13 +56,13 @@ def test_health_answers_while_every_thread_works_and_those_who_work_are_waited_f
             return content
 
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(8) as pool:
-        port, asked = listening.getsockname()[1], threading.Event()
-        served = pool.submit(asyncio.run, serve(listening, asked))
+        port, ended = listening.getsockname()[1], threading.Event()
+        served = pool.submit(asyncio.run, serve(listening, ended))
         slow = [pool.submit(read, "/slow") for _ in range(2)]
         assert all(begun.acquire(timeout=60) for _ in slow)
         slow.append(pool.submit(read, "/slow"))  # which waits for a thread
         assert [read(path) for path in ("/healthz", "/readyz", "/healthz")] == [b"/healthz", b"/readyz", b"/healthz"]
-        asked.set()
+        ended.set()
         released.set()
         assert [each.result(60) for each in slow] == [b"/slow"] * 3
         served.result(60)
@@ -76,7 +78,7 @@ def test_one_address_has_a_quarter_of_the_connections_and_gets_others_when_it_en
 
     async def serve(listening: socket.socket, over: threading.Event) -> None:
         server = SiteServer(
-            application, threads=2, note=lambda *told: None, largest_bytes=10**9, is_behind_proxy=is_behind_proxy
+            application, threads=2, note=lambda *notes: None, largest_bytes=10**9, is_behind_proxy=is_behind_proxy
         )
         server.http.limit(most=8, each_alike=not is_behind_proxy)
         server.listen([listening])

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def tar_of(files: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> bytes:
+def tar_bytes(files: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> bytes:
     """A tar with these members, and these symbolic links."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -30,10 +30,10 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-LAYER = tar_of({"opt/model.py": b"print('hello')\n"})
+LAYER = tar_bytes({"opt/model.py": b"print('hello')\n"})
 
 
-def config_of(layers: Sequence[bytes], **changes: Any) -> bytes:
+def image_config(layers: Sequence[bytes], **changes: Any) -> bytes:
     """An image's configuration; `changes` replace its keys."""
     config = {
         "os": "linux",
@@ -48,7 +48,7 @@ def docker_files(
     layers: Sequence[bytes] = (LAYER,), config: bytes | None = None, manifest: bytes | None = None
 ) -> dict[str, bytes]:
     """The members of what `docker save` writes, tagged as the platform's own image."""
-    config_bytes = config_of(layers) if config is None else config
+    config_bytes = image_config(layers) if config is None else config
     name = f"blobs/sha256/{sha256(config_bytes)}"
     members = {f"blobs/sha256/{sha256(layer)}": layer for layer in layers}
     listed = [
@@ -67,7 +67,7 @@ def docker_files(
 
 def oci_files(layers: Sequence[bytes] = (LAYER,), *, packed: bool = True, size: int | None = None) -> dict[str, bytes]:
     """The members of an OCI layout, with layers compressed or not; `size` is what it says of each layer's."""
-    config_bytes = config_of(layers)
+    config_bytes = image_config(layers)
     blobs = [gzip.compress(layer, mtime=0) if packed else layer for layer in layers]
     described = [{"digest": f"sha256:{sha256(blob)}", "size": len(blob) if size is None else size} for blob in blobs]
     config = {"digest": f"sha256:{sha256(config_bytes)}", "size": len(config_bytes)}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.environments.archives import LAYER, config_of, docker_files, oci_files, sha256, tar_of
+from tests.unit.environments.archives import LAYER, docker_files, image_config, oci_files, sha256, tar_bytes
 from workers.protocol.files import image_layers
 from workers.protocol.files.image_archive import (
     ArchiveLimits,
@@ -21,7 +21,7 @@ from workers.protocol.files.image_archive import (
 )
 
 LIMITS = ArchiveLimits(max_bytes=10 << 20)
-MANY = [tar_of({"n": str(number).encode()}) for number in range(200)]
+MANY = [tar_bytes({"n": str(number).encode()}) for number in range(200)]
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -38,14 +38,14 @@ def written(folder: Path, content: bytes) -> Path:
 def test_a_right_archive_is_known_by_the_digest_of_its_configuration(
     tmp_path: Path, files: dict[str, bytes], layout: str
 ) -> None:
-    image = check_archive(written(tmp_path, tar_of(files)), LIMITS)
+    image = check_archive(written(tmp_path, tar_bytes(files)), LIMITS)
     assert (image.layout, image.platform, image.entries) == (layout, "linux/amd64", 1)
     assert image.unpacked_bytes == max(len(LAYER), 4096)
-    assert image.image_id == f"sha256:{sha256(config_of([LAYER]))}"
+    assert image.image_id == f"sha256:{sha256(image_config([LAYER]))}"
 
 
 def test_the_engine_is_given_the_layers_and_no_name(tmp_path: Path) -> None:
-    path = written(tmp_path, tar_of(docker_files()))
+    path = written(tmp_path, tar_bytes(docker_files()))
     with tarfile.open(fileobj=io.BytesIO(b"".join(loadable(path, describe_archive(path))))) as archive:
         manifest = archive.extractfile("manifest.json")
         assert manifest is not None
@@ -57,8 +57,8 @@ def test_the_engine_is_given_the_layers_and_no_name(tmp_path: Path) -> None:
 
 
 def test_each_file_of_an_image_is_charged_as_a_block_of_the_disk(tmp_path: Path) -> None:
-    layers = [tar_of({f"{layer}-{number}": b"" for number in range(1000)}) for layer in range(2)]
-    image = check_archive(written(tmp_path, tar_of(docker_files(layers))), LIMITS)
+    layers = [tar_bytes({f"{layer}-{number}": b"" for number in range(1000)}) for layer in range(2)]
+    image = check_archive(written(tmp_path, tar_bytes(docker_files(layers))), LIMITS)
     assert (image.entries, image.unpacked_bytes) == (2000, 2000 * 4096)
     with pytest.raises(ImageArchiveInvalid) as refused:
         check_archive(tmp_path / "image.tar", ArchiveLimits(max_bytes=2000 * 4096 - 1))
@@ -70,7 +70,7 @@ def test_an_image_has_at_most_so_many_files_however_large_it_may_be(
 ) -> None:
     monkeypatch.setattr(image_layers, "MAX_ENTRIES", 2999)
     with pytest.raises(ImageArchiveInvalid) as refused:
-        check_archive(written(tmp_path, tar_of(docker_files([FOLDERS]))), ArchiveLimits(max_bytes=1 << 40))
+        check_archive(written(tmp_path, tar_bytes(docker_files([FOLDERS]))), ArchiveLimits(max_bytes=1 << 40))
     assert refused.value.code == "too_many_files"
 
 
@@ -114,28 +114,28 @@ SPARSE_HEADERS = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.
 
 def with_config(inner: bytes) -> bytes:
     """An archive whose image has this as its `config`, as it is written."""
-    return tar_of(docker_files(config=config_of([LAYER], config="HERE").replace(b'"HERE"', inner)))
+    return tar_bytes(docker_files(config=image_config([LAYER], config="HERE").replace(b'"HERE"', inner)))
 
 
 PIECES = f"1\n{1 << 40}\n0\n".encode().ljust(512, b"\0")
-FOLDERS = tar_of({f"{number}": b"" for number in range(3000)})
+FOLDERS = tar_bytes({f"{number}": b"" for number in range(3000)})
 WRONG: dict[str, tuple[bytes, str]] = {
     "no tar": (b"hello" * 200, "not_a_tar"),
-    "compressed": (gzip.compress(tar_of(docker_files())), "compressed"),
-    "cut off": (tar_of(docker_files())[:600], "wrong_size"),
-    "no layout": (tar_of({"a": b""}), "no_layout"),
-    "absolute path": (tar_of(docker_files() | {"/etc/passwd": b"root"}), "bad_path"),
-    "path that leaves": (tar_of(docker_files() | {"a/../../b": b""}), "bad_path"),
-    "link": (tar_of(docker_files(), {"blobs/x": "/etc/shadow"}), "links"),
-    "100,000 layers": (tar_of(docker_files(config=config_of([LAYER] * 100_000))), "too_large"),
-    "200 layers": (tar_of(docker_files(MANY)), "too_many_layers"),
-    "5,000 members": (tar_of({str(number): b"" for number in range(5000)}), "too_many_members"),
-    "layer that is another": (tar_of(lying_layer()), "wrong_digest"),
-    "blob that is another": (tar_of(lying_blob()), "wrong_digest"),
-    "size that lies": (tar_of(oci_files(size=7)), "wrong_digest"),
-    "missing layer": (tar_of({k: v for k, v in docker_files().items() if v != LAYER}), "missing_member"),
-    "other platform": (tar_of(docker_files(config=config_of([LAYER], architecture="arm64"))), "wrong_platform"),
-    "volumes": (tar_of(docker_files(config=config_of([LAYER], config={"Volumes": {"/data": {}}}))), "volumes"),
+    "compressed": (gzip.compress(tar_bytes(docker_files())), "compressed"),
+    "cut off": (tar_bytes(docker_files())[:600], "wrong_size"),
+    "no layout": (tar_bytes({"a": b""}), "no_layout"),
+    "absolute path": (tar_bytes(docker_files() | {"/etc/passwd": b"root"}), "bad_path"),
+    "path that leaves": (tar_bytes(docker_files() | {"a/../../b": b""}), "bad_path"),
+    "link": (tar_bytes(docker_files(), {"blobs/x": "/etc/shadow"}), "links"),
+    "100,000 layers": (tar_bytes(docker_files(config=image_config([LAYER] * 100_000))), "too_large"),
+    "200 layers": (tar_bytes(docker_files(MANY)), "too_many_layers"),
+    "5,000 members": (tar_bytes({str(number): b"" for number in range(5000)}), "too_many_members"),
+    "layer that is another": (tar_bytes(lying_layer()), "wrong_digest"),
+    "blob that is another": (tar_bytes(lying_blob()), "wrong_digest"),
+    "size that lies": (tar_bytes(oci_files(size=7)), "wrong_digest"),
+    "missing layer": (tar_bytes({k: v for k, v in docker_files().items() if v != LAYER}), "missing_member"),
+    "other platform": (tar_bytes(docker_files(config=image_config([LAYER], architecture="arm64"))), "wrong_platform"),
+    "volumes": (tar_bytes(docker_files(config=image_config([LAYER], config={"Volumes": {"/data": {}}}))), "volumes"),
     "volumes in small letters": (with_config(b'{"volumes": {"/data": {}}}'), "volumes"),
     "volumes in letters that fold": (with_config('{"volume\u017f": {"/data": {}}}'.encode()), "volumes"),
     "volumes of a configuration in capitals": (with_config(b'{}, "CONFIG": {"Volumes": {"/data": {}}}'), "bad_json"),
@@ -144,24 +144,33 @@ WRONG: dict[str, tuple[bytes, str]] = {
         "bad_json",
     ),
     "volumes said twice": (with_config(b'{"Volumes": {"/data": {}}, "VOLUMES": null}'), "bad_json"),
-    "volumes of another kind": (tar_of(docker_files(config=config_of([LAYER], config={"Volumes": 7}))), "volumes"),
-    "layers and no digests": (tar_of(docker_files(config=config_of([LAYER], rootfs={"diff_ids": []}))), "wrong_layers"),
-    "two images": (tar_of(docker_files(manifest=b"[{}, {}]")), "not_one_image"),
-    "deep JSON": (tar_of(docker_files(manifest=b"[" * 100_000)), "bad_json"),
-    "no JSON": (tar_of(docker_files(manifest=b"{")), "bad_json"),
-    "layer with an absolute path": (tar_of(docker_files([tar_of({"/etc/shadow": b"x"})])), "bad_path"),
-    "layer with a path that leaves": (tar_of(docker_files([tar_of({"../../host": b"x"})])), "bad_path"),
-    "layer that is no tar": (tar_of(docker_files([b"\x01" * 2000])), "damaged"),
-    "file with holes": (tar_of(docker_files([sparse_layer()])), "sparse"),
+    "volumes of another kind": (
+        tar_bytes(docker_files(config=image_config([LAYER], config={"Volumes": 7}))),
+        "volumes",
+    ),
+    "layers and no digests": (
+        tar_bytes(docker_files(config=image_config([LAYER], rootfs={"diff_ids": []}))),
+        "wrong_layers",
+    ),
+    "two images": (tar_bytes(docker_files(manifest=b"[{}, {}]")), "not_one_image"),
+    "deep JSON": (tar_bytes(docker_files(manifest=b"[" * 100_000)), "bad_json"),
+    "no JSON": (tar_bytes(docker_files(manifest=b"{")), "bad_json"),
+    "layer with an absolute path": (tar_bytes(docker_files([tar_bytes({"/etc/shadow": b"x"})])), "bad_path"),
+    "layer with a path that leaves": (tar_bytes(docker_files([tar_bytes({"../../host": b"x"})])), "bad_path"),
+    "layer that is no tar": (tar_bytes(docker_files([b"\x01" * 2000])), "damaged"),
+    "file with holes": (tar_bytes(docker_files([sparse_layer()])), "sparse"),
     "a terabyte of zeros that Docker writes out": (
-        tar_of(docker_files([layer_with_headers(SPARSE_HEADERS, PIECES)])),
+        tar_bytes(docker_files([layer_with_headers(SPARSE_HEADERS, PIECES)])),
         "sparse",
     ),
-    "holes that are not described": (tar_of(docker_files([layer_with_headers(SPARSE_HEADERS)])), "damaged"),
-    "file that is said to have holes": (tar_of(docker_files([layer_with_headers({"GNU.sparse.name": "x"})])), "sparse"),
-    "headers for all files": (tar_of(docker_files([layer_with_headers({"size": "9"}, are_global=True)])), "sparse"),
-    "empty files, each of which takes a block": (tar_of(docker_files([FOLDERS])), "too_large"),
-    "larger than allowed": (tar_of(oci_files([tar_of({"zeros": bytes(11 << 20)})])), "too_large"),
+    "holes that are not described": (tar_bytes(docker_files([layer_with_headers(SPARSE_HEADERS)])), "damaged"),
+    "file that is said to have holes": (
+        tar_bytes(docker_files([layer_with_headers({"GNU.sparse.name": "x"})])),
+        "sparse",
+    ),
+    "headers for all files": (tar_bytes(docker_files([layer_with_headers({"size": "9"}, are_global=True)])), "sparse"),
+    "empty files, each of which takes a block": (tar_bytes(docker_files([FOLDERS])), "too_large"),
+    "larger than allowed": (tar_bytes(oci_files([tar_bytes({"zeros": bytes(11 << 20)})])), "too_large"),
 }
 
 

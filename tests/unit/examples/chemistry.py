@@ -19,7 +19,7 @@ ALLOWED_BONDS = {
 
 
 def faults(molecule: Molecule) -> list[str]:
-    """What a chemist would object to; empty for a valid molecule."""
+    """A chemist's objections; empty for a valid molecule."""
     doubles = kekule(molecule)
     if doubles is None:
         return ["the aromatic rings have no Kekulé structure"]

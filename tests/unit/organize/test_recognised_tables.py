@@ -1,4 +1,4 @@
-"""What is written down about a table that somebody uploaded: always what a database stores."""
+"""Notes about a table that somebody uploaded: always values that a database stores."""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ SOLUTION = pl.DataFrame(
 
 
 def parts(**split: Any) -> pl.DataFrame:
-    return divided(SOLUTION, {"percent": 30, "seed": 1, "by": "", "column": "split"} | split, ["price"])
+    plan: Any = {"percent": 30, "seed": 1, "by": "", "column": "split"} | split
+    return divided(SOLUTION, plan, ["price"])
 
 
 def test_by_the_column_that_is_there() -> None:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from core.refusals import InvalidFile
 from files.archives import ArchiveLimits, check_zip
-from tests.scenario import zip_of
+from tests.scenario import zip_bytes
 from workers.agent.runs.archive import unpack
 
 LIMITS = ArchiveLimits(unpacked_bytes=1_000_000, files=20, ratio=100)
 
 
-def code_of(path: Path, content: bytes) -> str:
+def refusal_code(path: Path, content: bytes) -> str:
     path.write_bytes(content)
     with pytest.raises(InvalidFile) as refusal:
         check_zip(path, limits=LIMITS, what="The submission 'x.zip'")
@@ -40,7 +40,7 @@ def link(name: str) -> bytes:
 
 def encrypted() -> bytes:
     """A zip whose member claims to be encrypted, in both of its headers."""
-    raw = bytearray(zip_of({"a.txt": "hello"}))
+    raw = bytearray(zip_bytes({"a.txt": "hello"}))
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = raw.index(signature) + offset
         raw[at : at + 2] = struct.pack("<H", 0x1)
@@ -64,7 +64,7 @@ def bomb() -> bytes:
 
 
 def bad_checksum() -> bytes:
-    raw = bytearray(zip_of({"a.txt": "hello world"}))
+    raw = bytearray(zip_bytes({"a.txt": "hello world"}))
     raw[raw.index(b"hello")] ^= 0xFF
     return bytes(raw)
 
@@ -86,20 +86,20 @@ def lying_size() -> bytes:
     [
         (b"", "not_a_zip"),
         (b"<html>", "not_a_zip"),
-        (zip_of({"a": "1"})[:-5], "zip_truncated"),
-        (zip_of({}), "zip_empty"),
-        (zip_of({"../a": "1"}), "zip_path_outside"),
-        (zip_of({"x/../../a": "1"}), "zip_path_outside"),
-        (zip_of({"/a": "1"}), "zip_path_outside"),
-        (zip_of({"..\\a": "1"}), "zip_path_outside"),
-        (zip_of({"C:\\a": "1"}), "zip_path_outside"),
+        (zip_bytes({"a": "1"})[:-5], "zip_truncated"),
+        (zip_bytes({}), "zip_empty"),
+        (zip_bytes({"../a": "1"}), "zip_path_outside"),
+        (zip_bytes({"x/../../a": "1"}), "zip_path_outside"),
+        (zip_bytes({"/a": "1"}), "zip_path_outside"),
+        (zip_bytes({"..\\a": "1"}), "zip_path_outside"),
+        (zip_bytes({"C:\\a": "1"}), "zip_path_outside"),
         (link("a"), "zip_link"),
         (encrypted(), "zip_encrypted"),
-        (zip_of({f"{number}": "1" for number in range(21)}), "zip_too_many_files"),
-        (zip_of({"a.txt": "1"} | {f"{number}/": "" for number in range(20)}), "zip_too_many_files"),
-        (zip_of({"/".join("abcdefghijklmnopqrst") + "/a.txt": "1"}), "zip_too_many_files"),
+        (zip_bytes({f"{number}": "1" for number in range(21)}), "zip_too_many_files"),
+        (zip_bytes({"a.txt": "1"} | {f"{number}/": "" for number in range(20)}), "zip_too_many_files"),
+        (zip_bytes({"/".join("abcdefghijklmnopqrst") + "/a.txt": "1"}), "zip_too_many_files"),
         (bomb(), "zip_too_large"),
-        (zip_of({"a": b"x" * 1_000_001}), "zip_too_large"),
+        (zip_bytes({"a": b"x" * 1_000_001}), "zip_too_large"),
         (bad_checksum(), "zip_crc_error"),
         (lying_size(), "zip_crc_error"),
     ],
@@ -109,7 +109,7 @@ def lying_size() -> bytes:
     ],
 )  # fmt: skip
 def test_a_hostile_or_broken_archive_is_refused_by_name(tmp_path: Path, content: bytes, code: str) -> None:
-    assert code_of(tmp_path / "x.zip", content) == code
+    assert refusal_code(tmp_path / "x.zip", content) == code
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -124,7 +124,7 @@ def test_a_member_that_is_there_twice_with_the_same_bytes_counts_once(tmp_path: 
 
 
 def test_two_different_members_of_one_name_are_refused(tmp_path: Path) -> None:
-    assert code_of(tmp_path / "x.zip", twice("a.txt")) == "zip_duplicate_name"
+    assert refusal_code(tmp_path / "x.zip", twice("a.txt")) == "zip_duplicate_name"
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -134,16 +134,16 @@ def test_two_members_of_one_name_and_one_checksum_are_compared_by_their_bytes(tm
     with zipfile.ZipFile(path, "w") as archive:
         for content in same_crc32:
             archive.writestr("a.txt", content)
-    assert code_of(path, path.read_bytes()) == "zip_duplicate_name"
+    assert refusal_code(path, path.read_bytes()) == "zip_duplicate_name"
 
 
 def test_an_ordinary_archive_gives_its_file_names(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
-    path.write_bytes(zip_of({"predict.py": "1", "model/weights.bin": b"\x00" * 1000}))
+    path.write_bytes(zip_bytes({"predict.py": "1", "model/weights.bin": b"\x00" * 1000}))
     assert check_zip(path, limits=LIMITS, what="x") == ["predict.py", "model/weights.bin"]
 
 
-WHOLE = zip_of({"predict.py": "print('hello')\n" * 50, "model/weights.bin": bytes(range(256))})
+WHOLE = zip_bytes({"predict.py": "print('hello')\n" * 50, "model/weights.bin": bytes(range(256))})
 
 
 @settings(max_examples=1500, deadline=None)

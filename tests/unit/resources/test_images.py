@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from core.refusals import InvalidFile
 from files.images import MAX_BYTES, ImageFacts, TooManyPixels, check_image, image_facts, image_name
-from tests.images import gif_of, jpeg_head, png_of, webp_of
+from tests.images import gif_bytes, jpeg_head, png_bytes, webp_bytes
 
 
 @pytest.mark.parametrize(
     ("content", "facts"),
     [
-        (png_of(3, 2), ImageFacts("image/png", 3, 2)),
+        (png_bytes(3, 2), ImageFacts("image/png", 3, 2)),
         (jpeg_head(640, 480), ImageFacts("image/jpeg", 640, 480)),
-        (gif_of(5, 4), ImageFacts("image/gif", 5, 4)),
-        (gif_of(5, 4, frame=(600, 500)), ImageFacts("image/gif", 600, 500)),
-        (webp_of(300, 200), ImageFacts("image/webp", 300, 200)),
-        (webp_of(300, 200, lossless=True), ImageFacts("image/webp", 300, 200)),
-        (webp_of(300, 200, frames=2), ImageFacts("image/webp", 300, 200)),
+        (gif_bytes(5, 4), ImageFacts("image/gif", 5, 4)),
+        (gif_bytes(5, 4, frame=(600, 500)), ImageFacts("image/gif", 600, 500)),
+        (webp_bytes(300, 200), ImageFacts("image/webp", 300, 200)),
+        (webp_bytes(300, 200, lossless=True), ImageFacts("image/webp", 300, 200)),
+        (webp_bytes(300, 200, frames=2), ImageFacts("image/webp", 300, 200)),
     ],
     ids=["png", "jpeg", "gif", "gif with a larger frame", "webp, lossy", "webp, lossless", "webp, extended"],
 )
@@ -40,12 +40,12 @@ def test_type_and_size_are_read_from_the_headers(content: bytes, facts: ImageFac
         b"BM" + b"\0" * 60,
         b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
         b"\x89PNG\r\n\x1a\n",
-        png_of()[:20],
+        png_bytes()[:20],
         b"\xff\xd8\xff",
         b"GIF89a\1\0\1\0\0\0\0",
         b"RIFF\0\0\0\0WEBPXXXX" + b"\0" * 20,
-        webp_of(300, 200)[:40],
-        png_of(announced=(0, 5)),
+        webp_bytes(300, 200)[:40],
+        png_bytes(announced=(0, 5)),
     ],
 )
 def test_anything_else_is_no_image(content: bytes) -> None:
@@ -53,7 +53,7 @@ def test_anything_else_is_no_image(content: bytes) -> None:
 
 
 @given(
-    st.sampled_from([png_of(), gif_of(2, 2), jpeg_head(2, 2), webp_of(2, 2, lossless=True)]),
+    st.sampled_from([png_bytes(), gif_bytes(2, 2), jpeg_head(2, 2), webp_bytes(2, 2, lossless=True)]),
     st.binary(max_size=80),
     st.integers(0, 60),
 )
@@ -73,11 +73,11 @@ def test_headers_that_do_not_end_are_given_up(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "code", "words"),
     [
-        (png_of(announced=(50_000, 20_000)), "image_too_many_pixels", "more than 40,000,000 pixels"),
-        (png_of(announced=(10_000, 4_001)), "image_too_many_pixels", "Scale it down"),
-        (gif_of(1, 1, frame=(65_000, 65_000)), "image_too_many_pixels", "Scale it down"),
+        (png_bytes(announced=(50_000, 20_000)), "image_too_many_pixels", "more than 40,000,000 pixels"),
+        (png_bytes(announced=(10_000, 4_001)), "image_too_many_pixels", "Scale it down"),
+        (gif_bytes(1, 1, frame=(65_000, 65_000)), "image_too_many_pixels", "Scale it down"),
         (b"<svg/>", "not_an_image", "is no PNG, JPEG, GIF or WebP image"),
-        (png_of() + b"\0" * MAX_BYTES, "image_too_large", "Save it smaller"),
+        (png_bytes() + b"\0" * MAX_BYTES, "image_too_large", "Save it smaller"),
     ],
 )
 def test_what_a_page_cannot_show_is_refused_in_words(tmp_path: Path, content: bytes, code: str, words: str) -> None:

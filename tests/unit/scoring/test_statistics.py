@@ -20,14 +20,14 @@ def skewed(seed: int, count: int) -> Any:
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_intervals_agree_with_scipys_up_to_resampling_noise(ours: Any, theirs: Any, level: float) -> None:
     samples = skewed(1, 120)
-    mine = confidence_interval(samples, level=level, method=ours, resamples=100_000, seed=2)
+    computed = confidence_interval(samples, level=level, method=ours, resamples=100_000, seed=2)
     rng = np.random.default_rng(3)
     expected = stats.bootstrap(
         (samples,), np.mean, confidence_level=level, n_resamples=100_000, method=theirs, rng=rng, batch=10_000
     )
     spread = expected.standard_error
-    assert mine.low == pytest.approx(expected.confidence_interval.low, abs=0.06 * spread)
-    assert mine.high == pytest.approx(expected.confidence_interval.high, abs=0.06 * spread)
+    assert computed.low == pytest.approx(expected.confidence_interval.low, abs=0.06 * spread)
+    assert computed.high == pytest.approx(expected.confidence_interval.high, abs=0.06 * spread)
 
 
 @pytest.mark.parametrize("method", ["bca", "percentile"])

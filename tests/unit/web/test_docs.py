@@ -1,4 +1,4 @@
-"""What the pages for participants and organizers say can be checked against the code."""
+"""Claims of the pages for participants and organizers that can be checked against the code."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What organizers write reaches the page as harmless HTML, whatever it is."""
+"""Organizers' texts reach the page as harmless HTML, whatever they hold."""
 
 import re
 

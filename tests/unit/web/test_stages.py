@@ -1,4 +1,4 @@
-"""Where the time of a run went, as parts of one bar."""
+"""The time of a run, as parts of one bar."""
 
 from __future__ import annotations
 

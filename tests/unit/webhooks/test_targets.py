@@ -1,4 +1,4 @@
-"""Where webhooks may go: to no machine of the site's own network, by no trick of names, for no longer than a few seconds."""
+"""Webhooks go to no machine of the site's own network, by no trick of names, for no longer than a few seconds."""
 
 from __future__ import annotations
 

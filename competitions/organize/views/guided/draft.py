@@ -1,7 +1,7 @@
 """One step of a draft: a question with its form, places for files, and a preview beside them."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
@@ -105,7 +105,7 @@ def _page(
     return render(request, f"organize/guided/steps/{chosen.template}.html", context, status=status)
 
 
-def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[str, Any]:
+def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[str, object]:
     return {"preview": chosen.preview, **preview_of(draft, chosen, form)} if chosen.preview else {"preview": ""}
 
 

@@ -53,7 +53,7 @@ from competitions.web.visit import visit
 def find(request: HttpRequest, pk: int) -> Submission:
     """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
     rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
-    runs = Run.objects.select_related("task", "queue")
+    runs = Run.objects.select_related("task", "queue", "worker")
     submission: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
     load_boards([submission.phase])
     return submission

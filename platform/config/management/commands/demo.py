@@ -76,7 +76,7 @@ class Command(BaseCommand):
         wrong = baselines.faults(sent)
         if wrong:
             raise baselines.Unexpected("Not as expected:\n" + "\n".join(wrong))
-        token = content.token_of("robot")
+        token = content.account_token("robot")
         for slug in content.slugs:
             phase = client.get(f"/competitions/{slug}/", token)["phases"][0]["slug"]
             self.board(slug, client.get(f"/competitions/{slug}/phases/{phase}/leaderboard/", token))
@@ -90,7 +90,7 @@ class Command(BaseCommand):
             files, folder = content.simulated[competition.slug], content.simulated_dir / competition.slug
             count = simulation.teams_create(competition, files, folder=folder, now=now)
             self.say(f"Simulated teams have sent in {count} files as of the last four weeks, which are being scored")
-            simulation.scored(competition, check=processes.check)
+            simulation.wait_until_scored(competition, check=processes.check)
             days_recount(competition, now=timezone.now())
             self.say(f"They are scored after {time.monotonic() - began:.0f} s")
 

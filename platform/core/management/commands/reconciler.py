@@ -30,14 +30,14 @@ class Patience:
         self._spare_until = 0.0
 
     def spares(self, at: float) -> bool:
-        """Whether leases are spared in a round at this monotonic time."""
+        """True if leases are spared in a round at this monotonic time."""
         away = self._last_round is None or at - self._last_round > 3 * settings.RECONCILE_S + AWAY_SLACK_S
         if away:
             self._spare_until = at + 2 * settings.HEARTBEAT_S
         return at < self._spare_until
 
-    def succeeded(self, at: float) -> None:
-        """A round went through."""
+    def note_success(self, at: float) -> None:
+        """Remember that a round succeeded."""
         self._last_round = at
 
 
@@ -63,9 +63,9 @@ class Command(BaseCommand):
         try:
             spares = spare and self.patience.spares(time.monotonic())
             done = reconcile(now=timezone.now(), spare_leases=spares)
-            self.patience.succeeded(time.monotonic())
+            self.patience.note_success(time.monotonic())
         except (OperationalError, InterfaceError) as error:
             log.error("database_away", error=str(error))
             return
-        if told := {name: count for name, count in done.items() if count and name not in EVERY_ROUND}:
-            log.info("reconciled", **told)
+        if counts := {name: count for name, count in done.items() if count and name not in EVERY_ROUND}:
+            log.info("reconciled", **counts)

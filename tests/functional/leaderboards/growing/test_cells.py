@@ -148,8 +148,8 @@ def test_what_failed_on_a_data_set_is_run_again_alone(three: Scenario) -> None:
     assert order(three)[0] == ("Ben", 1.5)
     client = Client()
     client.force_login(three.organizer)
-    url = reverse("admin:submissions_dataset_changelist")
-    client.post(url, {"action": "rerun_failed", "_selected_action": [dataset.pk]})
+    url = reverse("organize:dataset-rerun", args=[three.competition.slug, dataset.submission_id])
+    assert "1 failed run queued again" in client.post(url, follow=True).content.decode()
     (again,) = cells(state=State.QUEUED)
     assert again.submission.team.name == "Ada"
     assert again.submission.status == State.FINISHED

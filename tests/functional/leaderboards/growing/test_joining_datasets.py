@@ -21,7 +21,7 @@ from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.teams.merging import merge_accept, merge_propose
 from core.refusals import InvalidFile, NotAllowed
-from tests.growing import DATASET, board_of, joined, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.growing import DATASET, joined, main_board, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.refusals import refuses
 from tests.scenario import Scenario
 
@@ -183,7 +183,7 @@ def test_a_submitted_data_set_is_not_offered_as_a_task_of_the_phase(three: Scena
 
 
 def test_a_growing_phase_gets_no_sealed_board(site: Scenario) -> None:
-    board = board_of(site)
+    board = main_board(site)
     board.visibility = "sealed"
     with pytest.raises(ValidationError, match="cannot be sealed"):
         board.full_clean()

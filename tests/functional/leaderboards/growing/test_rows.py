@@ -22,7 +22,7 @@ from competitions.runs.services import submission_rerun
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.states import State
-from tests.growing import board_of, cells, joined, order, reconcile, settle, submit_code, submit_dataset, work
+from tests.growing import cells, joined, main_board, order, reconcile, settle, submit_code, submit_dataset, work
 from tests.scenario import Scenario
 
 OWN = "Task test-dev"
@@ -140,7 +140,7 @@ def test_json_csv_and_page_say_how_far_each_cell_is(three: Scenario) -> None:
         "Ben": ("scored", None, "0.2500"),
         "Cay": ("scored", None, "0.1250"),
     }
-    lines = list(csv_lines(board_of(three)))
+    lines = list(csv_lines(main_board(three)))
     assert f"{key} =new" in lines[0]
     assert sorted(line.split(",")[-6] for line in lines[1:]) == ["0.1250", "0.2500", "failed"]
     page = Client().get(reverse("web:leaderboard", args=[three.competition.slug])).content.decode()
@@ -202,11 +202,11 @@ def test_the_organizer_is_told_what_filling_costs(three: Scenario) -> None:
     assert "hours for all 50" in page
 
 
-def test_a_board_without_an_average_rank_is_warned_of(three: Scenario) -> None:
+def test_a_warning_says_that_a_board_lacks_an_average_rank(three: Scenario) -> None:
     def codes() -> set[str]:
         return {warning.code for warning in competition_warnings(three.competition)}
 
     assert not codes() & {"no_average_rank", "check_is_a_task"}
     three.phase.tasks.add(Task.objects.get(name="Check"))
-    board_of(three).columns.filter(key="rank").delete()
+    main_board(three).columns.filter(key="rank").delete()
     assert {"no_average_rank", "check_is_a_task"} <= codes()

@@ -101,7 +101,7 @@ def cut_off(handler: Handler) -> None:
     handler.close_connection = True
 
 
-def lost(handler: Handler) -> None:
+def lose_answer(handler: Handler) -> None:
     """The request arrives; its answer does not."""
     handler.close_connection = True
 
@@ -166,11 +166,11 @@ class Clock:
         return False
 
     def after(self, seconds: float, answer: Answer) -> Answer:
-        def answered(handler: Handler) -> None:
+        def answer_later(handler: Handler) -> None:
             self.now += seconds
             answer(handler)
 
-        return answered
+        return answer_later
 
 
 @pytest.fixture
@@ -276,9 +276,9 @@ def test_calls_in_step_with_the_loss_of_answers_get_through(site: Site) -> None:
     """Claims and heartbeats alternate, and so do losses: without a second try each heartbeat is lost."""
     answers = {"claim": status(204), "heartbeat": status(200, {"action": "continue"})}
     for _ in range(5):
-        site.will(lost, answers["heartbeat"])
+        site.will(lose_answer, answers["heartbeat"])
         site.client.heartbeat("r", "run-token", Heartbeat(state=Activity.SCORING))
-        site.will(lost, answers["claim"])
+        site.will(lose_answer, answers["claim"])
         assert site.client.claim(Claim(claim_id="c")) is None
     bodies = [body for _, path, _, body in site.seen if path.endswith("claim")]
     assert len(bodies) == 10
@@ -286,7 +286,7 @@ def test_calls_in_step_with_the_loss_of_answers_get_through(site: Site) -> None:
 
 
 def test_a_connection_that_the_site_has_just_closed_costs_no_call(site: Site) -> None:
-    site.will(status(204), lost, status(204))
+    site.will(status(204), lose_answer, status(204))
     assert site.client.claim(Claim()) is None
     assert site.client.claim(Claim()) is None, "a new connection took it"
 
@@ -295,7 +295,7 @@ def test_a_site_that_stays_away_is_given_up_soon_so_that_the_loop_goes_on(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clients, "BRIEF_PATIENCE_S", 0.05)
-    site.will(*[lost] * 100)
+    site.will(*[lose_answer] * 100)
     with pytest.raises(SiteUnreachable):
         site.client.claim(Claim())
     assert 2 <= len(site.seen) < 100
@@ -344,7 +344,7 @@ def test_a_lost_answer_is_asked_for_again_soon_also_after_many_losses(
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(site.client._stop, "wait", waited.append)
-    site.will(*[lost] * 12, status(200, {"state": "finished"}))
+    site.will(*[lose_answer] * 12, status(200, {"state": "finished"}))
     site.client.complete("r", "token", RESULT, patience_s=60)
     assert len(waited) == 12
     assert max(waited) <= clients.LONGEST_PAUSE_AFTER_A_LOSS_S

@@ -52,14 +52,14 @@ def changed(**values: object) -> bytes:
     return json.dumps(ANSWER | {"values": ANSWER["values"] | values}).encode()  # type: ignore[operator]
 
 
-def unpacked(folder: Path) -> None:
+def unpack_file(folder: Path) -> None:
     unpack(folder / "file", folder / "unpacked")
 
 
 READERS: dict[str, tuple[str, Callable[[Path], object], tuple[type[Judged], ...]]] = {
     "an image's answer": ("python.json", read_answer, (EnvironmentRefused,)),
     "a program's metadata": ("metadata.yaml", lambda folder: read_command(folder, "scoring"), (CommandMissing,)),
-    "an archive": ("file", unpacked, (ArchiveRefused,)),
+    "an archive": ("file", unpack_file, (ArchiveRefused,)),
     "scores": ("scores.json", lambda folder: read_scores(folder, ["score"]), (ScoresInvalid,)),
     "scores as text": ("scores.txt", lambda folder: read_scores(folder, ["score"]), (ScoresInvalid,)),
     "a refusal": ("refusal.json", read_refusal, ()),
@@ -161,9 +161,9 @@ def test_what_tells_of_the_host_is_no_refusal(tmp_path: Path) -> None:
             raise fault
     with pytest.raises(SandboxError), reading(refused):
         raise SandboxError("engine_unreachable", "it is away")
-    with pytest.raises(OutputRefused, match="File name too long") as told, reading(refused):
+    with pytest.raises(OutputRefused, match="File name too long") as refusal, reading(refused):
         (tmp_path / ("x" * 300)).write_text("")
-    assert str(tmp_path) not in str(told.value)
+    assert str(tmp_path) not in str(refusal.value)
 
 
 def test_a_folder_in_the_place_of_a_file_is_the_programs_failure(tmp_path: Path) -> None:

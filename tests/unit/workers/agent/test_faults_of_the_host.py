@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from tests.unit.workers.limits import limits
-from tests.unit.workers.sandbox.test_engine import FACTS, KILLED, RUNNING, Api, engine_with, gone
+from tests.unit.workers.sandbox.test_engine import FACTS, KILLED, RUNNING, Api, engine_with, fail_to_connect
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.slots import Slot
 from workers.agent.runs.execution import RunExecution
@@ -56,12 +56,12 @@ def watched(**arguments: Any) -> int:
 
     def kill() -> None:
         kills.append(1)
-        watch.ended()
+        watch.stop()
 
     watch = Watch(kill, **arguments)
     watch.start()
     watch.join(10)
-    watch.ended()
+    watch.stop()
     return len(kills)
 
 
@@ -111,18 +111,20 @@ def test_an_engine_that_restarts_in_the_second_hour_is_waited_for_as_in_the_firs
     def end() -> None:
         api.state = FINISHED
 
-    api: Any = Api(RUNNING, clock.after(3600, gone), clock.after(1800, gone), clock.after(1800, end))
+    api: Any = Api(
+        RUNNING, clock.after(3600, fail_to_connect), clock.after(1800, fail_to_connect), clock.after(1800, end)
+    )
     api.start = lambda container: None
-    api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: gone()
+    api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: fail_to_connect()
     evidence = stage_in(tmp_path, engine_with(api)).execute()
     assert (evidence.exit_code, api.waits) == (0, [])
 
 
 def test_an_engine_that_stays_away_is_not_waited_for_for_ever(tmp_path: Path, clock: Clock) -> None:
-    api: Any = Api(RUNNING, clock.after(3600, gone))
+    api: Any = Api(RUNNING, clock.after(3600, fail_to_connect))
     api.start = lambda container: None
-    api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: gone()
-    api.inspect_container = lambda container: gone()
+    api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: fail_to_connect()
+    api.inspect_container = lambda container: fail_to_connect()
     with pytest.raises(SandboxError) as error:
         stage_in(tmp_path, engine_with(api)).execute()
     assert error.value.code == "engine_unreachable"
@@ -245,7 +247,7 @@ def cache_in(folder: Path, *, boot: str = "first", free_bytes: int = 1 << 40, re
     return cache
 
 
-def content_of(cache: StagingCache, content: bytes) -> bytes:
+def staged_content(cache: StagingCache, content: bytes) -> bytes:
     file = FileRef(
         url="http://x", sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content), name="labels.csv"
     )
@@ -261,26 +263,26 @@ def void(_: object) -> None:
 
 
 def test_a_cached_file_that_a_power_cut_left_empty_is_never_shown_to_a_container(tmp_path: Path) -> None:
-    content_of(cache_in(tmp_path), b"labels")
+    staged_content(cache_in(tmp_path), b"labels")
     lost = next(tmp_path.rglob("labels.csv"))
     os.truncate(lost, 0)
-    assert content_of(cache_in(tmp_path, boot="second"), b"labels") == b"labels"
+    assert staged_content(cache_in(tmp_path, boot="second"), b"labels") == b"labels"
 
 
 def test_what_was_written_out_before_the_power_cut_is_kept(tmp_path: Path) -> None:
     cache = cache_in(tmp_path)
-    content_of(cache, b"labels")
+    staged_content(cache, b"labels")
     assert (cache.settle(), cache.settle()) == (1, 0)
     inode = next(tmp_path.rglob("labels.csv")).stat().st_ino
-    assert content_of(cache_in(tmp_path, boot="second"), b"labels") == b"labels"
+    assert staged_content(cache_in(tmp_path, boot="second"), b"labels") == b"labels"
     assert next(tmp_path.rglob("labels.csv")).stat().st_ino == inode
-    assert content_of(cache_in(tmp_path, boot="third"), b"labels") == b"labels"
+    assert staged_content(cache_in(tmp_path, boot="third"), b"labels") == b"labels"
     assert next(tmp_path.rglob("labels.csv")).stat().st_ino == inode, "once is enough"
 
 
 def test_a_disk_that_others_fill_takes_from_the_cache_before_it_stops_the_worker(tmp_path: Path) -> None:
     cache = cache_in(tmp_path, free_bytes=999, reserve_bytes=1000)
-    content_of(cache, b"labels")
+    staged_content(cache, b"labels")
     assert cache.trim() > 0
     assert list(tmp_path.rglob("labels.csv")) == []
 
@@ -288,7 +290,7 @@ def test_a_disk_that_others_fill_takes_from_the_cache_before_it_stops_the_worker
 def test_a_long_life_leaves_no_lock_for_every_file_that_came(tmp_path: Path) -> None:
     cache = cache_in(tmp_path)
     for number in range(5):
-        content_of(cache, str(number).encode())
+        staged_content(cache, str(number).encode())
     assert (len(cache._filling), len(cache._in_use)) == (0, 0)
 
 

@@ -186,7 +186,7 @@ def test_a_container_is_killed_at_its_limit_and_again_until_it_is_gone(monkeypat
     watch.start()
     while container.kills < 2:
         container.killed.wait(1)
-    watch.ended()
+    watch.stop()
     watch.join(5)
     assert reasons == ["time_limit"]
     assert watch.killed_by == "time_limit"
@@ -196,7 +196,7 @@ def test_a_container_that_ends_in_time_is_never_killed() -> None:
     container = Container()
     watch = Watch(container.kill, deadline=time.monotonic() + 60)
     watch.start()
-    watch.ended()
+    watch.stop()
     watch.join(5)
     assert (container.kills, watch.killed_by) == (0, None)
 

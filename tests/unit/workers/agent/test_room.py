@@ -149,10 +149,10 @@ def volume_in(folder: Path, make_room: Any) -> OutputVolume:
 
 
 def test_an_output_asks_for_the_room_that_it_takes_and_is_made_then(tmp_path: Path, allocations: list[int]) -> None:
-    asked: list[int] = []
-    volume_in(tmp_path, asked.append).create()
-    assert allocations == asked * 2
-    assert asked[0] > 1 << 20
+    allocated: list[int] = []
+    volume_in(tmp_path, allocated.append).create()
+    assert allocations == allocated * 2
+    assert allocated[0] > 1 << 20
 
 
 def test_an_output_that_finds_no_room_is_the_workers_failure(

@@ -96,11 +96,11 @@ def test_a_claim_keeps_its_id_until_it_is_answered() -> None:
     assert claims.said[0]["claim_id"] != claims.said[1]["claim_id"]
     from workers.agent.site.client import SiteUnreachable
 
-    def lost(message: Claim) -> None:
+    def lose_claim(message: Claim) -> None:
         claims.said.append(message.model_dump(mode="json"))
         raise SiteUnreachable("no answer")
 
-    claims.claim = lost  # type: ignore[method-assign]
+    claims.claim = lose_claim  # type: ignore[method-assign]
     claimer._try(slot)
     claimer._try(slot)
     assert claims.said[2]["claim_id"] == claims.said[3]["claim_id"]

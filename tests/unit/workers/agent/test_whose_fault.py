@@ -137,7 +137,7 @@ def test_an_image_that_the_engine_took_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [
         (
             f'{RUNC}error mounting "/data/worker/cache/1/tree" to rootfs at "/app/environment": mkdir /var/lib/docker/1/merged/app: x',
@@ -154,8 +154,8 @@ def test_an_image_that_the_engine_took_is_no_error() -> None:
         ("the image ghcr.io/lab/run/proc@sha256:1 takes 5 bytes; /app/output is full", None),
     ],
 )
-def test_an_engines_words_for_a_team_hold_no_path_of_the_host(words: str, told: str | None) -> None:
-    assert without_host_paths(words, ["/data/worker", "/srv/docker", ""]) == (told or words)
+def test_an_engines_words_for_a_team_hold_no_path_of_the_host(words: str, expected: str | None) -> None:
+    assert without_host_paths(words, ["/data/worker", "/srv/docker", ""]) == (expected or words)
 
 
 def test_every_failure_that_is_told_in_the_engines_words_is_told_without_paths(tmp_path: Path) -> None:

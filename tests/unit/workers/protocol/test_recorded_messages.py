@@ -28,7 +28,7 @@ MODELS: Final[dict[str, type[Message]]] = {
 }
 
 
-def model_of(name: str) -> type[Message]:
+def message_model(name: str) -> type[Message]:
     """By the longest beginning of the file's name: `job_predictions` is a job."""
     return MODELS[max((known for known in MODELS if name.startswith(known)), key=len)]
 
@@ -36,12 +36,12 @@ def model_of(name: str) -> type[Message]:
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
 def test_a_recorded_message_is_read_whole_and_said_the_same_again(path: Path) -> None:
     recorded = json.loads(path.read_text())
-    message = read_message(model_of(path.stem), recorded).model_dump(mode="json", exclude_unset=True)
+    message = read_message(message_model(path.stem), recorded).model_dump(mode="json", exclude_unset=True)
     assert message == recorded
 
 
 def test_every_message_is_recorded_in_today_s_version() -> None:
-    assert {model_of(path.stem) for path in RECORDED.glob("*.json")} == set(MODELS.values())
+    assert {message_model(path.stem) for path in RECORDED.glob("*.json")} == set(MODELS.values())
     assert json.loads((RECORDED / "register.json").read_text())["protocol"] == PROTOCOL_VERSION
 
 

@@ -10,14 +10,14 @@ from workers.images.runtime_image import PYTHON_VERSION, REQUIREMENTS, RUNTIME_I
 from workers.protocol.runtimes import PACKAGES, PYTHON, image_contents
 
 
-def packages_of(*recipes: Path) -> list[str]:
+def pinned_packages(*recipes: Path) -> list[str]:
     lines = [line for recipe in recipes for line in recipe.read_text().splitlines() if not line.startswith("#")]
     return [re.split(r"[<>=]", line)[0] for line in lines]
 
 
 def test_the_descriptions_are_those_of_the_recipes() -> None:
-    assert packages_of(REQUIREMENTS) == list(PACKAGES["podium/runtime"])
-    assert packages_of(REQUIREMENTS, TORCH) == list(PACKAGES["podium/runtime-torch"])
+    assert pinned_packages(REQUIREMENTS) == list(PACKAGES["podium/runtime"])
+    assert pinned_packages(REQUIREMENTS, TORCH) == list(PACKAGES["podium/runtime-torch"])
     assert PYTHON.endswith(PYTHON_VERSION)
     assert {RUNTIME_IMAGE.partition(":")[0], TORCH_IMAGE.partition(":")[0]} == set(PACKAGES)
 

@@ -32,7 +32,7 @@ def timed_out() -> None:
     raise requests.ConnectionError(ReadTimeoutError(POOL, "/wait", "Read timed out."))
 
 
-def gone() -> None:
+def fail_to_connect() -> None:
     raise requests.ConnectionError("Connection aborted.")
 
 
@@ -69,7 +69,7 @@ def test_a_container_that_ended_while_the_wait_timed_out_is_noticed() -> None:
 
 def test_a_connection_that_breaks_is_the_engines_failure_even_when_the_container_has_ended() -> None:
     with pytest.raises(SandboxError) as error:
-        engine_with(Api(KILLED, gone)).wait("c")
+        engine_with(Api(KILLED, fail_to_connect)).wait("c")
     assert error.value.code == "engine_unreachable"
 
 
@@ -78,10 +78,10 @@ def test_a_stage_that_ended_while_the_engine_was_away_is_not_the_participants_fa
     from workers.sandbox.output_volume import OutputVolume
     from workers.sandbox.stage import StageRun
 
-    api: Any = Api(KILLED, gone, lambda: None)
+    api: Any = Api(KILLED, fail_to_connect, lambda: None)
     api.start = lambda container: None
     api.kill = lambda container: None
-    api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: gone()
+    api.base_url, api.api_version, api.get = "http+docker://localhost", "1.41", lambda *_, **__: fail_to_connect()
     given = limits(10, memory_bytes=1 << 27, cpus=1.0)
     volume = OutputVolume(tmp_path, "o", size_bytes=1 << 20, files=10, quota=False)
     volume.create()

@@ -53,7 +53,7 @@ class FloodingEngine:
         yield from self._pieces[-tail:] if tail else self._pieces
 
 
-def log_of(rewrites: int) -> StageLog:
+def overwritten_log(rewrites: int) -> StageLog:
     log = StageLog(cast("DockerEngine", FloodingEngine(rewrites)), "c" * 12, limit_bytes=512 << 10)
     log.start()
     log.finish()
@@ -61,13 +61,13 @@ def log_of(rewrites: int) -> StageLog:
 
 
 def test_a_flood_of_carriage_returns_does_not_cut_off_the_live_logs_end() -> None:
-    log = log_of(rewrites=20_000)
+    log = overwritten_log(rewrites=20_000)
     live = log.take_live(1 << 20)
     assert live.startswith("start\n")
     assert live.endswith("\nthe last line\n")
 
 
 def test_a_flood_without_end_is_not_followed_for_ever() -> None:
-    log = log_of(rewrites=80_000)
+    log = overwritten_log(rewrites=80_000)
     assert b"longer than its limit" in log.content()
     assert log.content().endswith(b"\nthe last line\n")

@@ -1,0 +1,114 @@
+"""The answers to the guided path's questions, as its forms clean them, and what is known of the tables and datasets they name."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal, TypedDict
+
+from scoring.benchmarks.datasets import Description
+from scoring.tables.recognise import PreviewDocument
+
+
+class About(TypedDict):
+    title: str
+    subtitle: str
+    host: str
+    reward: str
+    tags: str
+
+
+class Schedule(TypedDict):
+    opens_at: datetime
+    closes_at: datetime
+    max_submissions_per_day: int
+    max_team_size: int
+
+
+class Columns(TypedDict):
+    id_column: str
+    targets: list[str]
+    weight: str
+    group: str
+
+
+class MetricChoice(TypedDict):
+    """`metric` is a name of the catalogue or `own`; `parameters` are the values that differ from the usual ones."""
+
+    metric: str
+    own_title: str
+    own_direction: str
+    parameters: dict[str, object]
+
+
+class Split(TypedDict):
+    """`column` is that of the solution which names the parts, where it has one."""
+
+    how: Literal["column", "random", "stratified", "grouped", "none"]
+    percent: int
+    by: str
+    seed: int
+    column: str | None
+
+
+class DatasetChoice(TypedDict):
+    dataset: str
+
+
+class Program(TypedDict):
+    docker_image: str
+    minutes: int
+    memory_gib: int
+    cpus: int
+    gpus: int
+    score: str
+    sorting: str
+
+
+class MetricFacts(TypedDict):
+    """A metric with the key of its score. `direction` is `min` or `max`."""
+
+    name: str
+    key: str
+    title: str
+    direction: str
+    unit: str
+
+
+class DatasetColumn(TypedDict):
+    key: str
+    sorting: str
+    unit: str
+
+
+class DatasetFacts(Description):
+    """A known dataset. `split` is the one that predictions are made for, with its rows; None where teams send results."""
+
+    split: str | None
+    rows: int | None
+    columns: list[DatasetColumn]
+
+
+class Solution(PreviewDocument):
+    """A recognised table; `shapes` are the counts of each column's values or ranges."""
+
+    shapes: dict[str, list[tuple[str, int]]]
+
+
+class ReferenceMetric(TypedDict):
+    name: str
+    key: str
+    parameters: dict[str, object]
+
+
+class Plan(TypedDict):
+    """All that the files of a table competition are written from; `files` are path and name by role."""
+
+    files: dict[str, list[str]]
+    metric: ReferenceMetric
+    id_column: str
+    targets: list[str]
+    weight: str | None
+    group: str | None
+    split: Split
+
+
+Values = Mapping[str, object]

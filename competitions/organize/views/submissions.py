@@ -1,0 +1,93 @@
+"""Submissions in the organizer's workspace."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from competitions.catalog.models import Competition
+from competitions.disclosure.readers import reader_of
+from competitions.leaderboards.growing.missing_runs import cells_rerun
+from competitions.organize.forms import SubmissionsForm
+from competitions.organize.views.teams import page_of
+from competitions.organize.views.workspace import competition_of
+from competitions.organize.workspace.submissions import (
+    ACTIONS,
+    ASKS_FIRST,
+    PAGE_SIZE,
+    FilterForm,
+    act_on,
+    chosen_submissions,
+    queues_for,
+    submission_rows,
+)
+from competitions.runs.bulk import cost_of
+from competitions.submissions.models import Dataset
+from competitions.web.forms import cleaned
+from competitions.web.views.teams import person
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def submissions(request: HttpRequest, slug: str) -> HttpResponse:
+    """List the submissions that the address asks for, or act on those that are ticked."""
+    competition = competition_of(request, slug)
+    if request.method == "POST":
+        return _act(request, competition)
+    form = FilterForm(competition, request.GET)
+    rows = form.narrowed().select_related("team", "phase__competition", "submitted_by")
+    shown, following = page_of(request, rows, PAGE_SIZE)
+    context = {
+        "competition": competition,
+        "tab": "submissions",
+        "form": form,
+        "rows": submission_rows(shown, reader_of(person(request), timezone.now())),
+        "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
+        "following": following,
+    }
+    return render(request, "organize/workspace/submissions.html", context)
+
+
+def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
+    """Do what was chosen; what costs compute, stops or moves runs is shown with its cost first."""
+    queues = queues_for(person(request), competition)
+    values = cleaned(SubmissionsForm(request.POST, actions=ACTIONS, queues=queues))
+    action, chosen = values["action"], chosen_submissions(competition, values["chosen"])
+    words, done_words = ACTIONS[action]
+    if action in ASKS_FIRST and not values["confirmed"]:
+        context = {
+            "competition": competition,
+            "tab": "submissions",
+            "action": action,
+            "words": words,
+            "cost": cost_of(chosen),
+            "chosen": chosen,
+            "queues": queues,
+        }
+        return render(request, "organize/workspace/confirm.html", context)
+    done, refused = act_on(
+        chosen,
+        action,
+        reason=values["reason"],
+        queue=values["queue"],
+        actor=f"organizer:{person(request).get_username()}",
+        now=timezone.now(),
+    )
+    for sentence in refused:
+        messages.warning(request, sentence)
+    messages.success(request, f"{done} of {len(chosen)} {done_words}.")
+    return redirect("organize:submissions", competition.slug)
+
+
+@require_POST
+@login_required
+def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Run again what failed on a submitted dataset, and nothing else of the submissions that were run on it."""
+    rows = Dataset.objects.filter(submission__phase__competition=competition_of(request, slug))
+    dataset = get_object_or_404(rows, submission=pk)
+    actor = f"organizer:{person(request).get_username()}"
+    count = cells_rerun(dataset=dataset, actor=actor, now=timezone.now())
+    messages.success(request, f"{count} failed run{'' if count == 1 else 's'} queued again.")
+    return redirect("web:submission", pk)
