@@ -1,4 +1,4 @@
-"""Who looks at which competition: what every page asks about it, in few queries at any size of competition."""
+"""A person's visit to a competition: the facts that every page needs, in few queries at any size of competition."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,7 +47,7 @@ class NextStep:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the pages of a competition say about it, and about the person who looks; nothing about nobody."""
+    """Facts that a competition's pages show about it and about the person who looks, if they are signed in."""
 
     current_rules: int | None
     has_questions: bool  # submissions come with a fact sheet
@@ -113,7 +113,7 @@ class Visit:
 
     @cached_property
     def reader(self) -> Reader:
-        """Who looks, with the rights that were read with the competition."""
+        """The person who looks, with the rights that were read with the competition."""
         rights = {self.competition.pk: self.facts.sees_sealed} if self.facts.is_organizer else {}
         return Reader(self.user, self.now, rights)
 
@@ -159,7 +159,7 @@ class Visit:
         return {image.name: image for image in self.competition.images.all()}
 
     def image_url(self, source: str) -> ShownImage | None:
-        """Where an image of the competition is that a text names by this address; None where there is none."""
+        """The competition's image that a text names by this address; None if there is none."""
         image = self._images.get(image_name(source) or "")
         if image is None:
             return None
@@ -168,7 +168,7 @@ class Visit:
 
     @property
     def next_step(self) -> NextStep | None:
-        """What the main button says: join, accept new rules, make a team, submit."""
+        """The step of the main button: join, accept new rules, make a team, submit."""
         if self.facts.current_rules is None:
             return None
         if self.facts.registration_state is None:
@@ -188,18 +188,18 @@ class Visit:
 
 def _annotations(user: User | AnonymousUser) -> dict[str, object]:
     """The facts by name, as annotations of a competition."""
-    mine: dict[str, object] = {"competition": OuterRef("pk")}
-    rules = RulesVersion.objects.filter(**mine).order_by("-number")
+    here: dict[str, object] = {"competition": OuterRef("pk")}
+    rules = RulesVersion.objects.filter(**here).order_by("-number")
     facts: dict[str, object] = {
         "current_rules": Subquery(rules.values("number")[:1]),
-        "has_questions": Exists(Question.objects.filter(**mine)),
-        "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, **mine)),
+        "has_questions": Exists(Question.objects.filter(**here)),
+        "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, **here)),
         "team_count": team_count(),
     }
     if user.is_authenticated:
-        registration = Registration.objects.filter(user=user, **mine)
-        membership = Membership.objects.filter(user=user, **mine)
-        organizer = CompetitionOrganizer.objects.filter(user=user, **mine)
+        registration = Registration.objects.filter(user=user, **here)
+        membership = Membership.objects.filter(user=user, **here)
+        organizer = CompetitionOrganizer.objects.filter(user=user, **here)
         invitation = Invitation.objects.filter(
             user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
         )
