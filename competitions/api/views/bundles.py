@@ -21,8 +21,7 @@ from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition
 from competitions.resources.downloads import stored_response
-from competitions.resources.rooms import upload_room
-from competitions.resources.uploads import upload_whole
+from competitions.resources.rooms import take_upload, upload_room
 
 IMPORTS_SHOWN: Final = 20
 
@@ -53,10 +52,9 @@ class Bundles(ApiView):
         require_host(user)
         serializer = BundleIn(data=request.data)
         serializer.is_valid(raise_exception=True)
-        file = serializer.validated_data["file"]
         queue_name = serializer.validated_data["queue"]
         queue = queue_named(queue_name, user) if queue_name else None
-        sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
+        sent = take_upload(user, serializer.validated_data["file"], now)
         assert sent.file is not None, "it came in one piece"
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
         return Response(import_shape(job), status=202, headers={"Location": f"/api/v1/bundles/{job.pk}/"})

@@ -29,9 +29,8 @@ from competitions.factsheets.answers import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.downloads import stored_response
-from competitions.resources.models import StoredFile, Upload
-from competitions.resources.rooms import upload_room
-from competitions.resources.uploads import upload_whole
+from competitions.resources.models import StoredFile
+from competitions.resources.rooms import take_upload, upload_room
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
@@ -119,30 +118,23 @@ class SubmissionList(SubmissionView):
         user, began_at = self.person(), timezone.now()
         serializer = s.SubmissionIn(data=request.data)
         serializer.is_valid(raise_exception=True)
-        phase = self.phase(pk=serializer.validated_data["phase"])
+        sent = serializer.validated_data
+        phase = self.phase(pk=sent["phase"])
         submission = submission_create(
             NewSubmission(
                 user=user,
                 phase=phase,
-                upload=_upload(user, serializer.validated_data, began_at),
-                kind=Kind(serializer.validated_data["kind"]),
-                description=serializer.validated_data["description"],
-                fact_sheet=serializer.validated_data["fact_sheet"],
-                is_smoke=serializer.validated_data["smoke"],
-                environment=NamedEnvironment(serializer.validated_data["weights"], serializer.validated_data["image"]),
+                upload=take_upload(user, sent.get("file"), began_at, key=sent.get("upload")),
+                kind=Kind(sent["kind"]),
+                description=sent["description"],
+                fact_sheet=sent["fact_sheet"],
+                is_smoke=sent["smoke"],
+                environment=NamedEnvironment(sent["weights"], sent["image"]),
                 idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             ),
             now=timezone.now(),
         )
         return self.answer(self.submission(submission.pk), status=201)
-
-
-def _upload(user: User, values: dict[str, Any], began_at: Any) -> Upload:
-    """The finished upload that was named, or the file of this very request."""
-    if "upload" in values:
-        return get_object_or_404(Upload, key=values["upload"], user=user)
-    file = values["file"]
-    return upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=began_at)
 
 
 class SubmissionDetail(SubmissionView):
