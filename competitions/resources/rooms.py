@@ -74,8 +74,3 @@ def take_upload(
 def takes_images(may: May, *, count: int = 1) -> Callable[[View], View]:
     """Declare that a page takes images, at most `count` in one form."""
     return takes_uploads(may, limit=lambda: count * IMAGE_BYTES)
-
-
-def image_room(request: HttpRequest) -> int:
-    """Bytes of a form of the admin with an image."""
-    return FORM_BYTES + IMAGE_BYTES
