@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api import serializers as s
+from competitions.api.serializers import settings as s
 from competitions.api.views.base import ApiView
 from competitions.bundles.importing.rows import fill
 from competitions.catalog.changes.boards import change_board

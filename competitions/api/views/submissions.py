@@ -15,9 +15,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
+from competitions.api.serializers.leaderboards import DatasetOut
+from competitions.api.serializers.submissions import (
+    AllowanceOut,
+    FactQuestionOut,
+    FactSheetIn,
+    LogOut,
+    SmokeFilter,
+    SubmissionFilter,
+    SubmissionIn,
+    SubmissionOut,
+)
 from competitions.api.views.base import ApiView
 from competitions.catalog.downloads import SMOKE
 from competitions.catalog.models import Leaderboard
@@ -65,7 +75,7 @@ def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
 class SubmissionView(ApiView):
     """Base: the submissions of the asker's teams, and all of those that the asker organizes."""
 
-    serializer_class = s.SubmissionOut
+    serializer_class = SubmissionOut
 
     def submission(self, pk: int) -> Submission:
         submission: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
@@ -75,7 +85,7 @@ class SubmissionView(ApiView):
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
         context = {"reader": self.reader, "queue_positions": queue_positions(runs)}
-        serializer = s.SubmissionOut(context=context)
+        serializer = SubmissionOut(context=context)
         return [serializer.to_representation(scored) for scored in with_scores(submissions)]
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
@@ -100,23 +110,23 @@ class SubmissionList(SubmissionView):
             OpenApiParameter("phase", int),
             OpenApiParameter("status", str),
         ],
-        responses=s.SubmissionOut(many=True),
+        responses=SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
-        filters = s.SubmissionFilter(data=request.query_params)
+        filters = SubmissionFilter(data=request.query_params)
         filters.is_valid(raise_exception=True)
         page = self.paginate_queryset(_rows(self.person(), filters.lookups()))
         return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
         operation_id="submissions_create",
-        request=s.SubmissionIn,
+        request=SubmissionIn,
         parameters=[IDEMPOTENCY],
-        responses={201: s.SubmissionOut},
+        responses={201: SubmissionOut},
     )
     def post(self, request: Request) -> Response:
         user, began_at = self.person(), timezone.now()
-        serializer = s.SubmissionIn(data=request.data)
+        serializer = SubmissionIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         sent = serializer.validated_data
         phase = self.phase(pk=sent["phase"])
@@ -148,7 +158,7 @@ class SubmissionDetail(SubmissionView):
 class SubmissionCancel(SubmissionView):
     """Cancel a submission: at once while it waits, within seconds while it runs."""
 
-    @extend_schema(request=None, responses=s.SubmissionOut)
+    @extend_schema(request=None, responses=SubmissionOut)
     def post(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
         submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
@@ -158,10 +168,10 @@ class SubmissionCancel(SubmissionView):
 class SubmissionWithdraw(SubmissionView):
     """Take a dataset of your team off a board that grows, for good; until the phase closes."""
 
-    @extend_schema(request=None, responses=s.DatasetOut)
+    @extend_schema(request=None, responses=DatasetOut)
     def post(self, request: Request, pk: int) -> Response:
         dataset = dataset_withdraw(submission=self.submission(pk), by=self.person(), now=timezone.now())
-        return Response(s.DatasetOut(dataset).data)
+        return Response(DatasetOut(dataset).data)
 
 
 class SubmissionBoard(SubmissionView):
@@ -173,11 +183,11 @@ class SubmissionBoard(SubmissionView):
         act(board=board, submission=submission, by=self.person(), now=timezone.now())
         return self.answer(self.submission(pk))
 
-    @extend_schema(request=None, responses=s.SubmissionOut)
+    @extend_schema(request=None, responses=SubmissionOut)
     def put(self, request: Request, pk: int, board_key: str) -> Response:
         return self.act(pick_add, pk, board_key)
 
-    @extend_schema(request=None, responses={200: s.SubmissionOut})
+    @extend_schema(request=None, responses={200: SubmissionOut})
     def delete(self, request: Request, pk: int, board_key: str) -> Response:
         return self.act(pick_remove, pk, board_key)
 
@@ -185,10 +195,10 @@ class SubmissionBoard(SubmissionView):
 class SubmissionFactSheet(SubmissionView):
     """Replace a submission's fact sheet, until the phase's deadline; the former answers are kept as history."""
 
-    @extend_schema(request=s.FactSheetIn, responses=s.SubmissionOut)
+    @extend_schema(request=FactSheetIn, responses=SubmissionOut)
     def put(self, request: Request, pk: int) -> Response:
         submission, user = self.submission(pk), self.person()
-        serializer = s.FactSheetIn(data=request.data)
+        serializer = FactSheetIn(data=request.data)
         serializer.is_valid(raise_exception=True)
         fact_sheet_edit(
             submission=submission, answers=serializer.validated_data["fact_sheet"], by=user, now=timezone.now()
@@ -199,18 +209,18 @@ class SubmissionFactSheet(SubmissionView):
 class FactSheet(ApiView):
     """The questions of a phase's fact sheet."""
 
-    serializer_class = s.FactQuestionOut
+    serializer_class = FactQuestionOut
 
-    @extend_schema(responses=s.FactQuestionOut(many=True))
+    @extend_schema(responses=FactQuestionOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        return Response(s.FactQuestionOut(fact_sheet_questions(phase), many=True).data)
+        return Response(FactQuestionOut(fact_sheet_questions(phase), many=True).data)
 
 
 class SubmissionLogs(SubmissionView):
     """The logs of a submission's runs. The scoring program's log is for organizers."""
 
-    @extend_schema(responses=s.LogOut(many=True))
+    @extend_schema(responses=LogOut(many=True))
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
         logs = [
@@ -218,7 +228,7 @@ class SubmissionLogs(SubmissionView):
             for run in submission.runs.all()
             for stream in visible_streams(self.reader, submission.phase, is_smoke=run.is_smoke)
         ]
-        return Response(s.LogOut(logs, many=True).data)
+        return Response(LogOut(logs, many=True).data)
 
 
 class SubmissionReceipt(SubmissionView):
@@ -261,7 +271,7 @@ class PhaseSmoke(ApiView):
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
-        filters = s.SmokeFilter(data=request.query_params)
+        filters = SmokeFilter(data=request.query_params)
         filters.is_valid(raise_exception=True)
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
         if not organizes(user, phase):
@@ -277,10 +287,10 @@ class PhaseSmoke(ApiView):
 class Limits(ApiView):
     """The submissions that your team has left in a phase, and the time when it gets more."""
 
-    serializer_class = s.AllowanceOut
+    serializer_class = AllowanceOut
 
-    @extend_schema(responses=s.AllowanceOut(many=True))
+    @extend_schema(responses=AllowanceOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
         team = require_team(user=self.person(), competition=phase.competition)
-        return Response(s.AllowanceOut(allowances(team_id=team.pk, phase=phase, now=timezone.now()), many=True).data)
+        return Response(AllowanceOut(allowances(team_id=team.pk, phase=phase, now=timezone.now()), many=True).data)
