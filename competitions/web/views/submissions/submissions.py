@@ -132,7 +132,7 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 
 
 def _expected_file_name(phase: Phase) -> str | None:
-    from scoring.formats.submissions import official_filename
+    from scoring.formats.submissions import official_filename  # with numpy, which the site does not need to start
 
     prediction_format = phase.prediction_format
     return (
