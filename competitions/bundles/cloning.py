@@ -19,7 +19,7 @@ def competition_clone(
     progress: Progress = quiet,
     record: Callable[[Imported], None] = keep_no_record,
 ) -> Competition:
-    """An equal competition, a draft of `by`, with files of its own that cost no space; without participants and submissions.
+    """Clone a competition as a draft of `by`, without participants and submissions; its files cost no space.
 
     Tasks of others that it uses are shared with the original.
     """

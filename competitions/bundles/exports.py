@@ -1,4 +1,4 @@
-"""Exports: a row asks for a bundle, a background process writes it as a stored file, which is kept for a day."""
+"""Exports of bundles in the background, each a stored file that is kept for a day."""
 
 import tempfile
 import uuid
@@ -28,7 +28,7 @@ STILL_NEW: Final = timedelta(minutes=1)
 
 
 def export_begin(*, competition: Competition, by: User, with_files: bool, now: datetime) -> BundleExport:
-    """Have a bundle written in the background; one that the same person waits for already is not asked for twice."""
+    """Have a bundle written in the background, unless the same person waits for it already."""
     waiting = waiting_exports().filter(owner=by, competition=competition, with_files=with_files).first()
     if waiting is not None:
         return waiting
@@ -40,7 +40,7 @@ def export_begin(*, competition: Competition, by: User, with_files: bool, now: d
 
 
 def export_recent(*, competition: Competition, by: User, with_files: bool, now: datetime) -> BundleExport:
-    """The person's export that waits or was over within the last minute, else a new one: for an address that is asked again and again."""
+    """The person's export that waits or ended within a minute, else a new one; for scripts that poll."""
     recent = BundleExport.objects.filter(owner=by, competition=competition, with_files=with_files)
     recent = recent.filter(Q(state=BundleExport.State.WAITING) | Q(changed_at__gte=now - STILL_NEW))
     return recent.first() or export_begin(competition=competition, by=by, with_files=with_files, now=now)
@@ -93,7 +93,7 @@ def _finish(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
 
 
 def remove_old_exports(*, now: datetime) -> int:
-    """For the reconciler: forget exports a day after they were over, and their files at once; returns how many."""
+    """For the reconciler: forget exports a day after they ended, with their files; returns how many."""
     old = BundleExport.objects.exclude(state=BundleExport.State.WAITING).filter(changed_at__lte=now - KEPT)
     files = list(old.exclude(file=None).values_list("file", flat=True))
     removed, _ = old.delete()

@@ -1,4 +1,4 @@
-"""Imports and clones: a row asks, a background process makes the competition or the task, a page and a call show how far it is."""
+"""Imports and clones in the background; a page and a call of the API show their progress."""
 
 import uuid
 from datetime import datetime
@@ -72,7 +72,7 @@ def waiting_imports() -> Any:
 
 
 def import_perform(pk: int) -> None:
-    """Make the competition, or write down every fault; nothing when it is over, or another process does it."""
+    """Make the competition, or record every fault; nothing if it is over or another process does it."""
     claim_id = claim(waiting_imports(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
     if claim_id is None:
         return
@@ -147,7 +147,7 @@ def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:
 
 
 def _record_competition(pk: int, claim_id: uuid.UUID, imported: Imported) -> None:
-    """Inside the transaction that makes the competition: it is there exactly when this says so. Raises `_ClaimLost`."""
+    """Record the competition, inside the transaction that makes it. Raises `_ClaimLost`."""
     state, report = BundleImport.State.FINISHED, imported.report.as_json()
     if not _finish(pk, claim_id, state=state, report=report, competition=imported.competition):
         raise _ClaimLost

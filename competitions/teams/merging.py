@@ -126,7 +126,7 @@ def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
 
 
 def merges_ended_by(competition: Competition, now: datetime) -> Phase | None:
-    """The phase whose close has ended merges: a sealed one, or the last that closes. Its results are to stand."""
+    """The phase whose close ended merges: a sealed one, or the last that closes."""
     is_sealed = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
     phases = Phase.objects.filter(competition=competition)
     closed = phases.filter(closes_at__lte=now).order_by("closes_at")

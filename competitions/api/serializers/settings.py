@@ -1,4 +1,4 @@
-"""Settings of competitions, phases, boards, columns, tasks and queues, as organizers' programs read and change them."""
+"""Settings of competitions, phases, boards, columns, tasks and queues, for organizers' programs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -155,6 +155,6 @@ class QueueSettings(Settings[Queue]):
 
 
 def columns_with(board: Leaderboard, values: Iterable[Mapping[str, Any]]) -> list[Column]:
-    """The columns that the board is to have: those that it has by the same key, changed, and new ones; not saved."""
+    """The columns that the board is to have, not saved: its own by their keys, changed, and new ones."""
     stored = {column.key: column for column in board.columns.all()}
     return [fill(stored.get(sent["key"]) or Column(leaderboard=board), **sent) for sent in values]

@@ -34,7 +34,7 @@ class BundleIn(serializers.Serializer[None]):
 
 
 class Bundles(ApiView):
-    """Send a bundle, of which a background process makes a competition, a draft of the asker's; and see how far imports have come."""
+    """Send a bundle, which a background process makes into a draft; or list the last imports."""
 
     serializer_class = BundleIn
     parser_classes = [MultiPartParser]
@@ -61,7 +61,7 @@ class Bundles(ApiView):
 
     @extend_schema(operation_id="bundles_imports", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
-        """The asker's last imports, newest first: how far each has come, and the report of those that are over."""
+        """The asker's last imports, newest first, with their progress and the reports of those that ended."""
         imports = BundleImport.objects.filter(owner=self.person()).exclude(kind=BundleImport.Kind.TASK)
         return Response([import_shape(job) for job in imports.select_related("competition")[:IMPORTS_SHOWN]])
 
@@ -98,7 +98,7 @@ class ExportIn(serializers.Serializer[None]):
 
 
 class CompetitionBundle(ApiView):
-    """Have a competition written as a bundle of version 2, for its organizers; a background process does it."""
+    """Export a competition as a bundle of version 2 in the background, for its organizers."""
 
     serializer_class = ExportIn
     write_scope = Scope.ORGANIZE

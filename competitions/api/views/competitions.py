@@ -77,7 +77,7 @@ class CompetitionFiles(ApiView):
 
 
 class PhaseFile(ApiView):
-    """A file, for those who accepted the rules and for organizers. A download that broke off goes on with `Range: bytes=N-`."""
+    """A file, for registered people and organizers. `Range: bytes=N-` resumes a broken download."""
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, phase_slug: str, name: str) -> HttpResponseBase:

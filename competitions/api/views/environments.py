@@ -48,7 +48,7 @@ class EnvironmentFiles(ApiView):
 
 
 class EnvironmentFileDetail(ApiView):
-    """One version of your team's weights or images: how its check stands (GET), or remove its file (DELETE)."""
+    """One version of your team's weights or images: the state of its check (GET), or remove it (DELETE)."""
 
     serializer_class = EnvironmentFileOut
 

@@ -62,7 +62,7 @@ def _phase(user: User | AnonymousUser, competition: str, phase: str) -> Phase:
 
 
 class LeaderboardDetail(BoardView):
-    """One page of a board, best first; by its primary column or, with `sort`, by another column or `column@task`."""
+    """One page of a board, best first, by its primary column or by the one that `sort` names."""
 
     @extend_schema(parameters=[BOARD, OpenApiParameter("cursor", str), OpenApiParameter("sort", str)])
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""Competitions as code: what is live, as a folder; and pushes of a folder, which are compared first and applied after a yes."""
+"""Competitions as code: pull the live one as a folder; push a folder, which is compared, then applied."""
 
 from typing import Final, cast
 
@@ -94,7 +94,7 @@ class CompetitionPublish(CodeView):
 
 
 class PushIn(serializers.Serializer[None]):
-    """An upload with a zip of the small files, and the others by path and digest. `base`: the version that the folder was made from."""
+    """A zip of the small files, and the others by path and digest; `base` is the version that was pulled."""
 
     bundle = serializers.UUIDField()
     files = serializers.DictField(child=serializers.RegexField(r"\A[0-9a-f]{64}\Z"), default=dict)
@@ -108,7 +108,7 @@ class PushIn(serializers.Serializer[None]):
 
 
 class Pushes(CodeView):
-    """Have a folder compared with what is live. Files that the site lacks are refused by digest as `files_missing`; upload them first."""
+    """Compare a folder with the live competition. `files_missing` lists digests of files to upload first."""
 
     serializer_class = PushIn
 

@@ -175,7 +175,7 @@ class SubmissionWithdraw(SubmissionView):
 
 
 class SubmissionBoard(SubmissionView):
-    """Choose a submission for a board of its phase (a final selection, or what stands on it), or take the choice back."""
+    """Choose a submission for a board of its phase, or take the choice back."""
 
     def act(self, act: Callable[..., Any], pk: int, board_key: str) -> Response:
         submission = self.submission(pk)
@@ -193,7 +193,7 @@ class SubmissionBoard(SubmissionView):
 
 
 class SubmissionFactSheet(SubmissionView):
-    """Replace a submission's fact sheet, until the phase's deadline; the former answers are kept as history."""
+    """Replace a submission's fact sheet until the phase's deadline; the former answers are kept."""
 
     @extend_schema(request=FactSheetIn, responses=SubmissionOut)
     def put(self, request: Request, pk: int) -> Response:
@@ -258,7 +258,7 @@ class SubmissionDownload(SubmissionView):
 
 
 class PhaseSmoke(ApiView):
-    """The phase's smoke run for your own machine: what `podium run` runs. For those who accepted the rules, and organizers."""
+    """The phase's smoke run as `podium run` runs it, for registered people and organizers."""
 
     @extend_schema(
         parameters=[

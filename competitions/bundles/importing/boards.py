@@ -12,7 +12,7 @@ from files.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 
 
 def boards_write(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec, now: datetime) -> None:
-    """The phase's own boards where the bundle gives it some, else the one of the whole competition; in place of those that it has."""
+    """Replace the phase's boards by its own in the bundle, else by the one of the whole competition."""
     extra = phase_spec.podium
     before = Existing(phase.leaderboards.all(), "key")
     for index, spec in enumerate(extra.leaderboards or [shared]):
@@ -24,7 +24,7 @@ def boards_write(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec, n
 def board_write(
     board: Leaderboard, spec: LeaderboardSpec, *, now: datetime, rule: str | None = None, index: int = 0
 ) -> Leaderboard:
-    """Write the board, new or changed; with several tasks it shows each of them. The first column is primary where none is named.
+    """Write the board; with several tasks it shows each. The first column is primary if none is named.
 
     `rule` is the phase's own, where it is not the leaderboard's.
     """

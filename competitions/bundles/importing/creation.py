@@ -1,4 +1,4 @@
-"""The rows of a competition, made from what a bundle says or changed to it; inside the caller's transaction."""
+"""Makes or changes a competition's rows as a bundle says, inside the caller's transaction."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rows of a competition that a bundle speaks of: those that are there are changed, others made, and what it leaves out is left over."""
+"""Rows of a competition that a bundle names: existing ones to change, new ones, and those that it leaves out."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable

@@ -1,4 +1,4 @@
-"""A task by itself: a zip with a `task.yaml` that names its programs and data, as zips inside or by key."""
+"""A single task: a zip with a `task.yaml` that names programs and data, as zips inside or by key."""
 
 import tempfile
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def _keep_no_record(task: Task) -> None:
 
 
 def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[Task], None] = _keep_no_record) -> Task:
-    """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it. `name` is the zip's own.
+    """Make a task of the zip, all of it or nothing; it belongs to no competition yet. `name`: the zip's.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.
     Raises `ORGANIZERS_ONLY`, or `InvalidBundle` with every fault.

@@ -1,4 +1,4 @@
-"""Pushes: a row asks for the comparison, and after a yes for the change; a background process does both."""
+"""Pushes in the background: the comparison first, and the change after a yes."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class _ClaimLost(Exception):
 def push_begin(
     *, owner: User, bundle: StoredFile, digests: Mapping[str, str], base: str, is_forced: bool, now: datetime
 ) -> CompetitionPush:
-    """Have a folder compared with what is live. Raises `FilesMissing` with the digests that are to be uploaded first."""
+    """Have a folder compared with the live competition. Raises `FilesMissing` with digests to upload first."""
     held = files_held(owner, set(digests.values()))
     if missing := sorted(set(digests.values()) - set(held)):
         raise FilesMissing(missing)
@@ -168,7 +168,7 @@ def _last_pushed(competition: int) -> str:
 
 
 def _record_result(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> None:
-    """Inside the transaction that changes the competition. Raises `CHANGED_SINCE` where it is no longer what was compared with."""
+    """Record the change, inside its transaction. Raises `CHANGED_SINCE` if others changed the competition."""
     if pushed.version != push.version and not push.is_forced:
         raise CHANGED_SINCE()
     competition = pushed.competition
@@ -192,7 +192,7 @@ def _finish(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:
 
 
 def forget_push_files(*, now: datetime) -> int:
-    """For the reconciler: a day after the last word on a push its files go, as far as nothing else has them; what it changed is kept."""
+    """For the reconciler: release a push's files a day after it ended; its changes are kept."""
     over = CompetitionPush.objects.filter(
         state__in=(State.COMPARED, State.APPLIED, State.FAILED), changed_at__lte=now - KEPT
     )

@@ -289,7 +289,7 @@ class Dump(RobotView):
 
 @require_safe
 def dump_file(request: HttpRequest, token: str) -> HttpResponseBase:
-    """The bundle, for whoever was given its address, as long as who asked for it organizes the competition.
+    """The bundle, for anyone with its address, while the person who exported it is an organizer.
 
     While a background process still writes it, the answer is 503 with the pause after which to ask again, so that no script
     takes anything else for the zip.

@@ -1,4 +1,4 @@
-"""The page of what a team brings for its code: its weights and images, with a form for the next version of each."""
+"""The page of a team's weights and images, with a form for the next version."""
 
 from uuid import UUID
 
@@ -50,7 +50,7 @@ def environment(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take a finished upload (the page's script) or the file in the form (without script) as the next version of a name."""
+    """Take a finished upload, or the file in the form, as the next version of a name."""
     visited, user = visit(request, slug), person(request)
     url = reverse("web:environment", args=[slug])
     try:

@@ -1,4 +1,4 @@
-"""The organizer's pages for bundles: import, export and clone, each done in the background while a page shows how far it is."""
+"""The organizer's pages for bundles: import, export and clone, with their progress."""
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet

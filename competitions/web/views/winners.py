@@ -1,4 +1,4 @@
-"""The winners' lane: the list for everybody, a place's own page for its team and the organizers, and what they do there."""
+"""The winners' lane: the public list, and each place's page for its team and the organizers."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -78,7 +78,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) -> Chart | None:
-    """The scores of the listed submissions over time, on the phase's board where there is one that this person sees."""
+    """A chart of the listed submissions' scores over time, on the phase's board if this person sees it."""
     board = visited.board(phase)
     primary = deciding_column(list(board.columns.all())) if board is not None else None
     if board is None or primary is None or primary not in visible_columns(visited.reader, board):
@@ -146,7 +146,7 @@ def _expected_file_name(phase: Phase) -> str | None:
 @require_POST
 @login_required
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make a submission from a finished upload (the page's script) or from a file in the form (without script).
+    """Make a submission from a finished upload, or from a file in the form.
 
     The script asks for JSON; a refusal then carries its code, so that the upload is not lost.
     """
