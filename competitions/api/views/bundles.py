@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
 from competitions.bundles.importing.references import queue_named
@@ -50,11 +50,10 @@ class Bundles(ApiView):
     def post(self, request: Request) -> Response:
         user, now = self.person(), timezone.now()
         require_host(user)
-        serializer = BundleIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        queue_name = serializer.validated_data["queue"]
+        values = checked(BundleIn(data=request.data))
+        queue_name = values["queue"]
         queue = queue_named(queue_name, user) if queue_name else None
-        sent = take_upload(user, serializer.validated_data["file"], now)
+        sent = take_upload(user, values["file"], now)
         assert sent.file is not None, "it came in one piece"
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
         return Response(import_shape(job), status=202, headers={"Location": f"/api/v1/bundles/{job.pk}/"})
@@ -107,9 +106,8 @@ class CompetitionBundle(ApiView):
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
-        serializer = ExportIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        with_files = serializer.validated_data["files"] == "all"
+        values = checked(ExportIn(data=request.data))
+        with_files = values["files"] == "all"
         export = export_begin(competition=competition, by=user, with_files=with_files, now=timezone.now())
         return Response(export_shape(export), status=202, headers={"Location": f"/api/v1/exports/{export.pk}/"})
 

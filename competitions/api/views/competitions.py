@@ -24,7 +24,7 @@ from competitions.api.serializers.teams import (
     TeamIn,
     TeamOut,
 )
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Competition
 from competitions.catalog.tags import clean_tag
@@ -107,10 +107,9 @@ class RegistrationView(ApiView):
     @extend_schema(responses={201: RegistrationOut})
     def post(self, request: Request, slug: str) -> Response:
         competition, user = self.competition(slug), self.person()
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        values = checked(self.get_serializer(data=request.data))
         now = timezone.now()
-        registration = services.register(user=user, competition=competition, now=now, **serializer.validated_data)
+        registration = services.register(user=user, competition=competition, now=now, **values)
         if registration.state == registration.State.APPROVED:
             services.join_alone(user=user, competition=competition, now=now)
         return Response(RegistrationOut(registration).data, status=201)
@@ -130,9 +129,8 @@ class TeamView(ApiView):
     @extend_schema(responses={201: TeamOut})
     def post(self, request: Request, slug: str) -> Response:
         competition, user = self.competition(slug), self.person()
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        team = services.team_create(user=user, competition=competition, now=timezone.now(), **serializer.validated_data)
+        values = checked(self.get_serializer(data=request.data))
+        team = services.team_create(user=user, competition=competition, now=timezone.now(), **values)
         return Response(TeamOut(team).data, status=201)
 
     @extend_schema(responses={204: None})
@@ -153,9 +151,8 @@ class TeamInvitations(ApiView):
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        invitation = services.invite(team=team, by=user, now=timezone.now(), **serializer.validated_data)
+        values = checked(self.get_serializer(data=request.data))
+        invitation = services.invite(team=team, by=user, now=timezone.now(), **values)
         return Response(InvitationOut(invitation).data, status=201)
 
 
@@ -175,11 +172,8 @@ class TeamMerges(ApiView):
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        proposal = merging.merge_propose(
-            team=team, by=user, other_name=serializer.validated_data["team"], now=timezone.now()
-        )
+        values = checked(self.get_serializer(data=request.data))
+        proposal = merging.merge_propose(team=team, by=user, other_name=values["team"], now=timezone.now())
         return Response(MergeOut(proposal).data, status=201)
 
 

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from competitions.api.serializers.environments import EnvironmentFileIn, EnvironmentFileOut
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import (
     environment_file_add,
@@ -33,14 +33,13 @@ class EnvironmentFiles(ApiView):
     @extend_schema(request=EnvironmentFileIn, responses={201: EnvironmentFileOut})
     def post(self, request: Request, slug: str, kind: str) -> Response:
         user, competition = self.person(), self.competition(slug)
-        serializer = EnvironmentFileIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        upload = get_object_or_404(Upload, key=serializer.validated_data["upload"], user=user)
+        values = checked(EnvironmentFileIn(data=request.data))
+        upload = get_object_or_404(Upload, key=values["upload"], user=user)
         environment_file = environment_file_add(
             user=user,
             competition=competition,
             kind=EnvironmentFile.Kind(kind),
-            name=serializer.validated_data["name"],
+            name=values["name"],
             upload=upload,
             now=timezone.now(),
         )

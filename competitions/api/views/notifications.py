@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.serializers.notifications import NotificationFilter, NotificationOut, NotificationsReadIn
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.notifications.models import Notification
 from competitions.notifications.services import mark_read
 
@@ -25,10 +25,9 @@ class Notifications(ApiView):
         parameters=[OpenApiParameter("unread", bool)],
     )
     def get(self, request: Request) -> Response:
-        filters = NotificationFilter(data=request.query_params)
-        filters.is_valid(raise_exception=True)
+        values = checked(NotificationFilter(data=request.query_params))
         rows = Notification.objects.filter(user=self.person()).select_related("competition")
-        page = self.paginate_queryset(rows.filter(read_at=None) if filters.validated_data["unread"] else rows)
+        page = self.paginate_queryset(rows.filter(read_at=None) if values["unread"] else rows)
         return self.get_paginated_response(NotificationOut(page, many=True).data)
 
 
@@ -40,7 +39,6 @@ class NotificationsRead(ApiView):
     @extend_schema(operation_id="notifications_read", request=NotificationsReadIn, responses={204: None})
     def post(self, request: Request) -> Response:
         user = self.person()
-        serializer = NotificationsReadIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        mark_read(user=user, now=timezone.now(), up_to=serializer.validated_data["up_to"])
+        values = checked(NotificationsReadIn(data=request.data))
+        mark_read(user=user, now=timezone.now(), up_to=values["up_to"])
         return Response(status=204)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin
@@ -86,10 +86,9 @@ class CompetitionPublish(CodeView):
     @extend_schema(operation_id="competitions_publish", request=PublishIn, responses={200: OpenApiTypes.OBJECT})
     def post(self, request: Request, slug: str) -> Response:
         competition = self.managed(slug)
-        options = PublishIn(data=request.data)
-        options.is_valid(raise_exception=True)
+        values = checked(PublishIn(data=request.data))
         if not competition.is_published:
-            competition_publish(competition, anyway=options.validated_data["anyway"])
+            competition_publish(competition, anyway=values["anyway"])
         return Response({"slug": slug, "url": f"/competitions/{slug}/"})
 
 
@@ -120,9 +119,7 @@ class Pushes(CodeView):
     @extend_schema(operation_id="pushes_create", request=PushIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
         user = self.person()
-        sent = PushIn(data=request.data)
-        sent.is_valid(raise_exception=True)
-        options = sent.validated_data
+        options = checked(PushIn(data=request.data))
         upload = get_object_or_404(Upload.objects.select_related("file"), key=options["bundle"], user=user)
         if upload.file is None:
             raise UploadIncomplete(upload)

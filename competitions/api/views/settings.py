@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from accounts.models import Scope
 from competitions.api.serializers import settings as s
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.bundles.importing.rows import fill
 from competitions.catalog.changes.boards import change_board
 from competitions.catalog.changes.competitions import change_competition
@@ -60,9 +60,7 @@ class SettingsView(ApiView):
     @transaction.atomic
     def patch(self, request: Request, **kwargs: Any) -> Response:
         row = get_object_or_404(self.rows().select_for_update(of=("self",), no_key=True), **self.lookup())
-        sent = self.serializer_class(row, data=request.data, partial=True, context={"user": self.person()})
-        sent.is_valid(raise_exception=True)
-        values = dict(sent.validated_data)
+        values = checked(self.serializer_class(row, data=request.data, partial=True, context={"user": self.person()}))
         changed = self.store(row, values, values.pop("confirmed", ""))
         return Response(self.serializer_class(changed).data)
 

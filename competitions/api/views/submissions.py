@@ -28,7 +28,7 @@ from competitions.api.serializers.submissions import (
     SubmissionIn,
     SubmissionOut,
 )
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import SMOKE
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.rights import organizes
@@ -126,20 +126,18 @@ class SubmissionList(SubmissionView):
     )
     def post(self, request: Request) -> Response:
         user, began_at = self.person(), timezone.now()
-        serializer = SubmissionIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        sent = serializer.validated_data
-        phase = self.phase(pk=sent["phase"])
+        values = checked(SubmissionIn(data=request.data))
+        phase = self.phase(pk=values["phase"])
         submission = submission_create(
             NewSubmission(
                 user=user,
                 phase=phase,
-                upload=take_upload(user, sent.get("file"), began_at, key=sent.get("upload")),
-                kind=Kind(sent["kind"]),
-                description=sent["description"],
-                fact_sheet=sent["fact_sheet"],
-                is_smoke=sent["smoke"],
-                environment=NamedEnvironment(sent["weights"], sent["image"]),
+                upload=take_upload(user, values.get("file"), began_at, key=values.get("upload")),
+                kind=Kind(values["kind"]),
+                description=values["description"],
+                fact_sheet=values["fact_sheet"],
+                is_smoke=values["smoke"],
+                environment=NamedEnvironment(values["weights"], values["image"]),
                 idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             ),
             now=timezone.now(),
@@ -198,11 +196,8 @@ class SubmissionFactSheet(SubmissionView):
     @extend_schema(request=FactSheetIn, responses=SubmissionOut)
     def put(self, request: Request, pk: int) -> Response:
         submission, user = self.submission(pk), self.person()
-        serializer = FactSheetIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        fact_sheet_edit(
-            submission=submission, answers=serializer.validated_data["fact_sheet"], by=user, now=timezone.now()
-        )
+        values = checked(FactSheetIn(data=request.data))
+        fact_sheet_edit(submission=submission, answers=values["fact_sheet"], by=user, now=timezone.now())
         return self.answer(self.submission(pk))
 
 
@@ -271,8 +266,7 @@ class PhaseSmoke(ApiView):
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
-        filters = SmokeFilter(data=request.query_params)
-        filters.is_valid(raise_exception=True)
+        values = checked(SmokeFilter(data=request.query_params))
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
         if not organizes(user, phase):
             require_registration(user=user, competition=phase.competition)
@@ -281,7 +275,7 @@ class PhaseSmoke(ApiView):
             named = {"slug": slug, "phase_slug": phase_slug, "name": f"{SMOKE}{role}"}
             return reverse("api:file", kwargs=named)
 
-        return Response(smoke_offer(phase, address, Brought(**filters.validated_data)).model_dump(mode="json"))
+        return Response(smoke_offer(phase, address, Brought(**values)).model_dump(mode="json"))
 
 
 class Limits(ApiView):

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from accounts.models import Scope
 from competitions.api.parsers import JSONParser
 from competitions.api.serializers.submissions import UploadIn, UploadOut
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import (
@@ -60,9 +60,8 @@ class UploadList(ApiView):
     @extend_schema(operation_id="uploads_create", responses={201: UploadOut})
     def post(self, request: Request) -> Response:
         user = self.person()
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        upload = upload_begin(user=user, now=timezone.now(), **serializer.validated_data)
+        values = checked(self.get_serializer(data=request.data))
+        upload = upload_begin(user=user, now=timezone.now(), **values)
         return Response(UploadOut(upload).data, status=201, headers={"Location": f"/api/v1/uploads/{upload.key}/"})
 
 
