@@ -87,7 +87,7 @@ class RobotView(ApiView):
 
     @property
     def form(self) -> Any:
-        """The body's fields: a `QueryDict` of a form, or the mapping of a JSON body. Raises `BadForm` for anything else."""
+        """The body's fields: a form's `QueryDict`, or a JSON mapping. Raises `BadForm` for anything else."""
         data = self.request.data
         if not isinstance(data, Mapping | QueryDict):
             raise BadForm("Send the fields as a form.")
