@@ -17,7 +17,7 @@ SITEMAP_S = 3600
 admin.autodiscover()
 admin.site.unregister([SocialApp, SocialToken])  # providers are settings, and their tokens are not kept
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-admin.site.site_header = "Podium organizers"
+admin.site.site_header = "Podium administration"
 admin.site.site_title = "Podium"
 admin.site.index_title = "Your competitions"
 

@@ -292,7 +292,7 @@ def many_to_move(visitor: Visitor) -> None:
     page = visitor.visit("/host/competitions/gap/submissions/")
     for checkbox in page.get_by_role("checkbox").all()[:3]:
         checkbox.check()
-    page.get_by_label("With those that are chosen").select_option("move")
+    page.get_by_label("With those that are chosen", exact=True).select_option("move")
     page.get_by_role("button", name="Do it").click()
     page.get_by_text("This concerns").wait_for()
 

@@ -132,7 +132,7 @@ def submit(visitor: Visitor, slug: str, folder: Path, error: float) -> None:
 def act(page: Page, action: str, reason: str = "") -> None:
     """Choose the first submission of the workspace's list and do something with it."""
     page.get_by_role("checkbox").first.check()
-    page.get_by_label("With those that are chosen").select_option(label=action)
+    page.get_by_label("With those that are chosen", exact=True).select_option(label=action)
     if reason:
         page.get_by_label(re.compile("^Public reason")).fill(reason)
     page.get_by_role("button", name="Do it").click()
