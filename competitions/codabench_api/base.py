@@ -20,7 +20,7 @@ from competitions.catalog.models import Competition, Task
 from competitions.catalog.questions import FALSE, TRUE
 from competitions.catalog.rights import may_host
 from competitions.codabench_api import shapes
-from competitions.submissions.access import submissions_of
+from competitions.submissions.access import visible_submissions
 from competitions.submissions.models import Submission
 from core.refusals import Refusal
 from core.serving.receiving import form_room
@@ -87,7 +87,7 @@ class RobotView(ApiView):
 
     @property
     def form(self) -> Any:
-        """The body's fields: a `QueryDict` of a form, or the mapping of a JSON body. Raises `BadForm` for anything else."""
+        """The body's fields: a form's `QueryDict`, or a JSON mapping. Raises `BadForm` for anything else."""
         data = self.request.data
         if not isinstance(data, Mapping | QueryDict):
             raise BadForm("Send the fields as a form.")
@@ -97,7 +97,7 @@ class RobotView(ApiView):
 
     def submissions(self) -> QuerySet[Submission]:
         """The submissions that the asker may read, with what their shapes need."""
-        return self.loaded(submissions_of(self.person()))
+        return self.loaded(visible_submissions(self.person()))
 
     @staticmethod
     def loaded(submissions: QuerySet[Submission]) -> QuerySet[Submission]:

@@ -39,7 +39,7 @@ from competitions.runs.models import RunOutput
 from competitions.runs.refusals import MAY_NOT_REPEAT
 from competitions.runs.reruns import may_repeat, submission_repeat
 from competitions.runs.services import submission_cancel
-from competitions.submissions.access import open_to_robot, repeats_by, submissions_of
+from competitions.submissions.access import open_to_robot, repeats_by, visible_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
@@ -144,7 +144,7 @@ class Register(RobotView):
 
 
 class CanMakeSubmission(RobotView):
-    """Say if the asker may submit to a phase now, or why not. A program's account is enrolled where everybody may be."""
+    """Say if the asker may submit to a phase now, or why not; enrols a service account where it may."""
 
     def get(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(request.user).select_related("competition"), pk=pk)
@@ -284,7 +284,7 @@ class DetailResult(RobotView):
     def get(self, request: Request, pk: int) -> Response:
         seen = Submission.objects.filter(phase__in=Phase.objects.visible_to(request.user))
         submission = get_object_or_404(seen.select_related("phase__competition"), pk=pk)
-        if submissions_of(request.user).filter(pk=pk).exists():
+        if visible_submissions(request.user).filter(pk=pk).exists():
             may_see = may_download(self.reader, submission.phase, DETAILED_RESULTS)
         else:
             may_see = _details_are_open(submission, self.reader)
@@ -306,7 +306,7 @@ def _details_are_open(submission: Submission, reader: Reader) -> bool:
 
 
 class Cancel(RobotView):
-    """Cancel a submission. Codabench's robots say it with GET; a token alone carries it, never a browser's session."""
+    """Cancel a submission: robots send GET with a token, which a browser's session cannot replace."""
 
     write_scope = Scope.SUBMIT
 
@@ -321,7 +321,7 @@ class Cancel(RobotView):
 
 
 class Rerun(RobotView):
-    """Run a submission again as a new one, on one task where the address says which; for organizers and service accounts."""
+    """Run a submission again as a new one, on one task if named; for organizers and service accounts."""
 
     parameters = ("task_key",)
 

@@ -2,7 +2,7 @@
 
     artefact                                          rule in
     scores, rows, order, ranks, plots, CSV, winners   scores.may_see_board
-    that a submission counts, that a board exists     scores.may_see_that_it_counts, scores.may_know_of
+    that a submission counts, that a board exists     scores.may_see_that_it_counts, scores.may_know_board
     manifest of a board                               scores.may_see_manifest
     detailed results, for whoever sees the board      scores.details_are_public
     what is run or carried over because it counts     scores.boards_with_open_rows, scores.boards_to_carry_over

@@ -1,4 +1,4 @@
-"""What is written of an attempt where everybody who sees the run reads it: reason, code, sentence and meters.
+"""The report of an attempt as everybody who sees the run reads it: reason, code, sentence and meters.
 
 While scores are sealed, a scoring program speaks in fixed words, which carry no label and no score.
 """
@@ -24,7 +24,7 @@ REFUSED: Final = "refused"  # the code of words that have none
 
 @dataclass(frozen=True)
 class AttemptReport:
-    """How an attempt ended, as its worker says. `stages`: names of those that were run."""
+    """The end of an attempt, as its worker reports it. `stages`: names of those that were run."""
 
     reason: str
     code: str

@@ -34,7 +34,7 @@ def _streams(reader: Reader, phase: Phase) -> tuple[LogStream, ...]:
 
 
 def programs_are_withheld(phase: Phase) -> bool:
-    """What a team's code prints and leaves stays hidden from the team while scores are sealed: it has seen the hidden input,
+    """True while logs and outputs of a team's code are hidden from the team, because scores are sealed: it has seen hidden input,
     and beside a scoring program it may have been told of scores. Organizers may show the former."""
     return phase.holds_sealed_scores and (not phase.show_output_while_sealed or runs_beside_scoring(phase))
 
@@ -44,7 +44,7 @@ def runs_beside_scoring(phase: Phase) -> bool:
 
 
 def may_download(reader: Reader, phase: Phase, name: str, *, is_smoke: bool = False) -> bool:
-    """Whether this person may have a file of that name that a run left, of the runs that they may see.
+    """True where this person may have a file of that name, of a run that they may see.
 
     The scoring program's output and log go with its live log, the logs of other programs with theirs; what the phase hides is
     for organizers.

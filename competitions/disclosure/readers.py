@@ -1,4 +1,4 @@
-"""Who looks: a person, or nobody, with the rights that decide what is disclosed to them."""
+"""The reader of a page: a person, or nobody, with the rights that decide what is disclosed to them."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import User
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Reader:
-    """Who looks, for one request: rights are read once, and so is each answer that costs a query."""
+    """The reader of one request: rights are read once, and so is each answer that costs a query."""
 
     user: User | AnonymousUser
     now: datetime
@@ -59,13 +59,8 @@ class Reader:
         return given
 
 
-def reader_of(user: User | AnonymousUser, now: datetime | None = None) -> Reader:
+def reader_for(user: User | AnonymousUser, now: datetime | None = None) -> Reader:
     return Reader(user, now or timezone.now())
-
-
-def sealed_rights(user: User | AnonymousUser) -> QuerySet[CompetitionOrganizer]:
-    """The rows that give this person the right to see sealed scores, for pages that read it with much else."""
-    return CompetitionOrganizer.objects.filter(user=user.pk or 0, can_see_sealed=True)
 
 
 def sealed_right_used(user: User | AnonymousUser, phase: Phase, now: datetime) -> bool:

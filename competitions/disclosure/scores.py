@@ -28,19 +28,19 @@ def may_see_scores(reader: Reader, board: Leaderboard) -> bool:
     return is_public or reader.uses_sealed_right(board.phase)
 
 
-def may_know_of(reader: Reader, board: Leaderboard) -> bool:
+def may_know_board(reader: Reader, board: Leaderboard) -> bool:
     """A hidden board is for organizers; that any other exists is for everybody."""
     return not board.is_hidden or reader.organizes(board.phase)
 
 
 def may_see_board(reader: Reader, board: Leaderboard | None) -> bool:
     """The board's rows, their order, their plot and export: whoever may know of it and see its scores. None: there is no board."""
-    return board is not None and may_know_of(reader, board) and may_see_scores(reader, board)
+    return board is not None and may_know_board(reader, board) and may_see_scores(reader, board)
 
 
 def may_see_that_it_counts(reader: Reader, board: Leaderboard) -> bool:
     """That a submission counts on the board: with its scores, or where its rule tells none."""
-    return may_see_board(reader, board) or (may_know_of(reader, board) and board.rule in TELLS_NO_SCORE)
+    return may_see_board(reader, board) or (may_know_board(reader, board) and board.rule in TELLS_NO_SCORE)
 
 
 def gives_exact_scores(board: Leaderboard) -> bool:
@@ -54,7 +54,7 @@ def may_see_manifest(reader: Reader, board: Leaderboard) -> bool:
     return scores_are_public(board) and may_see_board(reader, board)
 
 
-def refusal_of(board: Leaderboard) -> Refusal:
+def board_refusal(board: Leaderboard) -> Refusal:
     """The refusal for somebody who may not see this board."""
     return HIDDEN() if scores_are_public(board) else SEALED(board=board)
 
@@ -72,7 +72,7 @@ def hidden_keys(phase: Phase) -> set[str]:
 
 
 def details_are_public(board: Leaderboard) -> bool:
-    """Whether whoever sees the board may see the detailed results of what counts on it; it depends on no person.
+    """True where all who see the board may see the detailed results of what counts on it.
 
     They may quote every score of their phase, so they wait for the last sealed or hidden board of it.
     """

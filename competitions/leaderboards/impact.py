@@ -9,7 +9,7 @@ from competitions.catalog.changes.change import Change
 from competitions.catalog.changes.impact import impact_check
 from competitions.catalog.models import Leaderboard
 from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.sealing.reveal import ranks_of
+from competitions.leaderboards.sealing.reveal import team_ranks
 from competitions.leaderboards.services import board_rebuild, board_touch
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
@@ -39,12 +39,12 @@ def freeze_moves(board: Leaderboard, changes: Mapping[str, Any], now: datetime) 
 @board_watch
 def watch_ranks(board: Leaderboard) -> Compare:
     """Compare the ranks as they are with those after a change; nothing of them is told where a seal is on the board."""
-    was_public, before = scores_are_public(board), ranks_of(board)
+    was_public, before = scores_are_public(board), team_ranks(board)
 
     def compare(changed: Leaderboard) -> list[str]:
         if not (was_public and scores_are_public(changed)):
             return ["The board is sealed, so what changes in the ranks is not told. Everything on it is ranked again."]
-        return rank_differences(before, ranks_of(changed))
+        return rank_differences(before, team_ranks(changed))
 
     return compare
 

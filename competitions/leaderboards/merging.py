@@ -1,4 +1,4 @@
-"""What a merge of two teams does to the boards they stand on."""
+"""Boards of two teams that merge."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What stands on boards, kept up to date as results arrive and read by index.
+"""Scores and rows of boards, kept up to date as results arrive and read by index.
 
 A row's rank is not stored: it is one more than the number of better rows, which the index on `rank_value` counts.
 """
@@ -13,7 +13,7 @@ from competitions.teams.models import Team
 
 
 class Score(models.Model):
-    """What a finished submission reached on a board of its phase."""
+    """The score of a finished submission on a board of its phase."""
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="scores")
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="scores")
@@ -140,7 +140,7 @@ class Milestone(models.Model):
 
 
 class Commitment(models.Model):
-    """What was said about a sealed board at the close: a digest at once, and at the reveal what proves it."""
+    """A commitment to a sealed board, made at the close: a digest at once, and at the reveal what proves it."""
 
     leaderboard = models.OneToOneField(Leaderboard, on_delete=models.PROTECT, related_name="commitment")
     digest = models.CharField(max_length=64, help_text="Public from the start.")
@@ -161,7 +161,7 @@ class Commitment(models.Model):
 
 
 class Amendment(models.Model):
-    """What changed on a board after the commitment to it. Rows are added, never changed: each digest covers the one before."""
+    """A change of a board after the commitment to it. Rows are added, never changed: each digest covers the one before."""
 
     commitment = models.ForeignKey(Commitment, on_delete=models.PROTECT, related_name="amendments")
     number = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""What cannot work about a competition's boards."""
+"""Warnings about boards of a competition that cannot work."""
 
 from collections.abc import Iterator
 

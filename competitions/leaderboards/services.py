@@ -95,7 +95,7 @@ def _score_record(board: Leaderboard, submission: Submission, facts: Sequence[Fa
 
 
 def _placed(score: Score) -> tuple[float, bool, int]:
-    """What the board's history depends on."""
+    """The part of a score that the board's history depends on."""
     return score.rank_value, score.is_eligible, score.team_id
 
 

@@ -15,7 +15,7 @@ from competitions.submissions.states import FINAL, HELD, State
 
 @dataclass(frozen=True)
 class Cost:
-    """What a bulk act would concern. Times are seconds of wall clock of the runs' containers."""
+    """The size of a bulk action. Times are seconds of wall clock of the runs' containers."""
 
     submissions: int
     runs: int
@@ -27,8 +27,8 @@ class Cost:
     gpu_runs: int
 
 
-def cost_of(submissions: QuerySet[Submission]) -> Cost:
-    """Counted in two queries, however many there are."""
+def bulk_cost(submissions: QuerySet[Submission]) -> Cost:
+    """The cost of these submissions, counted in two queries however many there are."""
     runs = list(
         Run.objects.filter(submission__in=submissions.values("pk")).values_list(
             "state",

@@ -22,7 +22,7 @@ from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
 from competitions.runs.planning import CHECK_JOB, plan_for, stored_plan
 from competitions.runs.transitions import run_move
-from competitions.submissions.file_checks.preflight import Contract, Recognised, contract_of, inspect, table_check
+from competitions.submissions.file_checks.preflight import Contract, Recognised, file_contract, inspect, table_check
 from competitions.submissions.models import FileCheck, Program, Submission
 from competitions.submissions.states import Kind, Reason, State
 from core.background import jobs
@@ -38,7 +38,7 @@ ORGANIZERS_FAULTS = ("bad_reference", "bad_schema")  # the sample submission or 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: what the file is, or why it is not used."""
+    """The verdict on a file: what it is, or why it is not used."""
 
     outcome: FileCheck.Status
     recognised: Recognised | None = None
@@ -114,7 +114,7 @@ def _refusal(refusal: Refusal) -> Verdict:
 
 def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     submission = check.submission
-    contract = contract_of(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
+    contract = file_contract(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
     limits: dict[str, Any] = {
         "is_wanted": partial(_is_wanted, claim_id),

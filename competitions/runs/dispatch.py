@@ -17,7 +17,7 @@ from competitions.runs.leases.reports import lease_end
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_anew
 from competitions.runs.queue.matching import fitting_runs, may_take
-from competitions.runs.queue.ranking import next_teams, turn_taken
+from competitions.runs.queue.ranking import next_teams, take_turn
 from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.records.receipts import receipt_of_inputs
 from competitions.runs.transitions import run_move
@@ -75,7 +75,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     if not won:
         return None
     run.state = State.LEASED
-    turn_taken(run, now=now)
+    take_turn(run, now=now)
     return run
 
 
@@ -115,7 +115,7 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
 
 
 def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
-    """Whether the run was ended, because of what its organizers set up."""
+    """End a run that its organizers' setup forbids; False for all others."""
     if why := hidden_in(run):
         _not_on_this_queue(run, TASK_HIDDEN, why, now)
         return True
@@ -126,7 +126,7 @@ def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
 
 
 def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
-    """Whether the run was ended, because its image is none that a worker of this queue may have, or that may read its labels."""
+    """End a run whose image or environment may not be used on this queue, or with this task; False for all others."""
     image = run.submission.phase.image_name
     if not queue.allows_image(image):
         detail = (

@@ -1,4 +1,4 @@
-"""What a change of a phase's budget would do to runs that wait and to those that have ended."""
+"""Consequences of a change of a phase's budget for runs that wait and for those that have ended."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields

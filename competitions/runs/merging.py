@@ -1,4 +1,4 @@
-"""What a merge of two teams does to their submissions and quota."""
+"""Submissions and quota of two teams that merge."""
 
 from typing import Any
 

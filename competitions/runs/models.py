@@ -115,7 +115,7 @@ class Run(models.Model):
 
 
 class TeamTurn(models.Model):
-    """When a queue last handed out a run of a team, and since when the team waits there with runs of this priority.
+    """A team's turn on a queue: when it was last served, and since when it waits with runs of this priority.
 
     Kept by `ranking`: a claim reads whose turn it is from the index alone.
     """
@@ -183,7 +183,7 @@ class RunLog(models.Model):
 
 
 class RunUsage(models.Model):
-    """How an attempt's stage used CPU, memory and GPU over its time: a line of at most a hundred points, kept as long as logs."""
+    """CPU, memory and GPU that an attempt's stage used over its time: at most a hundred points, kept as long as logs."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="usages")
     attempt = models.PositiveSmallIntegerField()
@@ -218,7 +218,7 @@ class RunOutput(models.Model):
 
 
 class Attempt(models.Model):
-    """How an attempt ended. An answer that is sent twice finds itself here and gets the same reply."""
+    """The end of an attempt. An answer that is sent twice finds itself here and gets the same reply."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="attempts")
     attempt = models.PositiveSmallIntegerField()
@@ -239,10 +239,10 @@ class Attempt(models.Model):
 
 
 class ScoringErrorNotice(models.Model):
-    """When a phase's organizers were last told whose submissions their scoring program had failed on."""
+    """The last message to a phase's organizers about submissions on which their scoring program failed."""
 
     phase = models.OneToOneField(Phase, on_delete=models.CASCADE, related_name="+")
     sent_at = models.DateTimeField()
 
     def __str__(self) -> str:
-        return f"{self.phase}: told at {self.sent_at}"
+        return f"{self.phase}: sent at {self.sent_at}"

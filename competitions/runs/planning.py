@@ -90,7 +90,7 @@ def plan_anew(run: Run) -> None:
 
 
 def stages_left(run: Run) -> tuple[StagePlan, ...]:
-    """What is left to do of a run, by its stored plan."""
+    """The stages of a run's stored plan that are still to be done."""
     plan = Plan.model_validate(run.plan)
     return plan.stages if run.ingested_attempt is None else plan.after_ingestion().stages
 

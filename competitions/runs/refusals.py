@@ -1,4 +1,4 @@
-"""Why a change of a run is refused."""
+"""Refusals of changes to runs."""
 
 from typing import Final
 

@@ -40,7 +40,7 @@ OFF_THE_BOARD = (
 
 
 def may_repeat(user: User, submission: Submission) -> bool:
-    """Whether this account may run the submission again: an organizer, or a service account.
+    """True where this account may run the submission again: an organizer, or a service account.
 
     Those run what their own team sent in, and what others did where the competition allows it.
     """

@@ -63,7 +63,7 @@ def run_move(
         RunEvent.objects.create(
             run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
         )
-        _submission_follow(run_id, now, is_ended=target in FINAL)
+        _update_submission(run_id, now, is_ended=target in FINAL)
         if target == State.QUEUED:
             enter_queue(Run.objects.filter(pk=run_id), now=now)
         return True
@@ -107,7 +107,7 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
             run=run, attempt=run.attempt, source=run.state, target=target, actor=actor, note=note[:1000], at=now
         )
         enter_queue(Run.objects.filter(pk=run.pk), now=now)
-        _submission_follow(run.pk, now, is_ended=True)
+        _update_submission(run.pk, now, is_ended=True)
     return bool(moved)
 
 
@@ -130,7 +130,7 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
     return min(live, key=order.index), ""
 
 
-def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
+def _update_submission(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     """Derive the submission's status from its runs, under its row lock so that runs of several tasks take turns.
 
     A run that fills a board has no part in it; the board follows when such a run came to its end, or left it (`is_ended`).
@@ -140,7 +140,7 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     runs = list(Run.objects.filter(submission=submission_id).only("state", "reason", "fills_board", "is_smoke"))
     if any(run.fills_board and run.pk == run_id for run in runs):
         if is_ended:
-            _settled(_for_boards(submission_id), now)
+            _send_settled(_for_boards(submission_id), now)
         return
     status, reason = submission_status([run for run in runs if not run.fills_board])
     if status == State.FINISHED and not is_smoke and all(run.is_smoke for run in runs):
@@ -157,7 +157,7 @@ def _submission_follow(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
     if status in FINAL:
         submission.is_charged = _is_charged(submission)
     submission.save(update_fields=[*changes, "is_charged"])
-    _settled(submission, now)
+    _send_settled(submission, now)
 
 
 def _for_boards(submission_id: int) -> Submission:
@@ -165,7 +165,7 @@ def _for_boards(submission_id: int) -> Submission:
     return Submission.objects.select_related("phase__competition", "team").get(pk=submission_id)
 
 
-def _settled(submission: Submission, now: datetime) -> None:
+def _send_settled(submission: Submission, now: datetime) -> None:
     prefetch_related_objects([submission], "runs")  # boards read them next
     reason = "" if submission.is_verification else f"Submission #{submission.pk} was run again."
     submission_settled.send(sender=Submission, submission=submission, reason=reason, now=now)

@@ -1,4 +1,4 @@
-"""Who may see which submissions, and which of their logs."""
+"""Access to submissions and their logs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +19,8 @@ def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
     return teams.union(organized.order_by().values_list(Value("phase"), "pk"), all=True)
 
 
-def scope_of(user: User | AnonymousUser) -> dict[str, list[int]] | None:
-    """Whose submissions this person may see, as `submissions_in` takes it: of their teams, and of the phases that they
+def visible_scope(user: User | AnonymousUser) -> dict[str, list[int]] | None:
+    """The teams and phases whose submissions this person sees, for `submissions_in`: their own teams, and phases that they
     organize. A kind of which there are none is left out; None: those of the whole site.
 
     They are looked up first and named by number: with subqueries in the `OR`, PostgreSQL walks all submissions of the
@@ -55,11 +55,11 @@ def open_to_robot(user: User) -> QuerySet[Submission]:
 
 
 def repeats_by(user: User) -> QuerySet[Submission]:
-    """What a service account ran again of other teams: it reads how that went, and the scores that are public."""
+    """The submissions of other teams that a service account ran again: it reads how that went, and the scores that are public."""
     return open_to_robot(user).filter(submitted_by=user).exclude(rerun_of=None)
 
 
-def submissions_of(user: User | AnonymousUser) -> QuerySet[Submission]:
+def visible_submissions(user: User | AnonymousUser) -> QuerySet[Submission]:
     """Those of the user's teams, and those of the competitions that the user organizes."""
-    scope = scope_of(user)
+    scope = visible_scope(user)
     return Submission.objects.all() if scope is None else submissions_in(**scope)

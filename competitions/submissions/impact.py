@@ -1,4 +1,4 @@
-"""What a change of a phase would do to submissions that were made and to those that are still allowed."""
+"""Consequences of a change of a phase for submissions that were made and for those that are still allowed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -58,7 +58,7 @@ def quotas_shrink(phase: Phase, changes: Mapping[str, Any], now: datetime) -> It
 
 
 def _teams_that_used(phase: Phase, limit: int, since: datetime | None) -> int:
-    """How many teams made at least so many charged submissions since then."""
+    """The number of teams that made at least so many charged submissions since then."""
     charged = Submission.objects.filter(phase=phase, is_charged=True)
     counted = charged if since is None else charged.filter(received_at__gte=since)
     return counted.order_by().values("team").annotate(used=Count("pk")).filter(used__gte=limit).count()

@@ -14,7 +14,7 @@ from core.fields import OneLineField
 
 
 class Program(models.TextChoices):
-    """What a zip says about running itself, in the `metadata.yaml` or `metadata` at its top level."""
+    """The way in which a zip says that it is run, in the `metadata.yaml` or `metadata` at its top level."""
 
     NONE = "", "no metadata file"
     METADATA = "metadata", "a metadata file without a command"
@@ -22,7 +22,7 @@ class Program(models.TextChoices):
 
 
 class Submission(models.Model):
-    """What a team sent in for a phase. Immutable but for its status, which follows its runs."""
+    """A team's entry to a phase. Immutable but for its status, which follows its runs."""
 
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="submissions")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="submissions")

@@ -1,4 +1,4 @@
-"""What people are told of submissions: how theirs ended, what organizers decided, and when a phase ends. Never a score."""
+"""Messages about submissions: how they ended, what organizers decided, and when a phase ends. Never a score."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final

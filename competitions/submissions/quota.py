@@ -1,4 +1,4 @@
-"""How many submissions a team has left, and when it gets more. Days and calendar weeks are UTC; these begin on Monday."""
+"""The submissions that a team has left, and when it gets more. Days and calendar weeks are UTC; weeks begin on Monday."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -72,7 +72,7 @@ def week_period(phase: Phase) -> str:
 
 
 def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -> datetime | None:
-    """When the team gets more: at the next Monday, or a week after the submission that has to leave the seven days first."""
+    """The instant at which the team gets more: next Monday, or a week after the submission that leaves the seven days first."""
     limit = phase.max_submissions_per_week
     if phase.quota_week == Week.CALENDAR or not limit:
         return week + WEEK
@@ -112,7 +112,7 @@ class TeamStorage:
 
 
 def team_storage(team_id: int) -> TeamStorage:
-    """What a team's submitted files take; the same content counts once."""
+    """The room that a team's submitted files take; the same content counts once."""
     files = StoredFile.objects.filter(pk__in=Submission.objects.filter(team=team_id).values("file"))
     return TeamStorage(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_STORAGE_BYTES)
 

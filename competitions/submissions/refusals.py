@@ -1,4 +1,4 @@
-"""Why a submission, or a change of one, is refused."""
+"""Refusals of submissions and of changes to them."""
 
 from datetime import datetime
 from typing import Final

@@ -27,7 +27,7 @@ from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.datasets import require_place
-from competitions.submissions.file_checks.preflight import contract_of, look
+from competitions.submissions.file_checks.preflight import file_contract, look
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.notices import submission_standing_notify, team_standing_notify
 from competitions.submissions.quota import (
@@ -94,7 +94,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     team = require_team(user=new.user, competition=phase.competition)
     if (earlier_submission := _made_before(team, phase, upload, key)) is not None:
         return earlier_submission
-    stored = _file_of(upload, now)
+    stored = _stored_file(upload, now)
     received_at = counts_from(user=new.user, team=team, phase=phase, upload=upload, now=now)
     _require_open(phase, upload, received_at, now)
     if not phase.as_on_codabench:
@@ -108,7 +108,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
         require_allowance(asker=asker_key("team", team.pk), now=now)
         require_scoring_errors_left(team=team, now=now)
         with local_copy(stored) as path:
-            look(contract_of(phase=phase, kind=new.kind, file_name=upload.file_name), path)
+            look(file_contract(phase=phase, kind=new.kind, file_name=upload.file_name), path)
         return _accept(checked)
     except Refusal:  # where the same was sent several times at once, one of them may have taken the last place
         if (earlier_submission := _made_before(team, phase, upload, key)) is not None:
@@ -116,7 +116,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
         raise
 
 
-def _file_of(upload: Upload, now: datetime) -> StoredFile:
+def _stored_file(upload: Upload, now: datetime) -> StoredFile:
     """The file that was uploaded to be submitted, stored."""
     if upload.expires_at <= now:  # or somebody could upload many before the deadline and choose after the reveal
         raise UploadExpired
@@ -190,7 +190,7 @@ def _made(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -
 
 
 def _environment(team: Team, checked: _Checked) -> Environment:
-    """What the code runs with; predictions and datasets run with nothing of the team's."""
+    """The environment that the code runs in; predictions and datasets run with nothing of the team's."""
     new = checked.new
     if new.environment == NOTHING_NAMED:
         return NO_ENVIRONMENT

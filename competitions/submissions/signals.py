@@ -1,4 +1,4 @@
-"""What happened to a submission, told inside the transaction in which it happened."""
+"""Signals about submissions, sent inside the transaction of the change."""
 
 from django.dispatch import Signal
 

@@ -7,7 +7,7 @@ from django.db.models import TextChoices
 
 
 class Kind(TextChoices):
-    """What a team sent in."""
+    """The kind of a submission."""
 
     PREDICTION = "prediction", "predictions"
     CODE = "code", "code"
@@ -35,7 +35,7 @@ LIVE: Final = (State.CHECKING, State.QUEUED, *HELD)
 
 
 class Reason(TextChoices):
-    """Why a run failed."""
+    """The reason for which a run failed."""
 
     PROGRAM_ERROR = "program_error", "the program failed"
     TIME_LIMIT = "time_limit", "over the time limit"
@@ -62,7 +62,7 @@ class Blame(TextChoices):
 
 @dataclass(frozen=True)
 class ReasonInfo:
-    """Whose fault a failure is, whether it costs quota, and what the team should do now."""
+    """The consequences of a failure: whose fault it is, if it costs quota, and what the team should do now."""
 
     blame: Blame
     charged: bool

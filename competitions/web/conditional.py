@@ -1,8 +1,7 @@
-"""When a page that was read before has not changed: its ETag, made of everything that it is drawn from."""
+"""ETags of pages, made of everything that a page is drawn from: one that has not changed is not drawn again."""
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Final
@@ -24,7 +23,7 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
     """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks in which
     session, and when one of the dates of these has passed. While a message waits for its reader, the page is always drawn.
     """
-    phases = visited.phases_with_boards
+    phases = visited.phases_with_bare_boards
     rows = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
     values = [_values(row) for row in rows]
     passed = sum(at <= visited.now for at in _instants(values))
@@ -34,7 +33,7 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
         values,
         passed,
         visited.own_tabs,
-        replace(visited.facts, worker_seen_at=None),
+        visited.facts,
         *_reader(request, visited),
         visited.is_organizer,
         request.get_full_path(),
@@ -44,7 +43,7 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
 
 
 def _reader(request: HttpRequest, visited: Visit) -> list[object]:
-    """Who is signed in, the secret that their page's forms carry, and the moment where it tells them something."""
+    """The person, the secret in the forms of their page, and the time where the page has messages for them."""
     if not visited.user.is_authenticated:
         return []
     get_token(request)  # now it is there, also where this is the first page of a session

@@ -1,4 +1,4 @@
-"""The rows of a team's list of submissions: fetched in few queries, and drawn once while nothing in them changes."""
+"""Rows of a team's list of submissions, fetched in few queries, and drawn once while they stay the same."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from competitions.catalog.models import Phase
 from competitions.disclosure.readers import Reader
-from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, with_scores
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_positions
@@ -78,7 +78,7 @@ def _row(
     reader: Reader,
     now: datetime,
 ) -> SubmissionRow:
-    submission, results = scored.submission, results_of(scored, reader)
+    submission, results = scored.submission, known_results(scored, reader)
     picked = [choice for choice in results.choices if choice.is_picked]
     is_said = submission.status in SAID_BY_STATUS
     return SubmissionRow(
@@ -112,7 +112,7 @@ def _row(
 def submission_page(
     *, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase], only: Phase | None = None
 ) -> list[ScoredSubmission]:
-    """A team's newest submissions before that number with all that their rows show: a page, and one more if there are more.
+    """A page of a team's newest submissions before that number, plus one if there are more.
 
     `phases` are the competition's, with their boards; `only`: the submissions of this one. Runs are read only of
     submissions that their status does not explain.

@@ -1,4 +1,4 @@
-"""Who looks at which competition: what every page asks about it, in few queries at any size of competition."""
+"""A visit of a competition: who looks, and the facts that its pages show, in one query at any size of competition."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,9 +6,9 @@ from functools import cached_property
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef, Subquery
-from django.db.models.functions import Now
-from django.http import HttpRequest
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Now
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -16,7 +16,6 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.catalog.models import (
     Competition,
-    CompetitionOrganizer,
     Leaderboard,
     Page,
     PageImage,
@@ -24,8 +23,8 @@ from competitions.catalog.models import (
     RulesVersion,
 )
 from competitions.compute.models import ComputeWorker
-from competitions.disclosure.readers import Reader, sealed_rights
-from competitions.disclosure.scores import may_know_of, may_see_board
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import may_know_board, may_see_board
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
@@ -47,7 +46,7 @@ class NextStep:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the pages of a competition say about it, and about the person who looks; nothing about nobody."""
+    """Facts that the pages of a competition show about it and, where somebody is signed in, about them."""
 
     current_rules: int | None
     has_questions: bool  # submissions come with a fact sheet
@@ -55,14 +54,15 @@ class Facts:
     registration_state: str | None = None
     accepted_rules: int | None = None
     team_id: int | None = None
-    team_name: str | None = None
     is_invited: bool = False  # somebody waits for this person's answer to an invitation to a team
-    place_key: UUID | None = None  # the team is invited to show that its code does what it submitted
-    place_due_at: datetime | None = None
     is_organizer: bool = False
     sees_sealed: bool = False
     team_count: int = 0
     unread: int = 0  # notifications that this person has not read
+    # What follows is read for the pages about one's team alone.
+    team_name: str | None = None
+    place_key: UUID | None = None  # the team is invited to show that its code does what it submitted
+    place_due_at: datetime | None = None
     worker_seen_at: datetime | None = None  # when a compute worker of the competition's queue was last heard of
 
 
@@ -91,6 +91,12 @@ class Visit:
         return list(self.competition.phases.all())
 
     @cached_property
+    def phases_with_bare_boards(self) -> list[Phase]:
+        """The same phases, with their boards read but not their columns, as whoever has the page already needs them."""
+        load_boards(self.phases, columns=False)
+        return self.phases
+
+    @cached_property
     def phases_with_boards(self) -> list[Phase]:
         """The same phases, with their boards read; many pages show none."""
         load_boards(self.phases)
@@ -113,25 +119,21 @@ class Visit:
 
     @cached_property
     def reader(self) -> Reader:
-        """Who looks, with the rights that were read with the competition."""
+        """The reader of this request, with the rights that were read with the competition."""
         rights = {self.competition.pk: self.facts.sees_sealed} if self.facts.is_organizer else {}
         return Reader(self.user, self.now, rights)
 
-    def board(self, phase: Phase | None, key: str | None = None) -> Leaderboard | None:
-        """The phase's board of that key, else its main one; None where there is none."""
-        phases = [
-            phase_with_boards
-            for phase_with_boards in self.phases_with_boards
-            if phase is not None and phase_with_boards.pk == phase.pk
-        ]
-        boards = [board for phase_with_boards in phases for board in phase_with_boards.leaderboards.all()]
+    def board(self, phase: Phase | None, key: str | None = None, *, bare: bool = False) -> Leaderboard | None:
+        """The phase's board of that key, else its main one; None where there is none. `bare`: without its columns."""
+        phases = self.phases_with_bare_boards if bare else self.phases_with_boards
+        boards = [board for each in phases if each == phase for board in each.leaderboards.all()]
         return next((board for board in boards if not key or board.key == key), None)
 
     @property
     def phases_with_known_boards(self) -> list[tuple[Phase, Leaderboard | None]]:
         """Each phase with its main board, where this person may know that there is one."""
         boards = [(phase, phase.main_board) for phase in self.phases_with_boards]
-        return [(phase, board if board and may_know_of(self.reader, board) else None) for phase, board in boards]
+        return [(phase, board if board and may_know_board(self.reader, board) else None) for phase, board in boards]
 
     def can_see_board(self, board: Leaderboard) -> bool:
         return may_see_board(self.reader, board)
@@ -159,7 +161,7 @@ class Visit:
         return {image.name: image for image in self.competition.images.all()}
 
     def image_url(self, source: str) -> ShownImage | None:
-        """Where an image of the competition is that a text names by this address; None where there is none."""
+        """The address of an image of the competition that a text names so; None where there is none."""
         image = self._images.get(image_name(source) or "")
         if image is None:
             return None
@@ -168,7 +170,7 @@ class Visit:
 
     @property
     def next_step(self) -> NextStep | None:
-        """What the main button says: join, accept new rules, make a team, submit."""
+        """The step that the main button names: join, accept new rules, make a team, submit."""
         if self.facts.current_rules is None:
             return None
         if self.facts.registration_state is None:
@@ -186,50 +188,66 @@ class Visit:
         return NextStep("Submit", self.url("submissions"))
 
 
-def _annotations(user: User | AnonymousUser) -> dict[str, object]:
-    """The facts by name, as annotations of a competition."""
-    mine: dict[str, object] = {"competition": OuterRef("pk")}
-    rules = RulesVersion.objects.filter(**mine).order_by("-number")
+def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:
+    """The visit of this request's person. A competition that they do not see does not exist: 404.
+
+    `for_team`: with the facts that only the pages about one's team and its submissions show.
+    """
+    user = request.user
+    assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
+    facts = _facts_of_all(for_team=for_team)
+    rows = Competition.objects.select_related("series", *(["queue"] if for_team else []))
+    if isinstance(user, User):  # a person has one registration and one role at most, so the joins give one row
+        facts |= _facts_of_person(user, for_team=for_team)
+        rows = rows.annotate(
+            registration=FilteredRelation("registrations", condition=Q(registrations__user=user)),
+            role=FilteredRelation("competitionorganizer", condition=Q(competitionorganizer__user=user)),
+        )
+    competition = get_object_or_404(rows.annotate(**{f"fact_{name}": fact for name, fact in facts.items()}), slug=slug)
+    if not competition.is_visible_to(user):
+        raise Http404
+    known = {name: getattr(competition, f"fact_{name}") for name in facts}
+    return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now())
+
+
+def _facts_of_all(*, for_team: bool) -> dict[str, object]:
+    """The facts that are the same for everybody, as annotations of a competition."""
+    rules = RulesVersion.objects.filter(competition=OuterRef("pk")).order_by("-number")
     facts: dict[str, object] = {
         "current_rules": Subquery(rules.values("number")[:1]),
-        "has_questions": Exists(Question.objects.filter(**mine)),
-        "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, **mine)),
+        "has_questions": Exists(Question.objects.filter(competition=OuterRef("pk"))),
+        "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, competition=OuterRef("pk"))),
         "team_count": team_count(),
     }
-    if user.is_authenticated:
-        registration = Registration.objects.filter(user=user, **mine)
-        membership = Membership.objects.filter(user=user, **mine)
-        organizer = CompetitionOrganizer.objects.filter(user=user, **mine)
-        invitation = Invitation.objects.filter(
-            user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
-        )
-        place = places_to_answer(user).filter(lane__leaderboard__phase__competition=OuterRef("pk"))
+    if for_team:
         workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")
-        facts |= {
-            "registration_state": Subquery(registration.values("state")[:1]),
-            "accepted_rules": Subquery(registration.values("rules_version__number")[:1]),
-            "team_id": Subquery(membership.values("team")[:1]),
-            "team_name": Subquery(membership.values("team__name")[:1]),
-            "is_invited": Exists(invitation),
-            "place_key": Subquery(place.values("key")[:1]),
-            "place_due_at": Subquery(place.values("due_at")[:1]),
-            "is_organizer": Exists(organizer),
-            "sees_sealed": Exists(sealed_rights(user).filter(competition=OuterRef("pk"))),
-            "unread": unread_notifications(user),
-            "worker_seen_at": Subquery(workers.values("last_seen_at")[:1]),
-        }
+        facts["worker_seen_at"] = Subquery(workers.values("last_seen_at")[:1])
     return facts
 
 
-def visit(request: HttpRequest, slug: str) -> Visit:
-    """The visit of this request's person. A competition that they do not see does not exist: 404."""
-    user = request.user
-    assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-    seen = Competition.objects.visible_to(user).select_related("series", "queue")
-    facts = _annotations(user)
-    competition = get_object_or_404(seen.annotate(**{f"fact_{name}": fact for name, fact in facts.items()}), slug=slug)
-    known = {name: getattr(competition, f"fact_{name}") for name in facts}
-    return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now())
+def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
+    """The facts about one person, as annotations of a competition that is joined to their `registration` and `role`."""
+    membership = Membership.objects.filter(user=user, competition=OuterRef("pk"))
+    invitations = Invitation.objects.filter(
+        user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
+    )
+    facts: dict[str, object] = {
+        "registration_state": F("registration__state"),
+        "accepted_rules": F("registration__rules_version__number"),
+        "team_id": Subquery(membership.values("team")[:1]),
+        "is_invited": Exists(invitations),
+        "is_organizer": Q(role__isnull=False),
+        "sees_sealed": Coalesce(F("role__can_see_sealed"), Value(False)),
+        "unread": unread_notifications(user),
+    }
+    if for_team:
+        place = places_to_answer(user).filter(team__competition=OuterRef("pk"))
+        facts |= {
+            "team_name": Subquery(membership.values("team__name")[:1]),
+            "place_key": Subquery(place.values("key")[:1]),
+            "place_due_at": Subquery(place.values("due_at")[:1]),
+        }
+    return facts
 
 
 def team_of_visit(visited: Visit) -> Team | None:

@@ -32,7 +32,7 @@ ROWS_FILE: Final = "rows.csv"
 MAX_ROWS_BYTES: Final = 64 * 1024 * 1024
 
 
-def checks_of(phase: Phase) -> list[Task]:
+def phase_checks(phase: Phase) -> list[Task]:
     """The checks of the phase's tasks. Those of another competition's organizers are none of them."""
     return list(
         Task.objects.filter(checks__in=phase.tasks.all(), competition=phase.competition_id)
@@ -43,7 +43,7 @@ def checks_of(phase: Phase) -> list[Task]:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check showed; `faults` are sentences without the name of the check."""
+    """The result of one check; `faults` are sentences without the name of the check."""
 
     facts: dict[str, Any]
     faults: list[str]
@@ -56,7 +56,7 @@ class Finding:
 def finding(place: Place, check: Run, plain: Run) -> Finding:
     """Judge the run of a check beside the run of the same code on the plain input."""
     kind = Check(check.task.check_kind)
-    facts = {"title": check.task.name, "kind": kind.label} | meters_of(check)
+    facts = {"title": check.task.name, "kind": kind.label} | budget_meters(check)
     if check.state != RunState.FINISHED:
         return Finding(facts, [f"the run failed, {Reason(check.reason).label}: {check.detail}".rstrip(": ")])
     judge = _held_out if kind == Check.HELD_OUT else _row_by_row
@@ -64,8 +64,8 @@ def finding(place: Place, check: Run, plain: Run) -> Finding:
     return replace(judgement, facts=facts | judgement.facts)
 
 
-def meters_of(run: Run) -> dict[str, Any]:
-    """What the run used of the phase's budget."""
+def budget_meters(run: Run) -> dict[str, Any]:
+    """The part of the phase's budget that the run used."""
     phase = run.submission.phase
     return {
         "wall_s": float(run.meters.get("wall_s") or 0.0),
@@ -128,7 +128,7 @@ def _moved(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _rows(task: Task) -> NDArray[np.int64] | None:
-    """Which row of the plain input each row of the check's input is; None where the order is the same."""
+    """For each row of the check's input its number in the plain input; None where the order is the same."""
     stored = task.reference_data.file if task.reference_data is not None else None
     text = _member(stored, ROWS_FILE) if stored is not None else None
     if text is None:

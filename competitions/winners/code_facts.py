@@ -1,4 +1,4 @@
-"""What a winner's zip holds, for the organizers' eyes: its files, and how many numbers it could carry along."""
+"""Facts about a winner's zip for the organizers: its files, and how many numbers it could carry along."""
 
 import re
 import zipfile

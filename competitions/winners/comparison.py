@@ -44,12 +44,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class CannotCompare(Exception):
-    """Why the two cannot be compared, in a sentence."""
+    """Two sets of predictions cannot be compared; the message says why."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two sets of predictions are apart; `mae` is None where nothing holds real numbers, or text beside them differs."""
+    """The distance between two sets of predictions; `mae` is None where nothing holds real numbers, or text beside them differs."""
 
     rows: int
     equal_share: float
@@ -133,10 +133,10 @@ def made_by(run: Run | None, place: Place) -> Arrays:
     output = outputs.order_by("-attempt").first()
     if output is None:
         raise CannotCompare("The run left no predictions.")
-    return predictions_of(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)
+    return read_predictions(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)
 
 
-def predictions_of(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:
+def read_predictions(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:
     """The predictions in a submitted file, or in the output of a run (a zip that holds such a file).
 
     Without an official format, text files are read line by line. Raises `CannotCompare`.

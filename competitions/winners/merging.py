@@ -1,4 +1,4 @@
-"""What a merge of two teams does to their places in winners' lanes."""
+"""Places in winners' lanes of two teams that merge."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ from core.fields import SHORT_TEXT, LongTextField, OneLineField
 
 
 class Lane(models.Model):
-    """What is asked of the winners of one board."""
+    """The winners' lane of one board: what its winners have to show."""
 
     leaderboard = models.OneToOneField(Leaderboard, on_delete=models.CASCADE, related_name="winners_lane")
     top = models.PositiveSmallIntegerField(

@@ -1,4 +1,4 @@
-"""Why something in the winners' lane is refused."""
+"""Refusals in the winners' lane."""
 
 from typing import Final
 

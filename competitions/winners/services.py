@@ -23,7 +23,7 @@ from competitions.leaderboards.services import board_follow
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete, upload_finish
-from competitions.submissions.file_checks.preflight import contract_of, look
+from competitions.submissions.file_checks.preflight import file_contract, look
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
@@ -181,7 +181,7 @@ def _bundle(place: Place, upload: Upload | None) -> tuple[StoredFile | None, str
     if stored is None:
         raise UploadIncomplete(upload)
     with local_copy(stored) as path:
-        look(contract_of(phase=place.lane.leaderboard.phase, kind=Kind.CODE, file_name=upload.file_name), path)
+        look(file_contract(phase=place.lane.leaderboard.phase, kind=Kind.CODE, file_name=upload.file_name), path)
     return stored, upload.file_name
 
 

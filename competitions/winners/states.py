@@ -6,7 +6,7 @@ from django.db.models import TextChoices
 
 
 class State(TextChoices):
-    """What has been done so far; the team's steps are in the order in which they are asked for."""
+    """The states of a place; the team's steps are in the order in which they are asked for."""
 
     INVITED = "invited", "invited"
     CODE = "code", "code handed in"

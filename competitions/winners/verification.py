@@ -18,7 +18,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.states import FINAL, REASONS, Blame, Kind, Reason
 from competitions.submissions.states import State as RunState
 from competitions.winners import refusals
-from competitions.winners.checks import Finding, checks_of, finding, meters_of
+from competitions.winners.checks import Finding, budget_meters, finding, phase_checks
 from competitions.winners.code_facts import code_facts
 from competitions.winners.comparison import (
     Arrays,
@@ -26,7 +26,7 @@ from competitions.winners.comparison import (
     Difference,
     compare,
     made_by,
-    predictions_of,
+    read_predictions,
     sampled_pairs,
 )
 from competitions.winners.models import Lane, Place
@@ -69,7 +69,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
         "seed": len(earlier),
         "environment": submission_environment(place.submission),
     }
-    verification, checks = verification_create(**arguments), checks_of(phase)
+    verification, checks = verification_create(**arguments), phase_checks(phase)
     place_move(
         place=place,
         source=State.HARDWARE,
@@ -88,7 +88,7 @@ def _actor(by: User) -> str:
 
 
 def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the runs before and this one came to: how far repeated runs are apart is what a tolerance is set by."""
+    """The results of this run and of those before it: a tolerance is set by how far repeated runs are apart."""
     this = {key: comparison.get(key) for key in ("wall_s", "mae", "equal_share", "score_difference")}
     return [*comparison.get("earlier", []), this]
 
@@ -117,7 +117,7 @@ def verification_compare(*, key: UUID, now: datetime) -> bool:
         return place_move(
             place=place, source=State.VERIFYING, target=State.HARDWARE, actor="verification", now=now, note=note
         )
-    comparison = comparison_of(place, run)
+    comparison = run_comparison(place, run)
     log.info("winners_compared", place=str(place.key), is_within=comparison["is_within"])
     return place_move(
         place=place,
@@ -142,7 +142,7 @@ def _is_the_platforms(checks: Submission) -> bool:
     return checks.status == RunState.CANCELLED or bool(lost)
 
 
-def comparison_of(place: Place, verification: Submission) -> dict[str, Any]:
+def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
     """Measured time, difference of predictions and of the score, what the checks showed and what the zip holds, and what lies
     outside the organizers' tolerance."""
     runs = list(verification.runs.select_related("task", "submission__phase"))
@@ -178,11 +178,11 @@ def comparison_of(place: Place, verification: Submission) -> dict[str, Any]:
 
 
 def _named_meters(run: Run) -> dict[str, Any]:
-    return {"title": run.task.name} | meters_of(run)
+    return {"title": run.task.name} | budget_meters(run)
 
 
 def _findings(place: Place, plain: dict[int, Run]) -> list[Finding]:
-    """What the checks showed, one for each; those of a task that has left the phase meanwhile are left out."""
+    """The findings of the checks; those of a task that has left the phase meanwhile are left out."""
     if place.check_run is None:
         return []
     checks = place.check_run.runs.select_related("task__checks", "task__reference_data__file", "submission__phase")
@@ -222,7 +222,7 @@ def _submitted(place: Place, run: Run | None) -> Arrays:
     sent = place.submission
     if sent.kind == Kind.CODE:
         return made_by(run, place)
-    return predictions_of(sent.file, sent.file_name, place.lane.leaderboard.phase.prediction_format)
+    return read_predictions(sent.file, sent.file_name, place.lane.leaderboard.phase.prediction_format)
 
 
 def _score_difference(place: Place, verification: Submission) -> float | None:

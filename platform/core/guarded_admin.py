@@ -102,6 +102,10 @@ class ReadOnlyAdmin(GuardedAdmin):
 
     show_full_result_count = False
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        """Every field: the form that Django would make of them asks more of it than showing them does."""
+        return [field.name for field in self.opts.fields if field.editable and field.name not in (self.exclude or ())]
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -117,6 +121,9 @@ class History(admin.TabularInline[Any, Any]):
 
     extra = 0
     can_delete = False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return [str(name) for name in self.fields or ()]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

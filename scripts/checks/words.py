@@ -52,7 +52,17 @@ CODE: Final = ("platform", "competitions", "files", "workers", "scoring", "clien
 # The grammar holds here; the other folders follow.
 CLEAN: Final = (
     "client",
+    "competitions/api",
+    "competitions/bundles",
+    "competitions/codabench_api",
+    "competitions/compute",
+    "competitions/environments",
+    "competitions/factsheets",
+    "competitions/notifications",
     "competitions/resources",
+    "competitions/teams",
+    "competitions/web",
+    "competitions/webhooks",
     "examples",
     "files",
     "platform",

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from competitions.catalog.models import Column
 from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.commitment.amendments import manifest_of
+from competitions.leaderboards.commitment.amendments import commitment_manifest
 from competitions.leaderboards.models import Amendment, Commitment, Entry
 from competitions.leaderboards.ranking.fact_columns import VERIFIED
 from competitions.leaderboards.reading.board import Row
@@ -97,7 +97,7 @@ class CommitmentOut(serializers.ModelSerializer[Commitment]):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_manifest(self, commitment: Commitment) -> dict[str, Any] | None:
-        return {**manifest_of(commitment)} if scores_are_public(commitment.leaderboard) else None
+        return {**commitment_manifest(commitment)} if scores_are_public(commitment.leaderboard) else None
 
 
 class WinnerOut(serializers.ModelSerializer[Place]):

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from competitions.factsheets.models import Question
-from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.models import Upload
 from competitions.runs.models import Run
-from competitions.submissions.advice import advice_of
+from competitions.submissions.advice import failure_advice
 from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Kind, Reason, State
 
@@ -86,7 +86,7 @@ class SubmissionFilter(serializers.Serializer[Any]):
 
 
 def _answer(fields: list[str], row: Any, values: dict[str, object]) -> dict[str, object]:
-    """The fields of a row as they are, but for those in `values`; the renderer writes times and numbers of rows as text.
+    """The fields of a row, except for those in `values`; the renderer writes times as text.
 
     In a list of submissions, asking each field to represent itself took a fifth of the time of the whole answer.
     """
@@ -164,7 +164,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
         ]  # fmt: skip
 
     def to_representation(self, scored: ScoredSubmission) -> dict[str, object]:  # type: ignore[override]  # with its scores
-        submission, results = scored.submission, results_of(scored, self.context["reader"])
+        submission, results = scored.submission, known_results(scored, self.context["reader"])
         runs = list(submission.runs.all())
         return _answer(
             self.Meta.fields,
@@ -192,7 +192,7 @@ def _verdict(submission: Submission, runs: list[Run]) -> dict[str, str] | None:
         "reason": submission.reason,
         "blame": info.blame,
         "detail": next((run.detail for run in runs if run.reason), ""),
-        "advice": advice_of(Reason(submission.reason), submission.phase),
+        "advice": failure_advice(Reason(submission.reason), submission.phase),
     }
 
 

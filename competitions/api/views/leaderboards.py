@@ -14,10 +14,17 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from accounts.models import User
-from competitions.api import serializers as s
+from competitions.api.serializers.leaderboards import (
+    ColumnOut,
+    CommitmentOut,
+    DatasetOut,
+    LeaderboardOut,
+    WinnerOut,
+    row_out,
+)
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.disclosure.scores import may_see_board, refusal_of
+from competitions.disclosure.scores import board_refusal, may_see_board
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.ranking.datasets import shown_datasets
 from competitions.leaderboards.ranking.values import primary_column
@@ -34,32 +41,36 @@ BOARD = OpenApiParameter("board", str, description="Key of a board of the phase;
 class BoardView(ApiView):
     """Base: a board that the asker may see."""
 
-    serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
+    serializer_class: type[BaseSerializer[Any]] = LeaderboardOut
 
-    def board(self, slug: str, phase_slug: str) -> Leaderboard:
+    def board(self, slug: str, phase_slug: str, *, columns: bool = True) -> Leaderboard:
+        """The board that is asked for. Without `columns` these are not read yet: an unchanged board needs none."""
         phase = _phase(self.request.user, slug, phase_slug)
-        load_boards([phase])
+        load_boards([phase], columns=columns)
         key = self.request.query_params.get("board")
         board = next((candidate for candidate in phase.leaderboards.all() if not key or candidate.key == key), None)
         if board is None:
             raise Http404
         if not may_see_board(self.reader, board):
-            raise refusal_of(board)
+            raise board_refusal(board)
         return board
 
 
 def _phase(user: User | AnonymousUser, competition: str, phase: str) -> Phase:
     """A phase that the asker sees. Raises `Http404`."""
-    phases = Phase.objects.visible_to(user).select_related("competition__queue")
-    return get_object_or_404(phases, competition__slug=competition, slug=phase)
+    rows = Phase.objects.select_related("competition")
+    found = get_object_or_404(rows, competition__slug=competition, slug=phase)
+    if not found.competition.is_visible_to(user):
+        raise Http404
+    return found
 
 
 class LeaderboardDetail(BoardView):
-    """One page of a board, best first; by its primary column or, with `sort`, by another column or `column@task`."""
+    """One page of a board, best first, by its primary column or by the one that `sort` names."""
 
     @extend_schema(parameters=[BOARD, OpenApiParameter("cursor", str), OpenApiParameter("sort", str)])
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
-        board = self.board(slug, phase_slug)
+        board = self.board(slug, phase_slug, columns=False)
         cursor = request.query_params.get("cursor")
         if cursor:
             Cursor.read(cursor)  # refused before it gets into a header
@@ -76,6 +87,7 @@ def _sort(board: Leaderboard, sort: str) -> str:
     """The column to sort by, safe in a header; empty for the board's own order. Raises `UnknownSort`."""
     if not sort:
         return ""
+    load_boards([board.phase])
     columns = board.visible_columns
     known = {column.key for column in page_columns(board, columns) if column.is_sortable}
     if sort not in known:
@@ -86,6 +98,7 @@ def _sort(board: Leaderboard, sort: str) -> str:
 
 def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str, object]:
     """One page of a board as JSON."""
+    load_boards([board.phase])
     page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
     columns = page_columns(board, visible)
     return {
@@ -94,18 +107,18 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "title": board.title,
         "rule": board.rule,
         "sorted_by": sort or None,
-        "columns": list(s.ColumnOut(visible, many=True).data),
+        "columns": list(ColumnOut(visible, many=True).data),
         "entry_count": board.entry_count,
-        "rows": [s.row_out(row, columns) for row in page.rows],
+        "rows": [row_out(row, columns) for row in page.rows],
         "next_cursor": page.next_cursor,
-        **({"datasets": list(s.DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
+        **({"datasets": list(DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
     }
 
 
 class CommitmentDetail(ApiView):
     """The commitment to a sealed board at its close and, after the reveal, the manifest that proves it."""
 
-    serializer_class = s.CommitmentOut
+    serializer_class = CommitmentOut
 
     @extend_schema(parameters=[BOARD])
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
@@ -116,18 +129,18 @@ class CommitmentDetail(ApiView):
         commitment = commitments.select_related("leaderboard__phase__competition").first()
         if commitment is None:
             raise Http404
-        return Response(s.CommitmentOut(commitment).data)
+        return Response(CommitmentOut(commitment).data)
 
 
 class Winners(BoardView):
     """Confirmed winners of a board, with what they handed in and the time that their code took here."""
 
-    serializer_class: type[BaseSerializer[Any]] = s.WinnerOut
+    serializer_class: type[BaseSerializer[Any]] = WinnerOut
 
-    @extend_schema(parameters=[BOARD], responses=s.WinnerOut(many=True))
+    @extend_schema(parameters=[BOARD], responses=WinnerOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         places = Place.objects.filter(lane__leaderboard=self.board(slug, phase_slug), state=PlaceState.CONFIRMED)
-        return Response(s.WinnerOut(places.select_related("team", "submission__phase"), many=True).data)
+        return Response(WinnerOut(places.select_related("team", "submission__phase"), many=True).data)
 
 
 class LeaderboardCsv(BoardView):

@@ -202,6 +202,10 @@ class Competition(models.Model):
             ),
         ]
 
+    def is_visible_to(self, user: "User | AnonymousUser") -> bool:
+        """The rule of `visible_to` for one row; a query only for a draft."""
+        return self.is_published or Competition.objects.visible_to(user).filter(pk=self.pk).exists()
+
     def __str__(self) -> str:
         return self.title
 

@@ -21,7 +21,7 @@ from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
 from competitions.codabench_api.shapes import ScoreLine, board_shape, column_shape, score_line
 from competitions.disclosure.readers import Reader
-from competitions.disclosure.scores import SEALED, may_know_of, may_see_board, may_see_scores
+from competitions.disclosure.scores import SEALED, may_know_board, may_see_board, may_see_scores
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import FactColumn, fact_columns
@@ -59,7 +59,7 @@ def visible_board(reader: Reader, phase: Phase) -> Leaderboard:
 
 def require_visible(reader: Reader, board: Leaderboard) -> None:
     """Raises `SEALED` or 404 for whoever may not see the board."""
-    if not may_know_of(reader, board):
+    if not may_know_board(reader, board):
         raise Http404
     if not may_see_scores(reader, board):
         raise SEALED(board=board)
@@ -150,7 +150,7 @@ class BoardView(RobotView):
 
 
 class Results(RobotView):
-    """The boards of a competition, or of the phase that is asked for: as JSON, as one CSV, or as a zip with a CSV for each."""
+    """Boards of a competition or of one phase: as JSON, as one CSV, or as a zip with a CSV for each."""
 
     parameters = ("phase",)
 
@@ -236,7 +236,7 @@ def _zipped(tables: Mapping[str, Table]) -> bytes:
 
 
 class BoardConnection(RobotView):
-    """Put a submission on its phase's board, or take it off, as far as the board's rule lets the team do that."""
+    """Put a submission on its phase's board or take it off, where the board's rule allows that."""
 
     write_scope = Scope.SUBMIT
 

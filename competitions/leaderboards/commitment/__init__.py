@@ -1,1 +1,1 @@
-"""What is committed to on a board, what is amended later, and how anybody checks both."""
+"""Commitments to boards, their amendments, and the manifest by which anybody checks both."""

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 
 from competitions.catalog.models import Leaderboard
-from competitions.leaderboards.commitment.documents import document_of, entries_of
+from competitions.leaderboards.commitment.documents import board_document, entry_documents
 from competitions.leaderboards.models import Amendment, Commitment
 from competitions.teams.models import Team
 from core.refusals import RefusalKind
@@ -59,7 +59,7 @@ def amending(boards: Sequence[Leaderboard], team: Team, *, reason: str, now: dat
 def _rows(board: Leaderboard, team: Team) -> Document:
     """The rows that a change of this team may change: all of them where ranks are averaged over datasets."""
     is_relative = any(column.is_relative for column in board.columns.all())
-    return {"entries": entries_of(board, None if is_relative else team)}
+    return {"entries": entry_documents(board, None if is_relative else team)}
 
 
 def _publish(commitment: Commitment, changes: Changes, *, reason: str, now: datetime) -> Amendment:
@@ -99,16 +99,16 @@ def decision_publish(*, board: Leaderboard, reason: str, now: datetime) -> None:
 
 
 def unexplained(commitment: Commitment) -> Changes:
-    """How the board of now differs from what the commitment and its amendments give; empty when it does not."""
-    return difference(current(_published(commitment)), document_of(commitment.leaderboard))
+    """The difference between the board of now and that of the commitment with its amendments; empty for none."""
+    return difference(current(_published(commitment)), board_document(commitment.leaderboard))
 
 
 def changed_since(commitment: Commitment) -> list[str]:
-    """What changed without an amendment. Names submissions, tells no score."""
+    """Changes without an amendment, in words. They name submissions and tell no score."""
     return changes_in_words(unexplained(commitment))
 
 
-def manifest_of(commitment: Commitment) -> Manifest:
+def commitment_manifest(commitment: Commitment) -> Manifest:
     """The manifest: the board of then, every amendment, and the rows of now, so that whatever else changed shows."""
     document, changes = _published(commitment), unexplained(commitment)
     return {

@@ -1,4 +1,4 @@
-"""What decides a board, as plain values: what a commitment covers and an amendment changes."""
+"""A board as plain values: the document that a commitment covers and an amendment changes."""
 
 from competitions.catalog.models import Column, Leaderboard, Task
 from competitions.leaderboards.models import Entry as EntryRow
@@ -8,8 +8,8 @@ from files.manifest import Column as CommittedColumn
 from files.manifest import Document, Entry
 
 
-def document_of(board: Leaderboard) -> Document:
-    """What decides the board, as it is in the database now: what it shows, and what it is ranked by."""
+def board_document(board: Leaderboard) -> Document:
+    """The board as it is in the database now: what it shows, and what it is ranked by."""
     columns, primary = _columns(board), primary_column(list(board.columns.all()))
     return {
         "board": {
@@ -22,11 +22,11 @@ def document_of(board: Leaderboard) -> Document:
             "columns": [_column(column) for column in columns],
         },
         "tasks": [_task(task) for task in board.phase.tasks.select_related(*PROGRAMS).order_by("pk")],
-        "entries": entries_of(board),
+        "entries": entry_documents(board),
     }
 
 
-def entries_of(board: Leaderboard, team: Team | None = None) -> list[Entry]:
+def entry_documents(board: Leaderboard, team: Team | None = None) -> list[Entry]:
     """The board's rows, or one team's, each as it is committed to."""
     columns, rows = _columns(board), EntryRow.objects.filter(leaderboard=board)
     rows = rows.filter(team=team) if team else rows

@@ -1,4 +1,4 @@
-"""What a board that grows costs, and what cannot work about it: said to its organizers."""
+"""Warnings to organizers about a board that grows: its cost, and settings that cannot work."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ CHANGED: Final = ("dataset_check", "max_datasets", "time_limit_s", "scoring_time
 
 
 def growth_cost(phase: Phase, changes: Mapping[str, Any] | None = None) -> str:
-    """What filling the board costs at most, with these changes, in a sentence: cells times time limits."""
+    """The most that filling the board costs with these changes, as a sentence: cells times time limits."""
     settings = {name: getattr(phase, name) for name in CHANGED} | dict(changes or {})
     algorithms, limit_s = (
         counting_submissions(phase).count(),

@@ -1,4 +1,4 @@
-"""How a dataset that passed its check joins the board: as a task of its own, with input and reference data apart."""
+"""Datasets that passed their check join the board: each as a task of its own, with input and reference data apart."""
 
 import zipfile
 from datetime import datetime
@@ -71,7 +71,7 @@ def _joined(
     like = phase.tasks.select_related("scoring_program__owner").order_by("pk").first()
     if not still or like is None or Dataset.objects.on_board(phase).count() >= phase.max_datasets:
         return None
-    name = name_of(submission)
+    name = dataset_name(submission)
     task = Task.objects.create(
         competition_id=phase.competition_id,
         owner=like.owner,
@@ -97,8 +97,8 @@ def _resource(like: Task, name: str, kind: Resource.Kind, file: StoredFile) -> R
     )
 
 
-def name_of(submission: Submission) -> str:
-    """What a dataset is called on the board: the first words of its description, else its file's name."""
+def dataset_name(submission: Submission) -> str:
+    """The dataset's name on the board: the first words of its description, else its file's name."""
     text = " ".join(submission.description.split()) or Path(submission.file_name).stem or f"Dataset {submission.pk}"
     if len(text) <= MAX_NAME:
         return text

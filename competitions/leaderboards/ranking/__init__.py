@@ -1,1 +1,1 @@
-"""What a board is ordered by: values of columns, which of them count, ranks over columns and datasets."""
+"""The order of a board: values of columns, the scores that count, ranks over columns and datasets."""

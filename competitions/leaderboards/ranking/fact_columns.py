@@ -54,7 +54,7 @@ VERIFIED: Final = "badge:verified"
 
 
 def badge_values(submission: Submission) -> dict[str, Any]:
-    """What a verified submission's row carries: the measured time and its limit, in seconds."""
+    """The badge of a verified submission's row: the measured time and its limit, in seconds."""
     if submission.verified_at is None:
         return {}
     return {VERIFIED: {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}}
@@ -79,7 +79,7 @@ class Comparison:
 def comparisons(
     submission: Submission, questions: Sequence[Question], scores: Mapping[str, tuple[Column, float]]
 ) -> list[Comparison]:
-    """What was reported beside what was found, for the scores that may be seen: key to column and exact value.
+    """Reported numbers beside the scores that were found, of those that may be seen: key to column and exact value.
 
     All of it as shown: answers can be changed again and again, and a difference of exact values would tell hidden digits.
     """

@@ -14,15 +14,15 @@ from competitions.leaderboards.ranking.values import primary_column, task_key
 
 @dataclass(frozen=True)
 class Place:
-    """Where rows are ranked: by the value under `key`, in the order of `column`. Rows of the team `without` take no part."""
+    """One ranking of the rows: by the value under `key`, in the order of `column`. Rows of the team `without` take no part."""
 
     column: Column
     key: str
     without: int | None = None
 
 
-def places_of(board: Leaderboard, sources: Sequence[Column]) -> list[Place]:
-    """What an average rank is taken over: the columns; on a board that grows, each of them on each dataset.
+def averaged_places(board: Leaderboard, sources: Sequence[Column]) -> list[Place]:
+    """The rankings that an average is taken over: the columns; on a board that grows, each of them on each dataset.
 
     Those are the phase's own tasks and the submitted datasets that count, of which a team's own do not count for itself:
     it knows the labels.
@@ -61,7 +61,9 @@ def average_ranks_refresh(board: Leaderboard, columns: list[Column]) -> None:
 
 def _refresh(board: Leaderboard, column: Column, columns: list[Column]) -> None:
     entries = list(Entry.objects.filter(leaderboard=board))
-    places = places_of(board, [source for source in columns if source.key in column.sources and not source.is_relative])
+    places = averaged_places(
+        board, [source for source in columns if source.key in column.sources and not source.is_relative]
+    )
     is_primary = column == primary_column(columns)
     changed = []
     for entry, average in zip(entries, _averages(entries, places), strict=True):

@@ -1,4 +1,4 @@
-"""Which of a team's scored submissions stand on a board: one function for each rule."""
+"""The rules that choose which of a team's scored submissions stand on a board: one function for each."""
 
 from collections.abc import Callable
 from typing import Final
@@ -36,7 +36,7 @@ def eligible_scores(board: Leaderboard) -> QuerySet[Score]:
 
 
 def may_stand(board: Leaderboard, score: Score) -> bool:
-    """Whether the score is one of the board's `eligible_scores`."""
+    """True where the score is one of the board's `eligible_scores`."""
     is_frozen_out = (
         board.freeze_at is not None and board.phase.revealed_at is None and score.received_at >= board.freeze_at
     )

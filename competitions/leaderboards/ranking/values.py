@@ -21,7 +21,7 @@ COMPUTE: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 
 
 def task_key(key: str, task_id: int) -> str:
-    """Where a task's own value stands in a row's values, beside the value over all tasks."""
+    """The key of a task's own value in a row's values, beside the value over all tasks."""
     return f"{key}@{task_id}"
 
 
@@ -49,7 +49,7 @@ def column_values(submission: Submission, columns: Sequence[Column], *, each_tas
 
 
 def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[str, Any]:
-    """What the submission reached on submitted datasets, as far as it has been run on them: `key@task` to the score, or
+    """The submission's results on submitted datasets, as far as it has been run on them: `key@task` to the score, or
     `failed@task` to the reason."""
     values: dict[str, Any] = {}
     for run in submission.runs.all():

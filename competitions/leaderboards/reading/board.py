@@ -109,7 +109,7 @@ def _ordered(board: Leaderboard) -> QuerySet[Entry]:
     return Entry.objects.filter(leaderboard=board).select_related("team").order_by(*Entry.IN_ORDER)
 
 
-def rank_of(entry: Entry) -> int | None:
+def entry_rank(entry: Entry) -> int | None:
     """One more than the number of better rows; equal rows share a rank. None for a baseline."""
     if entry.is_baseline:
         return None
@@ -137,7 +137,7 @@ def board_page(
         return sorted_page(board, key=sort, cursor=cursor, size=size, before=before)
     if before:
         entry = Cursor.read(before).entry_on(board)
-        rows = list(_ordered(board).filter(_ahead_of(entry)).reverse()[: size + 1])
+        rows = list(_ordered(board).filter(_rows_ahead(entry)).reverse()[: size + 1])
         return _page(list(reversed(rows[:size])), is_first=len(rows) <= size, has_more=True)
     return _page_after(board, Cursor.read(cursor).entry_on(board) if cursor else None, size)
 
@@ -160,7 +160,7 @@ def _page(shown: list[Entry], *, is_first: bool, has_more: bool) -> BoardPage:
 
 def page_around(board: Leaderboard, entry: Entry, *, size: int = PAGE_SIZE) -> BoardPage:
     """The page with this row a few rows below its top."""
-    above = list(_ordered(board).filter(_ahead_of(entry)).reverse()[: ROWS_ABOVE + 1])
+    above = list(_ordered(board).filter(_rows_ahead(entry)).reverse()[: ROWS_ABOVE + 1])
     return _page_after(board, above[-1] if len(above) > ROWS_ABOVE else None, size)
 
 
@@ -229,7 +229,7 @@ def _ranks(entries: list[Entry], *, first_page: bool) -> Iterator[int | None]:
             yield None
             continue
         if value is None and not first_page:  # the first ranked row of a later page
-            rank = rank_of(entry) or 1
+            rank = entry_rank(entry) or 1
             same_before = Entry.objects.filter(
                 leaderboard=entry.leaderboard_id, is_baseline=False, rank_value=entry.rank_value, tie_key=entry.tie_key
             ).filter(Q(achieved_at__lt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__lt=entry.pk))
@@ -250,7 +250,7 @@ def _after(entry: Entry) -> Q:
     return Q(rank_value__gte=entry.rank_value) & behind  # said once more, for the index to begin there
 
 
-def _ahead_of(entry: Entry) -> Q:
+def _rows_ahead(entry: Entry) -> Q:
     """The rows before this one."""
     ahead = Q(achieved_at__lt=entry.achieved_at) | Q(achieved_at=entry.achieved_at, id__lt=entry.pk)
     if entry.tie_key:
@@ -259,7 +259,7 @@ def _ahead_of(entry: Entry) -> Q:
     return Q(rank_value__lte=entry.rank_value) & ahead
 
 
-def entry_of(board: Leaderboard, team_id: int) -> Entry | None:
+def team_entry(board: Leaderboard, team_id: int) -> Entry | None:
     """A team's row, its best one where it has several, with its team and the score that counts."""
     rows = Entry.objects.filter(leaderboard=board, team=team_id).select_related("team", "score")
     return rows.order_by(*Entry.IN_ORDER).first()
@@ -272,13 +272,13 @@ def search(board: Leaderboard, text: str) -> list[Entry]:
     return list(matches.order_by("team__searched_name", *Entry.IN_ORDER)[:SEARCH_RESULTS])
 
 
-def leader_of(board: Leaderboard) -> Entry | None:
+def first_entry(board: Leaderboard) -> Entry | None:
     """The first ranked row, by index."""
     ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related("team")
     return ranked.order_by("rank_value", "tie_key").first()
 
 
-def baselines_of(board: Leaderboard) -> list[Entry]:
+def baseline_entries(board: Leaderboard) -> list[Entry]:
     """The best baselines of the board, by index."""
     baselines = Entry.objects.filter(leaderboard=board, is_baseline=True).select_related("team")
     return list(baselines.order_by("rank_value")[:BASELINES_SHOWN])

@@ -1,4 +1,4 @@
-"""What the columns of a board's page and exports are: its own, one for each task or submitted dataset, and answers of the fact sheet."""
+"""Columns of a board's page and exports: its own, one for each task or submitted dataset, and answers of the fact sheet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class TaskColumn:
 
 
 class CellState(StrEnum):
-    """How far an algorithm is on a dataset."""
+    """The state of an algorithm on a dataset."""
 
     SCORED = "scored"
     FAILED = "failed"  # behind all that have a score
@@ -70,7 +70,7 @@ class DatasetColumn(TaskColumn):
 
     @property
     def heading(self) -> str:
-        """What the column is called in a file: its key and the dataset's name, which may be another's too."""
+        """The column's name in a file: its key and the dataset's name, which another dataset may have too."""
         return f"{self.key} {self.dataset.name}"
 
     def state_in(self, values: dict[str, Any]) -> CellState:
@@ -82,7 +82,7 @@ class DatasetColumn(TaskColumn):
         return CellState.NOT_RUN if reason in NOT_RUN else CellState.FAILED
 
     def reason_in(self, values: dict[str, Any]) -> str:
-        """Why there is no score; empty while there may be one yet."""
+        """The reason for which there is no score; empty while one may still come."""
         return str(values.get(task_key(FAILED, self.task_id), ""))
 
 
@@ -130,7 +130,7 @@ def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list
     return [column.shown_in(values) for column in columns]
 
 
-def datasets_named(columns: Sequence[ShownColumn]) -> list[str]:
+def dataset_names(columns: Sequence[ShownColumn]) -> list[str]:
     """Names of the submitted datasets among these columns, each once."""
     names = {column.task_id: column.dataset.name for column in columns if isinstance(column, DatasetColumn)}
     return list(names.values())
@@ -141,7 +141,7 @@ DATASETS_PER_PAGE = 20
 
 @dataclass(frozen=True)
 class DatasetPages:
-    """Which of a growing board's datasets a page shows: `first` to `last` of `count`, from 1."""
+    """The datasets of a growing board that a page shows: `first` to `last` of `count`, from 1."""
 
     number: int
     first: int

@@ -1,4 +1,4 @@
-"""Where one score stands: its place on its board, and how far it is from its team's best other score and from the first row."""
+"""The position of a score: its place on its board, and its distance from the team's best other score and from the first row."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import visible_columns
 from competitions.leaderboards.models import Entry, Score
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import leader_of
+from competitions.leaderboards.reading.board import first_entry
 from competitions.submissions.models import Submission
 
 
@@ -24,7 +24,7 @@ class ScorePosition:
     to_leader: str
 
 
-def position_of(submission: Submission, reader: Reader) -> ScorePosition | None:
+def score_position(submission: Submission, reader: Reader) -> ScorePosition | None:
     """On the first board of its phase whose deciding column this reader sees; a few counts on indexes."""
     scores = {score.leaderboard_id: score for score in submission.scores.select_related("entry", "team")}
     for board in submission.phase.leaderboards.all():
@@ -44,7 +44,7 @@ def position_of(submission: Submission, reader: Reader) -> ScorePosition | None:
 
 def _position(board: Leaderboard, column: Column, score: Score) -> ScorePosition:
     others = Score.objects.filter(leaderboard=board, team=score.team_id, is_eligible=True).exclude(pk=score.pk)
-    best_other, leader = others.order_by("rank_value").first(), leader_of(board)
+    best_other, leader = others.order_by("rank_value").first(), first_entry(board)
     is_first = leader is not None and leader.score_id == score.pk
     return ScorePosition(
         column=column,

@@ -1,4 +1,4 @@
-"""What one submission reached on the boards of its phase, as far as its reader may know."""
+"""A submission's results on the boards of its phase, as far as its reader may know them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,8 +42,8 @@ class BoardResults:
     choices: list[Choice] = field(default_factory=list)
 
 
-def results_of(scored: ScoredSubmission, reader: Reader) -> BoardResults:
-    """What this reader may know of a submission's results.
+def known_results(scored: ScoredSubmission, reader: Reader) -> BoardResults:
+    """A submission's results, as far as this reader may know them.
 
     Of a hidden board, whoever does not see it is told nothing, not even that there is more.
     """

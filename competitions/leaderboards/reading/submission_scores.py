@@ -1,4 +1,4 @@
-"""What submissions reached on the boards of their phases, read in few queries, the same number for any number of rows."""
+"""Scores of submissions on the boards of their phases, read in as few queries for any number of rows."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from competitions.submissions.models import Submission
 
 @dataclass(frozen=True)
 class BoardScore:
-    """What a submission reached on a board; `entry_id` is its row, None where it does not count.
+    """A submission's score on a board; `entry_id` is its row, None where it does not count.
 
     `best` are the values of its team's best submission there, None where that is not known; `is_best`: it is this one.
     """
@@ -35,9 +35,12 @@ class ScoredSubmission:
     picked: frozenset[int]
 
 
-def load_boards(phases: Sequence[Phase]) -> None:
-    """Read the boards of these phases, and their columns: two queries, and one more where scores were under seal."""
-    prefetch_related_objects(list(phases), "leaderboards__columns")
+def load_boards(phases: Sequence[Phase], *, columns: bool = True) -> None:
+    """Read what has not been read of the boards of these phases, and their columns: two queries at most.
+
+    There is one more where scores were under seal.
+    """
+    prefetch_related_objects(list(phases), "leaderboards__columns" if columns else "leaderboards")
     with_records = [phase for phase in phases if any(board.has_sealed_keys for board in phase.leaderboards.all())]
     prefetch_related_objects(with_records, "sealed_keys")
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.sealed_keys import phases_under_seal
-from competitions.leaderboards.commitment.documents import document_of
+from competitions.leaderboards.commitment.documents import board_document
 from competitions.leaderboards.models import Commitment
 from competitions.leaderboards.services import board_freeze
 from competitions.submissions.models import Submission
@@ -67,7 +67,7 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
         raise ALREADY_COMMITTED(board=locked)
     if locked.freeze_at is not None:
         board_freeze(board=locked, at=None)
-    salt, document = secrets.token_hex(32), document_of(locked)
+    salt, document = secrets.token_hex(32), board_document(locked)
     leaves = commitment_leaves(document, salt)
     commitment = Commitment.objects.create(
         leaderboard=locked,
@@ -84,7 +84,7 @@ def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
     return commitment
 
 
-def commitment_of(board: Leaderboard) -> Commitment | None:
+def board_commitment(board: Leaderboard) -> Commitment | None:
     """The board's commitment without what only a manifest needs."""
     commitments = Commitment.objects.filter(leaderboard=board).select_related("leaderboard__phase__competition")
     return commitments.defer("salt", "leaves", "document").first()

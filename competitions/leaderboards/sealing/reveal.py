@@ -16,7 +16,7 @@ from competitions.leaderboards.models import Commitment, Entry, RankChange
 from competitions.leaderboards.ranking.rules import public_board
 from competitions.leaderboards.sealing.commitments import (
     board_commit,
-    commitment_of,
+    board_commitment,
     committed_boards,
     sealed_boards,
     unscored,
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class BoardPreview:
-    """What the reveal would open, and whether it is what was committed to."""
+    """A board that the reveal would open, with the changes since the commitment to it."""
 
     board: Leaderboard
     commitment: Commitment | None
@@ -44,10 +44,10 @@ class RevealPreview:
 
 
 def reveal_preview(phase: Phase, *, now: datetime) -> RevealPreview:
-    """What a reveal now would do; after it, what it was checked by. Tells no score."""
+    """Preview a reveal; after it, show how it was checked. Tells no score."""
     previews = []
     for board in sealed_boards(phase) or committed_boards(phase):
-        commitment = commitment_of(board)
+        commitment = board_commitment(board)
         previews.append(BoardPreview(board, commitment, changed_since(commitment) if commitment else []))
     return RevealPreview(previews, unscored(phase), not phase.is_settled(now))
 
@@ -98,7 +98,7 @@ def _commit_what_is_not(phase: Phase, boards: list[Leaderboard]) -> None:
     if revealed_at is None or not phase.is_settled(revealed_at) or unscored(phase):
         return
     for board in boards:
-        if board.was_sealed and commitment_of(board) is None:
+        if board.was_sealed and board_commitment(board) is None:
             board_commit(board=board, now=revealed_at)
 
 
@@ -119,7 +119,7 @@ def _shake_up(board: Leaderboard) -> None:
     compared = compared_board(board)
     if compared is None:
         return
-    before, after = ranks_of(compared), ranks_of(board)
+    before, after = team_ranks(compared), team_ranks(board)
     RankChange.objects.filter(leaderboard=board).delete()
     RankChange.objects.bulk_create(
         (
@@ -132,7 +132,7 @@ def _shake_up(board: Leaderboard) -> None:
     )
 
 
-def ranks_of(board: Leaderboard) -> dict[int, int]:
+def team_ranks(board: Leaderboard) -> dict[int, int]:
     """Each team's best rank."""
     ranked = Entry.objects.filter(leaderboard=board, is_baseline=False).annotate(
         rank=Window(Rank(), order_by=[F("rank_value").asc(), F("tie_key").asc()])

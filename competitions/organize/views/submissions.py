@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from competitions.catalog.models import Competition
-from competitions.disclosure.readers import reader_of
+from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.organize.forms import SubmissionsForm
 from competitions.organize.views.teams import page_of
@@ -23,7 +23,7 @@ from competitions.organize.workspace.submissions import (
     queues_for,
     submission_rows,
 )
-from competitions.runs.bulk import cost_of
+from competitions.runs.bulk import bulk_cost
 from competitions.submissions.models import Dataset
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
@@ -43,7 +43,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "competition": competition,
         "tab": "submissions",
         "form": form,
-        "rows": submission_rows(shown, reader_of(person(request), timezone.now())),
+        "rows": submission_rows(shown, reader_for(person(request), timezone.now())),
         "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
         "following": following,
     }
@@ -62,7 +62,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
             "tab": "submissions",
             "action": action,
             "words": words,
-            "cost": cost_of(chosen),
+            "cost": bulk_cost(chosen),
             "chosen": chosen,
             "queues": queues,
         }

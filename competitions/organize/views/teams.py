@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from competitions.catalog.models import Competition
-from competitions.disclosure.readers import Reader, reader_of
+from competitions.disclosure.readers import Reader, reader_for
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_remove
 from competitions.organize.editing.teams import TeamForm
@@ -34,7 +34,7 @@ SHOWN_SUBMISSIONS = 10  # the newest, on a team's page
 
 
 def _reader(request: HttpRequest) -> Reader:
-    return reader_of(person(request), timezone.now())
+    return reader_for(person(request), timezone.now())
 
 
 def page_of(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[list[Any], str]:

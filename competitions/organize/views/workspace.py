@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Competition
-from competitions.disclosure.readers import reader_of
+from competitions.disclosure.readers import reader_for
 from competitions.organize.workspace.overview import overview_of
 from competitions.web.views.teams import person
 
@@ -22,7 +22,7 @@ def competition_of(request: HttpRequest, slug: str) -> Competition:
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """The overview: what needs attention, numbers, and charts of the last weeks."""
     competition = competition_of(request, slug)
-    context = overview_of(competition, reader_of(person(request), timezone.now()))
+    context = overview_of(competition, reader_for(person(request), timezone.now()))
     return render(
         request, "organize/workspace/overview.html", {"competition": competition, "tab": "overview"} | context
     )

@@ -14,7 +14,7 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_board
 from competitions.leaderboards.ranking.values import deciding_column
-from competitions.leaderboards.reading.board import baselines_of, best_of_all_over_time
+from competitions.leaderboards.reading.board import baseline_entries, best_of_all_over_time
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.queue import queue_state
@@ -242,7 +242,7 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
         (milestone.received_at, milestone.score.values[column.key], milestone.score.team.name)
         for milestone in best_of_all_over_time(board)
     ]
-    return score_chart(best, [], column, until=reader.now, levels=baseline_levels(baselines_of(board), column))
+    return score_chart(best, [], column, until=reader.now, levels=baseline_levels(baseline_entries(board), column))
 
 
 def overview_of(competition: Competition, reader: Reader) -> dict[str, object]:

@@ -14,7 +14,7 @@ from accounts.models import User
 from competitions.catalog.models import Column, Competition, Phase
 from competitions.compute.models import Queue
 from competitions.disclosure.readers import Reader
-from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
 from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING, NothingChosen
 from competitions.runs.bulk import runs_move_to_queue
@@ -95,7 +95,7 @@ def submission_rows(submissions: Sequence[Submission], reader: Reader) -> list[O
     phases = {submission.phase_id: submission.phase for submission in submissions}
     for submission in submissions:
         submission.phase = phases[submission.phase_id]
-    results = [(scored.submission, results_of(scored, reader)) for scored in with_scores(submissions)]
+    results = [(scored.submission, known_results(scored, reader)) for scored in with_scores(submissions)]
     return [OrganizersRow(submission, result.values, result.withholds_scores) for submission, result in results]
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
-from competitions.runs.leases.retries import attempt_lost
+from competitions.runs.leases.retries import end_faulty_attempt
 from competitions.runs.models import Run
 from competitions.submissions.states import HELD
 from core.reconciler import run_guarded
@@ -39,7 +39,7 @@ def _expire(run_id: UUID, *, now: datetime) -> bool:
         return False
     worker = run.worker.name if run.worker else "unknown"
     log.warning("lease_expired", submission=run.submission_id, run=str(run.pk), attempt=run.attempt, worker=worker)
-    attempt_lost(
+    end_faulty_attempt(
         run,
         code="lease_expired",
         detail=f"The compute worker {worker!r} was not heard of in time.",

@@ -16,10 +16,10 @@ from competitions.compute.models import ComputeWorker
 from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
 from competitions.disclosure.streams import LogStream
 from competitions.runs.leases.results import InvalidResult, Result
-from competitions.runs.leases.retries import infrastructure_failed
+from competitions.runs.leases.retries import retry_elsewhere
 from competitions.runs.models import Attempt, Run, RunLog, RunOutput, RunUsage
-from competitions.runs.queue.ranking import turn_given_back
-from competitions.runs.queue.smoke import smoke_passed
+from competitions.runs.queue.ranking import give_turn_back
+from competitions.runs.queue.smoke import queue_after_smoke_run
 from competitions.runs.refusals import AttemptAnswered, LeaseLost
 from competitions.runs.transitions import record_attempt, run_move
 from competitions.submissions.states import HELD, Reason, State
@@ -31,7 +31,7 @@ LAST_PIECE: Final = 2**31 - 1  # behind all pieces of a log that a worker number
 
 
 def lease_end(now: datetime) -> datetime:
-    """When a lease ends that is given or renewed now."""
+    """The end of a lease that is given or renewed now."""
     return now + timedelta(seconds=settings.LEASE_S)
 
 
@@ -85,7 +85,7 @@ def run_heartbeat(
             attempt=run.attempt,
             source=State(run.state),
             target=state,
-            actor=actor_of(run),
+            actor=worker_actor(run),
             now=now,
             **changes,
         )
@@ -95,7 +95,7 @@ def run_heartbeat(
     return run
 
 
-def actor_of(run: Run) -> str:
+def worker_actor(run: Run) -> str:
     return f"worker:{run.worker.name if run.worker else 'unknown'}"
 
 
@@ -109,12 +109,12 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
         attempt=run.attempt,
         source=State(run.state),
         target=target,
-        actor=actor_of(run),
+        actor=worker_actor(run),
         now=now,
         note=note or "released by the worker",
         worker=None,
     )
-    turn_given_back(run)
+    give_turn_back(run)
     return target
 
 
@@ -135,13 +135,13 @@ def run_complete(
     keep_usage(run, result.usage)
     result = _disclosed(run, result)
     if result.reason == Reason.INFRASTRUCTURE:
-        return infrastructure_failed(run, result, actor=actor_of(run), now=now)
-    ended = _ingested if result.target == State.QUEUED else _ended
+        return retry_elsewhere(run, result, actor=worker_actor(run), now=now)
+    ended = _end_ingestion if result.target == State.QUEUED else _end_run
     return ended(run, result, arrived, now)
 
 
 def _answered_before(run_id: str, lease_id: str) -> State:
-    """What became of an attempt whose answer has been taken. Raises `LeaseLost` where none has."""
+    """The outcome of an attempt whose answer has been taken. Raises `LeaseLost` where none has."""
     answered = Attempt.objects.filter(run_id=run_id, lease_id=lease_id, is_answered=True).first()
     if answered is None:
         raise LeaseLost
@@ -157,22 +157,22 @@ def _require_outputs(arrived: Mapping[str, str], announced: Mapping[str, str]) -
             )
 
 
-def _ended(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
+def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
     """The run's end by the participant's, the organizer's or nobody's fault."""
     if (
         result.stages or result.target == State.FINISHED
     ):  # what is refused before a container starts says nothing of the host
-        _worker_succeeded(run)
+        _clear_worker_faults(run)
     record_attempt(run, outcome=result.target, reason=result.reason, detail=result.detail, now=now)
     if run.is_smoke and result.target == State.FINISHED:
-        smoke_passed(run, now)  # before its submission follows: with these it goes on
+        queue_after_smoke_run(run, now)  # before its submission follows: with these it goes on
     receipt = run.receipt | result.receipt | {"outputs": outputs}
     run_move(
         run_id=run.pk,
         attempt=run.attempt,
         source=State(run.state),
         target=result.target,
-        actor=actor_of(run),
+        actor=worker_actor(run),
         now=now,
         note=result.detail,
         reason=result.reason,
@@ -186,13 +186,13 @@ def _ended(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> 
     return result.target
 
 
-def _worker_succeeded(run: Run) -> None:
+def _clear_worker_faults(run: Run) -> None:
     """Its failures are no longer in a row."""
     if run.worker is not None and run.worker.infrastructure_failures:
         ComputeWorker.objects.filter(pk=run.worker.pk).update(infrastructure_failures=0, failed_teams=[])
 
 
-def _ingested(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
+def _end_ingestion(run: Run, result: Result, outputs: dict[str, str], now: datetime) -> State:
     """Ingestion is done, by a worker that does nothing else: the run waits for one that scores.
 
     Raises `InvalidResult` when this was not asked for, or the predictions have not arrived: then nothing changes.
@@ -202,14 +202,14 @@ def _ingested(run: Run, result: Result, outputs: dict[str, str], now: datetime) 
     )
     if not is_asked or "predictions.zip" not in outputs:
         raise InvalidResult("'outcome' is 'ingested', but this run has no predictions or was to be scored, too.")
-    _worker_succeeded(run)
+    _clear_worker_faults(run)
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
     run_move(
         run_id=run.pk,
         attempt=run.attempt,
         source=State(run.state),
         target=State.QUEUED,
-        actor=actor_of(run),
+        actor=worker_actor(run),
         now=now,
         note="ingested; scoring is next",
         ingested_attempt=run.attempt,

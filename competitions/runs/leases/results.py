@@ -1,4 +1,4 @@
-"""What a worker's answer means for its run. The message was checked when it was read; what the board knows is checked here."""
+"""Results that workers send. The message was checked when it was read; its scores are checked here against the board."""
 
 import sys
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ def understood(model: type[M], body: object) -> M:
 
 
 def read_result(answer: Complete, *, columns: list[str]) -> Result:
-    """What the answer comes to, given the keys of the board's columns. Raises `InvalidResult`."""
+    """The answer as a result with scores for the board's columns, which are named by key. Raises `InvalidResult`."""
     is_finished = answer.outcome == Outcome.FINISHED
     return Result(
         target=TARGETS[answer.outcome],

@@ -1,4 +1,4 @@
-"""What becomes of an attempt that failed by our own fault: tried again elsewhere, or held for a person; and the breakers."""
+"""Attempts that failed by our own fault: tried again elsewhere or held for a person. Workers and runs with many faults are stopped."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -24,18 +24,18 @@ NOT_THE_WORKERS: Final = (
 RUN_QUARANTINED: Final = "run_quarantined"
 
 
-def named(run: Run) -> dict[str, Any]:
-    """What every line of the log about a run says."""
+def log_fields(run: Run) -> dict[str, Any]:
+    """The fields of every line of the log about a run."""
     return {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
 
 
-def infrastructure_failed(run: Run, result: Result, *, actor: str, now: datetime) -> State:
+def retry_elsewhere(run: Run, result: Result, *, actor: str, now: datetime) -> State:
     """Our fault, as the worker says: count it against the worker, and try again elsewhere."""
     if run.worker is not None:
-        log.warning("failed_on_worker", worker=run.worker.name, code=result.code, **named(run))
+        log.warning("failed_on_worker", worker=run.worker.name, code=result.code, **log_fields(run))
         if result.code not in NOT_THE_WORKERS and _is_of_other_people(run.team_id, run.worker.failed_teams):
             _count(run.worker, run, now)
-    return attempt_lost(run, code=result.code, detail=result.detail, actor=actor, now=now, is_answered=True)
+    return end_faulty_attempt(run, code=result.code, detail=result.detail, actor=actor, now=now, is_answered=True)
 
 
 def _is_of_other_people(team: int, counted: list[int]) -> bool:
@@ -50,11 +50,11 @@ def _count(worker: ComputeWorker, run: Run, now: datetime) -> None:
     worker.infrastructure_failures += 1
     if worker.infrastructure_failures >= WORKER_BREAKER and worker.quarantined_at is None:
         worker.quarantined_at = now
-        log.error("worker_quarantined", worker=worker.name, **named(run))
+        log.error("worker_quarantined", worker=worker.name, **log_fields(run))
     worker.save(update_fields=["infrastructure_failures", "failed_teams", "quarantined_at"])
 
 
-def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:
+def end_faulty_attempt(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:
     """End a held attempt by our fault: back to the queue, or held for a person, failed as `infrastructure`.
 
     It is held after the last of `MAX_ATTEMPTS`, and when two different workers were lost while they had it.
@@ -64,13 +64,13 @@ def attempt_lost(run: Run, *, code: str, detail: str, actor: str, now: datetime,
     if outcome == State.FAILED and len(victims) >= RUN_BREAKER:
         code = RUN_QUARANTINED
         detail = f"The compute workers {' and '.join(victims)} were lost while they had this run. It is held until a person runs it again."
-        log.error("run_quarantined", workers=victims, **named(run))
+        log.error("run_quarantined", workers=victims, **log_fields(run))
     record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
     changes: dict[str, Any] = {"faults": run.faults + 1, "code": code, "detail": detail}
     if outcome == State.FAILED:
         changes["reason"] = Reason.INFRASTRUCTURE
     if outcome == State.QUEUED:
-        changes = _queued_again(run, now)
+        changes = _retry_changes(run, now)
     run_move(
         run_id=run.pk,
         attempt=run.attempt,
@@ -91,7 +91,7 @@ def _outcome(run: Run, victims: list[str]) -> State:
     return State.FAILED if is_last else State.QUEUED
 
 
-def _queued_again(run: Run, now: datetime) -> dict[str, Any]:
+def _retry_changes(run: Run, now: datetime) -> dict[str, Any]:
     """Back-off: at once after the first fault, then later and later."""
     pauses = settings.RETRY_PAUSES_S
     wait_s = pauses[min(run.faults, len(pauses) - 1)]

@@ -1,1 +1,1 @@
-"""Which run is next, which of them a worker may be given, and where a waiting run stands."""
+"""The order of waiting runs, the runs that a worker may be given, and the place of each."""

@@ -1,4 +1,4 @@
-"""Which of a queue's waiting runs a compute worker may be given."""
+"""The waiting runs of a queue that a compute worker may be given."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Que
 
 
 def may_take(worker: ComputeWorker, run: Run) -> bool:
-    """Whether what comes next of this run is for a worker of this role."""
+    """True where the next part of the run is for a worker of this role."""
     return run.needs in MAY_TAKE[ComputeWorker.Role(worker.role)]
 
 

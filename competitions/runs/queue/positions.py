@@ -1,4 +1,4 @@
-"""Where a waiting run stands in its queue, who would take it, and when it may start."""
+"""The place of a waiting run in its queue, the workers that would take it, and when it may start."""
 
 import math
 import statistics

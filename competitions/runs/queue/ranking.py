@@ -92,7 +92,7 @@ def next_teams(queue: Queue, fitting: QuerySet[Run]) -> Iterator[tuple[int, int]
 
 
 def runs_in_flight() -> Counter[int]:
-    """How many runs each team has on workers, of those that are its turn."""
+    """The number of runs that each team has on workers, without those that fill a board."""
     held = Run.objects.filter(state__in=HELD, fills_board=False)
     return Counter(dict(held.order_by().values_list("team").annotate(n=Count("*"))))
 
@@ -120,7 +120,7 @@ def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
         after_commit(wake, Queue(name=name).wakeup_queue)
 
 
-def turn_taken(run: Run, *, now: datetime) -> None:
+def take_turn(run: Run, *, now: datetime) -> None:
     """Remember that it was this team's turn. Call in the transaction that leased the run."""
     turns = TeamTurn.objects.filter(queue=run.queue, team=run.team_id)
     of_priority = turns.filter(priority=run.priority)
@@ -133,7 +133,7 @@ def turn_taken(run: Run, *, now: datetime) -> None:
     of_priority.exclude(Exists(waiting)).update(waiting_since=None)  # locked by now, so it sees what was queued before
 
 
-def turn_given_back(run: Run) -> None:
+def give_turn_back(run: Run) -> None:
     """Forget the turn that a run took which never started, unless its team had another one since.
 
     Else a team whose runs are claimed ahead, and given back because the one before took long, would lose turn after turn.

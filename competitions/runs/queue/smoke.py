@@ -12,7 +12,7 @@ from workers.protocol.smoke import SMOKE_WALL_S, projected_s
 TASK_HIDDEN: Final = "smoke_task_hidden"
 
 
-def smoke_passed(run: Run, now: datetime) -> None:
+def queue_after_smoke_run(run: Run, now: datetime) -> None:
     """Queue the other runs of the submission whose smoke run this was. The run is locked, and its submission is not yet.
 
     A submission that was to be cancelled, or that wanted its smoke run alone, goes no further.
@@ -27,7 +27,7 @@ def smoke_passed(run: Run, now: datetime) -> None:
 
 
 def hidden_in(run: Run) -> str:
-    """Why a smoke run may not be handed out now: something of its task is hidden. Empty for all others."""
+    """The reason for which a smoke run may not be handed out: a hidden part of its task. Empty for all other runs."""
     return run.task.hidden_part(run.submission.phase.competition) if run.is_smoke else ""
 
 

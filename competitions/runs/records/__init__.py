@@ -1,1 +1,1 @@
-"""What a run leaves: logs, receipts, and how long they are kept."""
+"""The records of a run: logs, receipts, and how long they are kept."""

@@ -1,4 +1,4 @@
-"""Which submissions ran with a version of a program or of data that has been replaced since."""
+"""Submissions that ran with a program or data of which there is a newer version."""
 
 from typing import Any, Final
 

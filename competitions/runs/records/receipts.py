@@ -1,4 +1,4 @@
-"""What goes into a run's receipt: enough to run it again and to say what differs."""
+"""A run's receipt: enough to run it again and to say what differs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -44,7 +44,7 @@ def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, Any
 
 
 def submission_environment(run: Run) -> dict[str, Any]:
-    """What the team brought for its code, by name and digest; nothing where it brought nothing."""
+    """The team's weights, image and packages by name and digest; empty where it brought none."""
     submission, environment = run.submission, {}
     if submission.weights is not None:
         environment["weights"] = submission.weights.reference

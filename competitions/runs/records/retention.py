@@ -1,4 +1,4 @@
-"""What is not kept for ever: old logs and outputs. The files behind outputs go later, as all that nothing points at."""
+"""Removal of old logs and outputs. The files behind outputs go later, as all files that nothing points at."""
 
 from datetime import datetime, timedelta
 from typing import Final

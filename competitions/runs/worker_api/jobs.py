@@ -45,7 +45,7 @@ Address = Callable[[FileRole, StoredFile], str]  # where a file is fetched
 
 
 def run_token(run: Run) -> str:
-    """What a worker shows to speak about this run; worth nothing once the lease is over."""
+    """The token by which a worker speaks about this run; it is worth nothing once the lease is over."""
     return signing.dumps([str(run.pk), run.attempt, str(run.lease_id), run.submission_id], salt=RUN_TOKEN_SALT)
 
 
@@ -62,7 +62,7 @@ def job_for(run: Run) -> Job:
     """The answer to a successful claim. The run must be leased."""
     role = run.worker.role if run.worker else ComputeWorker.Role.BOTH
     stages = [stage for stage in stages_left(run) if role != ComputeWorker.Role.INGESTION or stage.step == Step.FIRST]
-    return job_of(run, stages, JobFiles(run_files(run), lambda _, stored: _signed(run, stored)))
+    return planned_job(run, stages, JobFiles(run_files(run), lambda _, stored: _signed(run, stored)))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class JobFiles:
         return FileRef(url=url, sha256=stored.sha256, size_bytes=stored.size_bytes, name=plain_file_name(name))
 
 
-def job_of(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
+def planned_job(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
     """These stages of a run, as a job."""
     phase = run.submission.phase
     return Job(

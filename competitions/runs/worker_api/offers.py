@@ -15,8 +15,8 @@ from competitions.environments.services import require_size
 from competitions.resources.models import StoredFile
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_for
-from competitions.runs.worker_api.jobs import Address, JobFiles, job_of, run_files
-from competitions.submissions.file_checks.preflight import contract_of
+from competitions.runs.worker_api.jobs import Address, JobFiles, planned_job, run_files
+from competitions.submissions.file_checks.preflight import file_contract
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import SMOKE_TASK_HIDDEN, NoSmokeRun
 from competitions.submissions.states import Kind, State
@@ -39,7 +39,7 @@ WORKERS: Final = 20
 
 @dataclass(frozen=True)
 class Brought:
-    """What the code runs with at home: files by their sizes in bytes (None: no such file), and the image as an archive's own
+    """The environment of code on its author's machine: files by size in bytes (None: no such file), the image as an archive's own
     digest (`sha256:…`) or as `registry/repository@sha256:…`."""
 
     weights_bytes: int | None = None
@@ -51,7 +51,7 @@ NOTHING: Final = Brought()
 
 
 def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> SmokeOffer:
-    """What runs, with files by `address`.
+    """The smoke run of a phase as a job to run at home, with files by `address`.
 
     Raises `NoSmokeRun` or `SMOKE_TASK_HIDDEN`, and for what is brought the refusal that a submission or an upload would meet:
     `EnvironmentNotAccepted`, `FileTooLarge`, `REFERENCE_INVALID` or `RegistryNotAllowed`.
@@ -64,9 +64,9 @@ def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> S
     submission, queue = _submission(phase, brought), phase.competition.queue
     run = Run(submission=submission, task=task, queue=queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4())
     files = JobFiles(run_files(run), lambda role, stored: AT_HOME.get(role) or address(role, stored))
-    job = job_of(run, plan_for(submission, task).stages, files)
+    job = planned_job(run, plan_for(submission, task).stages, files)
     known = tuple(key for key in job.columns if key not in hidden_keys(phase))
-    contract = contract_of(phase=phase, kind=Kind.CODE, file_name=FILE_NAME)
+    contract = file_contract(phase=phase, kind=Kind.CODE, file_name=FILE_NAME)
     return SmokeOffer(
         job=job.model_copy(update={"token": "none", "columns": known}),
         needs_command=contract.needs_command,

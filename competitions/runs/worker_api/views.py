@@ -116,7 +116,7 @@ def bearer(request: HttpRequest) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def queue_of(request: HttpRequest) -> Queue:
+def token_queue(request: HttpRequest) -> Queue:
     queue = queue_by_token(bearer(request))
     if queue is None:
         raise UNAUTHORIZED(
@@ -125,7 +125,7 @@ def queue_of(request: HttpRequest) -> Queue:
     return queue
 
 
-def lease_of(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
+def token_lease(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     """The lease that a run token stands for, as arguments of the services. It must be a token of this very run."""
     grant = jobs.read_run_token(bearer(request))
     if grant is None or grant[0] != str(run_id):
@@ -145,30 +145,30 @@ def require_same_lease(lease: Mapping[str, Any], message: Heartbeat | Complete |
 
 
 def _room_of_queue(request: HttpRequest) -> int:
-    queue_of(request)
+    token_queue(request)
     return _message_limit(request)
 
 
 def _room_of_lease(request: HttpRequest, run_id: UUID) -> int:
-    lease_of(request, run_id)
+    token_lease(request, run_id)
     return _message_limit(request)
 
 
 def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
-    limit_bytes = _output_limit(lease_of(request, run_id), name)
+    limit_bytes = _output_limit(token_lease(request, run_id), name)
     if announced_bytes(request) > limit_bytes:
         raise OUTPUT_TOO_LARGE(limit_bytes=limit_bytes)
     return limit_bytes
 
 
 def _message_limit(request: HttpRequest) -> int:
-    """How large a message may be. Raises `InvalidResult` for a larger one."""
+    """The most bytes that a message may have. Raises `InvalidResult` for a larger one."""
     if announced_bytes(request) > BODY_LIMIT_BYTES:
         raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
     return BODY_LIMIT_BYTES
 
 
-def body_of(request: HttpRequest) -> Any:
+def json_body(request: HttpRequest) -> Any:
     _message_limit(request)
     try:
         return json.loads(request.body)
@@ -176,9 +176,9 @@ def body_of(request: HttpRequest) -> Any:
         raise InvalidResult("The body must be JSON.") from error
 
 
-def message_of(request: HttpRequest, model: type[M]) -> M:
+def body_message(request: HttpRequest, model: type[M]) -> M:
     """The body as this message. Raises `InvalidResult` naming the field that is wrong."""
-    return understood(model, body_of(request))
+    return understood(model, json_body(request))
 
 
 def as_json(message: Message) -> dict[str, Any]:
@@ -188,8 +188,8 @@ def as_json(message: Message) -> dict[str, Any]:
 
 @worker_view("POST", _room_of_queue)
 def register(request: HttpRequest) -> HttpResponse:
-    queue = queue_of(request)
-    body = body_of(request)
+    queue = token_queue(request)
+    body = json_body(request)
     protocol = body.get("protocol") if isinstance(body, dict) else None
     if isinstance(body, dict) and protocol != PROTOCOL_VERSION:
         raise PROTOCOL_UNSUPPORTED(site=PROTOCOL_VERSION, worker=str(protocol)[:40])
@@ -221,8 +221,8 @@ def register(request: HttpRequest) -> HttpResponse:
 
 @worker_view("POST", _room_of_queue)
 def claim(request: HttpRequest) -> HttpResponse:
-    queue = queue_of(request)
-    asked = message_of(request, Claim)
+    queue = token_queue(request)
+    asked = body_message(request, Claim)
     worker = queue.workers.filter(key=_uuid(asked.worker_id) or NOBODY).first()
     if worker is None:
         raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
@@ -266,8 +266,8 @@ def _uuid(value: str) -> UUID | None:
 
 @worker_view("POST", _room_of_lease)
 def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    lease = lease_of(request, run_id)
-    beat = message_of(request, Heartbeat)
+    lease = token_lease(request, run_id)
+    beat = body_message(request, Heartbeat)
     require_same_lease(lease, beat)
     progress = {"progress": as_json(beat.progress)} if beat.progress else {}
     with transaction.atomic():
@@ -309,7 +309,7 @@ def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:
 
 
 def _output_limit(lease: dict[str, Any], name: str) -> int:
-    """How large an output of this name may be. Raises `InvalidResult` or `LeaseLost`."""
+    """The most bytes that an output of this name may have. Raises `InvalidResult` or `LeaseLost`."""
     if name not in OUTPUT_NAMES:
         raise InvalidResult(f"There is no output {name!r}; known are {', '.join(OUTPUT_NAMES)}.")
     held = Run.objects.filter(pk=lease["run_id"], lease_id=lease["lease_id"], state__in=HELD)
@@ -322,7 +322,7 @@ def _output_limit(lease: dict[str, Any], name: str) -> int:
 
 @worker_view("PUT", _room_of_output)
 def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
-    lease = lease_of(request, run_id)
+    lease = token_lease(request, run_id)
     with spooled(_read_body(request, _output_limit(lease, name))) as path:
         announced = request.headers.get("X-Content-SHA256", "")
         actual, _ = digest_and_size(path)
@@ -342,8 +342,8 @@ def output(request: HttpRequest, run_id: UUID, name: str) -> HttpResponse:
 
 @worker_view("POST", _room_of_lease)
 def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    lease = lease_of(request, run_id)
-    answer = message_of(request, Complete)
+    lease = token_lease(request, run_id)
+    answer = body_message(request, Complete)
     require_same_lease(lease, answer)
     result = read_result(answer, columns=_columns_at_claim(run_id))
     outputs = {name: output.sha256 for name, output in answer.outputs.items()}
@@ -361,6 +361,6 @@ def _columns_at_claim(run_id: UUID) -> list[str]:
 
 @worker_view("POST", _room_of_lease)
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    lease = lease_of(request, run_id)
-    require_same_lease(lease, message_of(request, Release))
+    lease = token_lease(request, run_id)
+    require_same_lease(lease, body_message(request, Release))
     return JsonResponse({"state": reports.run_release(**lease, note="", now=timezone.now())})

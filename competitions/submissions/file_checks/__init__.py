@@ -1,1 +1,1 @@
-"""What a submitted file must be: looked at before it is queued, and read to its end in the background."""
+"""Checks of submitted files: a look before they are queued, and a full read in the background."""

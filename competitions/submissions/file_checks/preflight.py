@@ -1,4 +1,4 @@
-"""What can be said about an upload before it is queued, without labels: the contract check of a phase.
+"""The check of an upload against its phase's contract, before it is queued and without labels.
 
 `look` reads headers within milliseconds and is for web requests. `inspect` reads everything; it is for a process of its own, and
 touches neither the database nor anything but the file. A table is read by a new interpreter (`table_check`).
@@ -27,7 +27,7 @@ from workers.protocol.files.plain_yaml import MAX_CHARACTERS, NotPlainYaml, read
 
 @dataclass(frozen=True)
 class Contract:
-    """What a phase asks of a file."""
+    """The requirements of a phase on a file."""
 
     kind: Kind
     file_name: str
@@ -47,21 +47,21 @@ class Contract:
 
     @property
     def table(self) -> dict[str, Any] | None:
-        """What the table must look like, where it is one."""
+        """The schema of the table, where the file is one."""
         return (self.prediction_format or {}).get("table") if self.is_prediction_file else None
 
 
 @dataclass(frozen=True)
 class Recognised:
-    """What an upload is."""
+    """The kind and program of an upload, as the check found them."""
 
     kind: Kind
     program: Program
     requirements: str = ""  # the lock file's text, where the phase has it installed
 
 
-def contract_of(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
-    """What the phase asks of a file of this kind and name."""
+def file_contract(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
+    """The phase's requirements on a file of this kind and name."""
     programs: list[int | None] = list(phase.tasks.values_list("ingestion_program", flat=True))
     if kind == Kind.CODE and phase.smoke_task is not None:
         programs.append(phase.smoke_task.ingestion_program_id)
@@ -125,7 +125,7 @@ def _look_at_table(contract: Contract, path: Path) -> None:
 
 
 def table_check(contract: Contract, path: Path, sample: tuple[Path, str] | None) -> Call:
-    """What reads a table whole and says its fault, given the sample submission with its name."""
+    """The call that reads a whole table and says its fault, given the sample submission with its name."""
     shown = None if sample is None else (str(sample[0]), sample[1])
     arguments = {"path": str(path), "file_name": contract.file_name, "schema": contract.table, "sample": shown}
     return Call("scoring.tables.commands:find_fault", arguments)
@@ -159,7 +159,7 @@ def _requirements(contract: Contract, path: Path, names: list[str]) -> str:
 
 
 def _program(path: Path, names: list[str]) -> Program:
-    """Whether a zip has a metadata file at its top level, and whether that says a command."""
+    """The program of a zip: a command, if a metadata file at its top level names one."""
     name = next((name for name in METADATA_NAMES if name in names), None)
     if name is None:
         return Program.NONE
@@ -173,7 +173,7 @@ def _program(path: Path, names: list[str]) -> Program:
 
 
 def _check_names(contract: Contract, names: list[str]) -> None:
-    """What must be in the zip: a command, where no ingestion program runs it; the two folders of a dataset."""
+    """Raise `InvalidFile` for a zip without a command that is needed, or without the two folders of a dataset."""
     if contract.as_on_codabench:
         return
     if contract.kind == Kind.DATASET and contract.grows:

@@ -8,7 +8,7 @@ from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.reading.board import Row, leader_of
+from competitions.leaderboards.reading.board import Row, first_entry
 from competitions.leaderboards.reading.daily_ranks import earlier_ranks
 from competitions.teams.models import Membership
 
@@ -20,7 +20,7 @@ SPARK_WIDTH, SPARK_HEIGHT, SPARK_EDGE = 72, 20, 3
 
 @dataclass(frozen=True)
 class ScoreScale:
-    """The common axis of a page's bars: full at the board's best score. Scores are rounded as shown, so bars tell no more."""
+    """The common axis of a page's bars, full at the board's best score, from scores rounded as shown."""
 
     column: Column
     best: float
@@ -66,11 +66,11 @@ class RowDetails:
 def score_scale(
     board: Leaderboard, column: Column | None, rows: Sequence[Row], baselines: Sequence[Entry]
 ) -> ScoreScale | None:
-    """The axis of the bars of these rows; None where the column that decides is hidden, or no row has a score."""
+    """The axis for bars of these rows; None if the deciding column is hidden or no row has a score."""
     if column is None:
         return None
     on_page = next((row.entry for row in rows if row.rank == 1), None)
-    leader = on_page or leader_of(board)
+    leader = on_page or first_entry(board)
     if leader is None or column.key not in leader.values:
         return None
     values = [round(value, column.precision) for row in rows if (value := row.entry.values.get(column.key)) is not None]

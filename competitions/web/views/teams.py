@@ -28,7 +28,7 @@ def person(request: HttpRequest) -> User:
 @require_safe
 @login_required
 def team(request: HttpRequest, slug: str) -> HttpResponse:
-    visited = visit(request, slug)
+    visited = visit(request, slug, for_team=True)
     own = team_of_visit(visited)
     now = visited.now
     waiting = Invitation.objects.filter(

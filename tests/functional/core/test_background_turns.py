@@ -183,7 +183,7 @@ def test_work_that_raises_keeps_nobody_else_waiting_and_is_not_repeated_at_once(
     def fails(**_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(checks, "contract_of", fails)
+    monkeypatch.setattr(checks, "file_contract", fails)
     with pytest.raises(ZeroDivisionError):
         jobs.work(SHORT)
     monkeypatch.undo()

@@ -111,14 +111,14 @@ def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(
     for _ in range(3):
         site.submit()
     runs = sorted((site.claim() for _ in range(3)), key=lambda run: run.pk)
-    lost = retries.attempt_lost
+    lost = retries.end_faulty_attempt
 
     def fails_for_one(run: Run, **arguments: Any) -> State:
         if run.pk == runs[0].pk:
             raise ValueError("a board that nobody thought of")
         return lost(run, **arguments)
 
-    monkeypatch.setattr(expiry, "attempt_lost", fails_for_one)
+    monkeypatch.setattr(expiry, "end_faulty_attempt", fails_for_one)
     done = service.reconcile(now=site.now + timedelta(hours=1))
     assert done["leases_expired"] == 2
     assert Run.objects.filter(state=State.LEASED).get() == runs[0]

@@ -19,19 +19,19 @@ from competitions.catalog.services import phase_reveal
 from competitions.disclosure import attempt_reports
 from competitions.disclosure.attempt_reports import AttemptReport, disclosed_meters, disclosed_report
 from competitions.disclosure.outputs import may_download, runs_beside_scoring, visible_streams
-from competitions.disclosure.readers import Reader, reader_of, sealed_rights
+from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.scores import (
+    board_refusal,
     boards_to_announce,
     boards_to_carry_over,
     boards_with_open_rows,
     details_are_public,
     gives_exact_scores,
-    may_know_of,
+    may_know_board,
     may_see_board,
     may_see_manifest,
     may_see_that_it_counts,
-    refusal_of,
     visible_columns,
 )
 from competitions.disclosure.streams import LogStream
@@ -64,7 +64,7 @@ def readers(site: Scenario) -> Callable[[], dict[str, Reader]]:
     ]
 
     def made() -> dict[str, Reader]:
-        return {kind: reader_of(user, site.now) for kind, user in zip(KINDS, users, strict=True)}
+        return {kind: reader_for(user, site.now) for kind, user in zip(KINDS, users, strict=True)}
 
     return made
 
@@ -86,7 +86,7 @@ def test_a_public_board_is_for_everybody_and_a_hidden_one_for_organizers(site: S
     assert those(readers(), lambda reader: may_see_board(reader, board_with(site.phase))) == set(KINDS)
     hidden = board_with(site.phase, is_hidden=True)
     assert those(readers(), lambda reader: may_see_board(reader, hidden)) == set(KINDS[2:])
-    assert those(readers(), lambda reader: may_know_of(reader, hidden)) == set(KINDS[2:])
+    assert those(readers(), lambda reader: may_know_board(reader, hidden)) == set(KINDS[2:])
     assert those(readers(), lambda reader: may_see_board(reader, None)) == set()
 
 
@@ -95,10 +95,10 @@ def test_a_sealed_board_is_for_those_with_the_right_alone(site: Scenario, reader
     assert those(readers(), lambda reader: may_see_board(reader, sealed)) == {"with the right"}
     assert those(readers(), lambda reader: visible_columns(reader, sealed)) == {"with the right"}
     assert those(readers(), lambda reader: may_see_manifest(reader, sealed)) == set()
-    assert those(readers(), lambda reader: may_know_of(reader, sealed)) == set(KINDS)
-    refused = refusal_of(sealed)
+    assert those(readers(), lambda reader: may_know_board(reader, sealed)) == set(KINDS)
+    refused = board_refusal(sealed)
     assert (refused.code, "sealed until the organizers reveal" in str(refused)) == ("sealed", True)
-    assert str(refusal_of(board_with(site.phase, is_hidden=True))) == "The organizers have hidden this leaderboard."
+    assert str(board_refusal(board_with(site.phase, is_hidden=True))) == "The organizers have hidden this leaderboard."
 
 
 def test_what_a_reader_was_told_of_one_board_is_no_answer_for_another(site: Scenario, readers: Readers) -> None:
@@ -343,18 +343,13 @@ def test_a_use_of_the_right_is_recorded_once_a_request_and_only_where_something_
 
 
 def test_a_reader_asks_as_of_now_unless_told_otherwise(site: Scenario) -> None:
-    assert reader_of(AnonymousUser()).now <= django_timezone.now()
-    assert reader_of(AnonymousUser(), NOON).now == NOON
+    assert reader_for(AnonymousUser()).now <= django_timezone.now()
+    assert reader_for(AnonymousUser(), NOON).now == NOON
 
 
-def test_only_the_right_itself_gives_sealed_scores(site: Scenario, readers: Readers) -> None:
-    users = {kind: reader.user for kind, reader in readers().items()}
-    assert {kind for kind, user in users.items() if sealed_rights(user).exists()} == {"with the right"}
-    first = User.objects.filter(pk=1).first() or person("first", pk=1)
-    CompetitionOrganizer.objects.update_or_create(
-        competition=site.competition, user=first, defaults={"can_see_sealed": True}
-    )
-    assert not sealed_rights(AnonymousUser()).exists()
+def test_only_the_right_itself_gives_sealed_scores(readers: Readers) -> None:
+    assert {kind for kind, reader in readers().items() if any(reader.rights.values())} == {"with the right"}
+    assert not reader_for(AnonymousUser()).rights
 
 
 def test_rights_are_read_once_and_only_when_they_matter(

@@ -22,7 +22,7 @@ from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Phase
 from competitions.catalog.readiness import competition_warnings
 from competitions.compute.models import Queue
-from competitions.winners.checks import checks_of
+from competitions.winners.checks import phase_checks
 from examples.pcqm4mv2_small.smiles import parse, write
 from examples.tracks.baselines import track_baselines
 from examples.tracks.bundle import build_track
@@ -146,8 +146,8 @@ def test_phases_take_code_on_raw_input_and_winners_code_is_checked(track: Track,
         assert (phase.gpus, phase.time_limit_s, phase.allow_network) == (0, 300, False)
         assert phase.tasks.get().input_data is not None
     expected = {"permuted", "held_out"} | ({"perturbed"} if track.program == "lsc-pcqm4mv2" else set())
-    assert {task.check_kind for task in checks_of(competition.phases.get(slug="test-challenge"))} == expected
-    assert not checks_of(competition.phases.get(slug="test-dev"))
+    assert {task.check_kind for task in phase_checks(competition.phases.get(slug="test-challenge"))} == expected
+    assert not phase_checks(competition.phases.get(slug="test-dev"))
     assert "{" not in (bundle / "pages" / "overview.md").read_text()
 
 

@@ -19,7 +19,7 @@ from competitions.leaderboards.commitment.amendments import (
     NOTHING_CHANGED,
     board_amend,
     changed_since,
-    manifest_of,
+    commitment_manifest,
 )
 from competitions.leaderboards.models import Amendment, Commitment, Score
 from competitions.leaderboards.sealing.commitments import ALREADY_COMMITTED, board_commit, commit_closed_boards
@@ -70,7 +70,7 @@ def manifest(site: Scenario) -> Document:
     """As it is downloaded after the reveal."""
     if Phase.objects.get(pk=site.sealed.pk).revealed_at is None:
         phase_reveal(phase=site.sealed, now=site.now)
-    document: Document = json.loads(json.dumps(manifest_of(Commitment.objects.get())))
+    document: Document = json.loads(json.dumps(commitment_manifest(Commitment.objects.get())))
     return document
 
 
@@ -228,7 +228,7 @@ def test_an_organizer_publishes_an_amendment_on_the_page_after_the_reveal(commit
     assert client.post(url, {"act": "commit", "reason": "Labels mended"}).status_code == 302
     page = client.get(url).content.decode()
     assert "Labels mended" in page
-    assert "Nothing has changed since the commitment but what the amendments say" in page
+    assert "Nothing has changed since the commitment except as the amendments say" in page
     assert "Reveal to everyone" not in page
 
 

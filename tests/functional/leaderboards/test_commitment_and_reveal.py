@@ -19,14 +19,14 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
 from competitions.catalog.services import StillOpen, phase_reveal
-from competitions.leaderboards.commitment.amendments import manifest_of
+from competitions.leaderboards.commitment.amendments import commitment_manifest
 from competitions.leaderboards.models import Commitment, RankChange
 from competitions.leaderboards.sealing.commitments import (
     NOT_CLOSED_YET,
     StillScoring,
     board_commit,
+    board_commitment,
     commit_closed_boards,
-    commitment_of,
 )
 from competitions.leaderboards.sealing.reveal import reveal_planned, reveal_preview
 from competitions.leaderboards.services import board_freeze, board_rebuild
@@ -75,7 +75,7 @@ def board(site: Scenario) -> Leaderboard:
 
 def committed(site: Scenario) -> Commitment:
     commit_closed_boards(now=site.now)
-    commitment = commitment_of(board(site))
+    commitment = board_commitment(board(site))
     assert commitment is not None
     return commitment
 
@@ -83,7 +83,7 @@ def committed(site: Scenario) -> Commitment:
 def revealed(site: Scenario) -> Document:
     commitment = committed(site)
     phase_reveal(phase=site.sealed, now=site.now)
-    return manifest_of(commitment)
+    return commitment_manifest(commitment)
 
 
 def test_the_reconciler_commits_once_when_the_phase_has_closed_and_is_scored(closed: Scenario) -> None:
@@ -247,13 +247,13 @@ def test_a_change_in_the_database_after_the_close_makes_the_check_fail(
     change(closed)
     assert reveal_preview(closed.sealed, now=closed.now).boards[0].changes
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert manifest_faults(manifest_of(commitment), digest=commitment.digest)
+    assert manifest_faults(commitment_manifest(commitment), digest=commitment.digest)
 
 
 def test_a_team_may_change_its_name_after_the_close(closed: Scenario) -> None:
     commitment = committed(closed)
     team_rename(team=closed.teams[1], by=closed.member(closed.teams[1]), name="A better name")
-    assert manifest_faults(manifest_of(commitment)) == []
+    assert manifest_faults(commitment_manifest(commitment)) == []
 
 
 def test_a_label_file_is_compared_byte_for_byte(closed: Scenario, tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_freeze_ends_with_the_commitment_so_that_the_reveal_shows_what_was_com
     commitment = committed(closed)
     assert (board(closed).freeze_at, board(closed).entry_count, commitment.entry_count) == (None, 4, 4)
     phase_reveal(phase=closed.sealed, now=closed.now)
-    assert manifest_faults(manifest_of(commitment), digest=commitment.digest) == []
+    assert manifest_faults(commitment_manifest(commitment), digest=commitment.digest) == []
 
 
 def test_the_manifest_tells_nothing_of_hidden_columns_and_of_tasks_that_the_board_does_not_show(
@@ -460,9 +460,9 @@ def test_a_mail_server_that_is_away_holds_up_nothing(closed: Scenario, settings:
 
 def test_a_reveal_by_hand_right_after_the_end_commits_first_and_can_be_checked(closed: Scenario) -> None:
     phase_reveal(phase=closed.sealed, now=closed.now)
-    commitment = commitment_of(board(closed))
+    commitment = board_commitment(board(closed))
     assert commitment is not None
-    assert manifest_faults(manifest_of(commitment), digest=commitment.digest) == []
+    assert manifest_faults(commitment_manifest(commitment), digest=commitment.digest) == []
     assert not Commitment.objects.filter(leaderboard__phase=closed.phase).exists()
 
 

@@ -10,12 +10,12 @@ from competitions.leaderboards.models import Cell, Entry
 from competitions.leaderboards.reading.board import (
     ROWS_ABOVE,
     all_rows,
-    baselines_of,
+    baseline_entries,
     board_page,
-    entry_of,
-    leader_of,
+    first_entry,
     page_around,
     search,
+    team_entry,
 )
 from tests.boards import many
 from tests.scenario import Scenario
@@ -86,7 +86,7 @@ def test_the_first_row_and_the_baselines_are_read_by_index(site: Scenario) -> No
     for name, value, is_baseline in [("second", 0.2, False), ("first", 0.1, False), ("mean", 0.05, True)]:
         site.score(site.submit(team=site.join(name, is_baseline=is_baseline)), value)
     board = site.phase.leaderboard
-    leader = leader_of(board)
+    leader = first_entry(board)
     assert leader is not None
-    assert (leader.team.name, [entry.team.name for entry in baselines_of(board)]) == ("first", ["mean"])
-    assert entry_of(board, leader.team_id) == leader
+    assert (leader.team.name, [entry.team.name for entry in baseline_entries(board)]) == ("first", ["mean"])
+    assert team_entry(board, leader.team_id) == leader

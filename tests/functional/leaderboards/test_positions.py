@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from competitions.catalog.models import Column
-from competitions.disclosure.readers import reader_of
-from competitions.leaderboards.reading.positions import ScorePosition, position_of
+from competitions.disclosure.readers import reader_for
+from competitions.leaderboards.reading.positions import ScorePosition, score_position
 from competitions.leaderboards.services import board_rebuild
 from competitions.submissions.models import Submission
 from tests.scenario import Scenario
@@ -12,7 +12,7 @@ from tests.scenario import Scenario
 
 def position(site: Scenario, submission: Submission) -> ScorePosition | None:
     stored = Submission.objects.select_related("phase__competition").get(pk=submission.pk)
-    return position_of(stored, reader_of(site.member()))
+    return score_position(stored, reader_for(site.member()))
 
 
 def test_a_score_is_placed_among_the_other_teams_and_compared_with_the_own_best_and_the_first(site: Scenario) -> None:

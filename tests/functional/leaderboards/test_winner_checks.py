@@ -15,10 +15,10 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.models import RunOutput
-from competitions.submissions.access import submissions_of
+from competitions.submissions.access import visible_submissions
 from competitions.submissions.models import Submission
 from competitions.winners import refusals, services
-from competitions.winners.checks import checks_of
+from competitions.winners.checks import phase_checks
 from competitions.winners.code_facts import code_facts
 from competitions.winners.models import Lane, Place
 from competitions.winners.states import State
@@ -65,7 +65,7 @@ def verified(site: Scenario, lane: Lane, predict: Made, *, held_out_score: float
 
 def taken_to_its_end(site: Scenario, predict: Made, held_out_score: float) -> None:
     """All runs that wait, and the comparison."""
-    for _ in range(1 + len(checks_of(site.sealed))):
+    for _ in range(1 + len(phase_checks(site.sealed))):
         run = site.claim(site.worker(gpus=1), free_gpus=1)
         content = zip_bytes({OFFICIAL: prediction_bytes(y_pred=predict(run.task.check_kind))})
         RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=store_bytes(content))
@@ -171,7 +171,7 @@ def test_the_team_sees_neither_logs_nor_files_of_the_checks(site: Scenario, wide
     check(site, Check.HELD_OUT)
     place = verified(site, wide, honest)
     seen_by_team, seen_by_organizer = (
-        set(submissions_of(who).values_list("pk", flat=True)) for who in (site.member(place.team), site.organizer)
+        set(visible_submissions(who).values_list("pk", flat=True)) for who in (site.member(place.team), site.organizer)
     )
     assert place.verification_id in seen_by_team
     assert place.check_run_id not in seen_by_team

@@ -20,7 +20,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.states import Kind
 from competitions.winners import refusals, services
-from competitions.winners.comparison import CannotCompare, compare, predictions_of
+from competitions.winners.comparison import CannotCompare, compare, read_predictions
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, State
 from competitions.winners.verification import verification_start
@@ -349,8 +349,8 @@ def test_arrays_of_other_names_or_shapes_are_not_compared() -> None:
 def test_text_without_an_official_format_is_compared_line_by_line(site: Scenario, lane: Lane) -> None:
     Phase.objects.filter(pk=site.sealed.pk).update(prediction_format=None)
     first = Place(lane=lane, submission=Submission(kind=Kind.PREDICTION, file_name="p.zip"))
-    ours = predictions_of(store_bytes(zip_bytes({"pred.txt": "a\nb\nc"})), "predictions.zip", None)
-    theirs = predictions_of(store_bytes(zip_bytes({"pred.txt": "a\nb\nx"})), first.submission.file_name, None)
+    ours = read_predictions(store_bytes(zip_bytes({"pred.txt": "a\nb\nc"})), "predictions.zip", None)
+    theirs = read_predictions(store_bytes(zip_bytes({"pred.txt": "a\nb\nx"})), first.submission.file_name, None)
     assert compare(ours, theirs).equal_share == pytest.approx(2 / 3)
 
 
@@ -375,7 +375,7 @@ def test_a_zip_that_cannot_be_read_is_said_and_stops_nothing(db: None) -> None:
     damaged = bytearray(zip_bytes({"pred.txt": "0.5\n" * 1000}))
     damaged[40:44] = b"\0\0\0\0"
     with pytest.raises(CannotCompare, match="cannot be read"):
-        predictions_of(store_bytes(bytes(damaged)), "predictions.zip", None)
+        read_predictions(store_bytes(bytes(damaged)), "predictions.zip", None)
 
 
 def test_winners_of_a_hidden_board_are_for_organizers_alone(site: Scenario, lane: Lane) -> None:

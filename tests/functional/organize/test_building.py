@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from competitions.catalog.models import Competition, SealedKey
-from competitions.disclosure.readers import reader_of
+from competitions.disclosure.readers import reader_for
 from competitions.disclosure.scores import may_see_scores
 from competitions.organize import drafts
 from competitions.organize.building import jobs
@@ -198,15 +198,15 @@ def test_a_trial_tells_its_organizers_sealed_scores_until_the_competition_is_pub
     Competition.objects.filter(pk=site.competition.pk).update(is_published=False, is_trial=True)
     site.competition.refresh_from_db()
     board.phase.competition.refresh_from_db()
-    seen = {name: may_see_scores(reader_of(user), board) for name, user in people(site).items()}
+    seen = {name: may_see_scores(reader_for(user), board) for name, user in people(site).items()}
     assert seen == {"organizer": True, "administrator": False, "member": False}
     user_client(site.organizer).post(f"/api/competitions/{site.competition.pk}/toggle_publish/")
     site.competition.refresh_from_db()
     board.phase.competition.refresh_from_db()
     assert (site.competition.is_published, site.competition.is_trial) == (True, False)
-    assert not may_see_scores(reader_of(site.organizer), board)
+    assert not may_see_scores(reader_for(site.organizer), board)
     Competition.objects.filter(pk=site.competition.pk).update(is_published=False)
-    assert not may_see_scores(reader_of(site.organizer), board)
+    assert not may_see_scores(reader_for(site.organizer), board)
     assert not SealedKey.objects.exists()
 
 

@@ -70,7 +70,7 @@ def test_a_failure_is_written_down_with_its_reason_receipt_and_meters(site: Scen
     assert ended.receipt == run.receipt | {"notes": ["slow disk"], "outputs": {"submission.log": digest}}
     assert ended.started_at == ended.finished_at == site.now + timedelta(minutes=1), "no heartbeat said so before"
     event, attempt = RunEvent.objects.latest("pk"), Attempt.objects.get()
-    assert (event.actor, event.note) == (reports.actor_of(run), "It ended with status 3.")
+    assert (event.actor, event.note) == (reports.worker_actor(run), "It ended with status 3.")
     assert (attempt.outcome, attempt.reason, attempt.detail) == (
         State.FAILED,
         Reason.PROGRAM_ERROR,
@@ -118,7 +118,7 @@ def test_ingested_code_waits_for_a_worker_that_scores(site: Scenario) -> None:
     assert waits.receipt == run.receipt | {"ingestion": ingestion}
     event, attempt = RunEvent.objects.latest("pk"), Attempt.objects.get()
     assert (event.source, event.target, event.attempt) == (State.INGESTING, State.QUEUED, 1)
-    assert (event.actor, event.note) == (reports.actor_of(run), "ingested; scoring is next")
+    assert (event.actor, event.note) == (reports.worker_actor(run), "ingested; scoring is next")
     assert event.at == attempt.ended_at == site.now + timedelta(minutes=1)
     assert (attempt.run_id, attempt.outcome, attempt.reason, attempt.detail) == (run.pk, State.QUEUED, "", "ingested")
     assert failures(run.worker) == 0

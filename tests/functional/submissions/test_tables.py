@@ -14,7 +14,7 @@ from competitions.resources.storage import store_bytes
 from competitions.runs.planning import plan_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, Reason, State
-from competitions.winners.comparison import CannotCompare, compare, predictions_of
+from competitions.winners.comparison import CannotCompare, compare, read_predictions
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from core.refusals import InvalidFile
 from tests.scenario import Scenario, resource, zip_bytes
@@ -139,9 +139,9 @@ def test_a_call_in_a_new_interpreter_answers_fails_or_is_ended() -> None:
 @pytest.mark.django_db
 def test_tables_of_a_winner_are_compared_by_id() -> None:
     schema = {"table": {"id_column": "id", "columns": [{"name": "price"}, {"name": "kind", "type": "text"}]}}
-    sent = predictions_of(store_bytes(b"id,price,kind\n1,1.5,a\n2,2.5,b\n"), "predictions.csv", schema)
+    sent = read_predictions(store_bytes(b"id,price,kind\n1,1.5,a\n2,2.5,b\n"), "predictions.csv", schema)
     output = zip_bytes({"run.log": "done", "submission.csv": "id,price,kind\n2,2.5,b\n1,2.0,a\n"})
-    reproduction = predictions_of(store_bytes(output), "predictions.zip", schema)
+    reproduction = read_predictions(store_bytes(output), "predictions.zip", schema)
     assert compare(reproduction, sent).as_dict() == {
         "rows": 2,
         "equal_share": 0.5,
@@ -150,4 +150,4 @@ def test_tables_of_a_winner_are_compared_by_id() -> None:
         "notes": [],
     }
     with pytest.raises(CannotCompare, match="left no table"):
-        predictions_of(store_bytes(zip_bytes({"run.log": "done"})), "predictions.zip", schema)
+        read_predictions(store_bytes(zip_bytes({"run.log": "done"})), "predictions.zip", schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.reading.board import baselines_of, board_page
+from competitions.leaderboards.reading.board import baseline_entries, board_page
 from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
 from tests.scenario import Scenario
@@ -20,7 +20,7 @@ def score_team(site: Scenario, name: str, value: float, *, is_baseline: bool = F
 def details(site: Scenario) -> dict[str, RowDetails]:
     board = Leaderboard.objects.select_related("phase").get(pk=site.phase.leaderboard.pk)
     rows = board_page(board).rows
-    details_by_entry = row_details(board, rows, score_scale(board, board.columns.get(), rows, baselines_of(board)))
+    details_by_entry = row_details(board, rows, score_scale(board, board.columns.get(), rows, baseline_entries(board)))
     return {row.entry.team.name: details_by_entry[row.entry.pk] for row in rows}
 
 

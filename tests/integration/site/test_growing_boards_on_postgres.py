@@ -67,13 +67,13 @@ def test_the_last_place_is_given_to_one_data_set(site: Scenario, lock: bool, mon
     sent = [submit_dataset(site, team) for team in site.teams]
     work(site, {})
     Phase.objects.filter(pk=site.phase.pk).update(max_datasets=1)
-    named = joining.name_of
+    named = joining.dataset_name
 
     def slowly(submission: Submission) -> str:
         threading.Event().wait(0.2)  # between counting and writing, so that the control shows the race each time
         return named(submission)
 
-    monkeypatch.setattr(joining, "name_of", slowly)
+    monkeypatch.setattr(joining, "dataset_name", slowly)
 
     def join(number: int) -> str:
         submission = Submission.objects.select_related("phase", "file").get(pk=sent[number].pk)

@@ -5,9 +5,9 @@ from typing import Final
 
 from competitions.catalog.models import Column
 from competitions.disclosure.outputs import visible_streams
-from competitions.disclosure.readers import reader_of
+from competitions.disclosure.readers import reader_for
 from competitions.disclosure.streams import LogStream
-from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
 from competitions.organize.models import CompetitionDraft
 from competitions.runs.queue.positions import queue_positions
@@ -37,8 +37,8 @@ def trial_result(draft: CompetitionDraft) -> TrialResult | None:
     if submission is None:
         return None
     load_boards([submission.phase])
-    reader, runs = reader_of(draft.owner), list(submission.runs.all())
-    results = results_of(with_scores([submission])[0], reader)
+    reader, runs = reader_for(draft.owner), list(submission.runs.all())
+    results = known_results(with_scores([submission])[0], reader)
     progress = submission_progress(submission, queue_positions(runs), now=reader.now)
     sees_log = LogStream.SCORING in visible_streams(reader, submission.phase)
     log = "".join(log_text(run, LogStream.SCORING) for run in runs)[-LOG_CHARS:] if sees_log else ""

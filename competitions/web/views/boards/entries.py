@@ -16,7 +16,7 @@ from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.reading.board import leader_of, rank_of
+from competitions.leaderboards.reading.board import entry_rank, first_entry
 from competitions.leaderboards.reading.columns import page_columns, shown_values
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
@@ -53,7 +53,7 @@ def _visible_board(entry: Entry, visited: Visit) -> Leaderboard | None:
 
 @require_safe
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
-    """One row of a board: its score and how the team came there, its values, and what the team says of it in public."""
+    """One row of a board: its score over time, its values, and the team's public answers."""
     entry, visited, board = _entry(request, pk)
     columns = page_columns(board, board.visible_columns, has_facts=False)
     primary = _shown_primary(board)
@@ -62,7 +62,7 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
         "board": board,
         "entry": entry,
         "detailed": detailed_runs(entry, board),
-        "rank": rank_of(entry),
+        "rank": entry_rank(entry),
         "primary": primary,
         "gap": _gap(board, entry, primary) if primary else "",
         "values": list(zip(columns, shown_values(columns, entry.values), strict=True)),
@@ -80,7 +80,7 @@ def _shown_primary(board: Leaderboard) -> Column | None:
 
 def _gap(board: Leaderboard, entry: Entry, primary: Column) -> str:
     """The difference to the first row, as shown; empty for the first itself, and where either has no score."""
-    leader = leader_of(board)
+    leader = first_entry(board)
     if leader is None or leader.pk == entry.pk or primary.key not in entry.values or primary.key not in leader.values:
         return ""
     ours, best = (round(row.values[primary.key], primary.precision) for row in (entry, leader))
@@ -145,7 +145,7 @@ def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
     return {
         "entry": entry,
         "board": board,
-        "rank": rank_of(entry),
+        "rank": entry_rank(entry),
         "primary": primary,
         "score": primary.shown_in(entry.values) if primary else None,
         "answers": _public_answers(board, entry.score.submission),
@@ -156,7 +156,7 @@ def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
 @require_safe
 @xframe_options_sameorigin
 def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
-    """The detailed results of what counts in a row, for whoever sees the board, as far as they are for everybody."""
+    """The detailed results of a row's submission, where they are public."""
     entry, _, board = _entry(request, pk)
     run = next((candidate for candidate in detailed_runs(entry, board) if candidate.pk == run_id), None)
     if run is None:

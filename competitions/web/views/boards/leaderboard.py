@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard, Phase
-from competitions.disclosure.scores import details_are_public, may_know_of, refusal_of
+from competitions.disclosure.scores import board_refusal, details_are_public, may_know_board
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
@@ -24,24 +24,25 @@ from competitions.leaderboards.reading.board import (
     BoardChanged,
     BoardPage,
     UnknownSort,
-    baselines_of,
+    baseline_entries,
     best_over_time,
     board_page,
-    entry_of,
+    entry_rank,
     page_around,
-    rank_of,
     search,
+    team_entry,
     team_over_time,
 )
 from competitions.leaderboards.reading.columns import (
     DatasetPages,
     ShownColumn,
-    datasets_named,
+    dataset_names,
     datasets_page,
     page_columns,
 )
 from competitions.leaderboards.reading.export import csv_response
-from competitions.leaderboards.sealing.commitments import commitment_of
+from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.sealing.commitments import board_commitment
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
@@ -58,7 +59,7 @@ SHORTEST_SEARCH: Final = 2
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
-    board = visited.board(phase, request.GET.get("board"))
+    board = visited.board(phase, request.GET.get("board"), bare=True)
     if (phase is None and request.GET.get("phase")) or (board is None and request.GET.get("board")):
         raise Http404
     if phase is None or board is None or not visited.can_see_board(board):
@@ -68,7 +69,7 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
             "boards": boards_shown(visited, phase),
             "rows": None,
         }
-        shown["commitment"] = commitment_of(board) if board is not None else None
+        shown["commitment"] = board_commitment(board) if board is not None else None
         return render_tab(request, visited, "web/leaderboard/leaderboard.html", shown, tab="leaderboard")
     etag = board_etag(request, visited, board)
     unchanged = get_conditional_response(request, etag=etag)
@@ -83,10 +84,11 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, etag: str) -> HttpResponse:
-    """The page. Visitors who are not signed in all get the same one, so it is rendered once for each version of the board."""
+    """The page of a board; for visitors it is rendered once for each version of the board."""
     same_for_all = not request.user.is_authenticated and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
     if same_for_all and (body := caches["pages"].get(etag)):
         return HttpResponse(body)
+    load_boards(visited.phases)
     response = render_tab(
         request,
         visited,
@@ -102,7 +104,7 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
 def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:
     """The boards to choose from: a hidden one is no secret to those who may see it alone."""
     boards = phase.leaderboards.all() if phase else []
-    return [board for board in boards if may_know_of(visited.reader, board)]
+    return [board for board in boards if may_know_board(visited.reader, board)]
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class PlaceOnBoard:
 
 @dataclass(frozen=True)
 class DrawnPage:
-    """The rows of one page of a board as HTML, each with its number: the same for everybody who may see the board."""
+    """The rows of one page of a board as HTML by entry, the same for everybody who may see it."""
 
     rows: list[tuple[int, str]]
     ranks: dict[int, int | None]  # by number
@@ -132,7 +134,7 @@ class DrawnPage:
     levels: list[Level]  # of the baselines
 
     def around(self, number: int | None) -> tuple[SafeString, SafeString]:
-        """The rows before the one of that number, and those after it; where it is not on the page, all come before."""
+        """The rows before and after the one of that number; all come before it if it is not on the page."""
         at = next((at for at, (pk, _) in enumerate(self.rows) if pk == number), len(self.rows))
         before, after = self.rows[:at], self.rows[at + 1 :]
         return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
@@ -145,7 +147,7 @@ def _page(board: Leaderboard, place: PlaceOnBoard, sort: str) -> BoardPage:
 
 
 def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
-    """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
+    """A page's rows, drawn once for each version of the board: they take longest to draw."""
     page = hashlib.sha256(
         repr((RELEASE, place, sort, decides, [column.key for column in columns])).encode()
     ).hexdigest()
@@ -161,7 +163,7 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     """Bars, changes and trends are of the ranking: in another order there are none."""
     page = _page(board, place, sort)
     column = None if sort else _drawn_column(board)
-    baselines = baselines_of(board) if column else []
+    baselines = baseline_entries(board) if column else []
     scale = score_scale(board, column, page.rows, baselines)
     details = {} if sort else row_details(board, page.rows, scale)
     template = get_template("web/leaderboard/_row.html")
@@ -228,7 +230,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     page: BoardPage | DrawnPage = (
         _page(board, place, sort) if board.is_transposed else _drawn(board, shown, place, sort, decides)
     )
-    own_entry = entry_of(board, visited.facts.team_id) if visited.facts.team_id else None
+    own_entry = team_entry(board, visited.facts.team_id) if visited.facts.team_id else None
     undrawn = [row.entry for row in page.rows] if isinstance(page, BoardPage) else []
     return {
         "phase": phase,
@@ -240,9 +242,9 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "decides": decides,
         "has_leaders": primary is not None and board.rule not in PICKED,
         "datasets": datasets,
-        "waiting_datasets": [] if page.rows else datasets_named(shown),
+        "waiting_datasets": [] if page.rows else dataset_names(shown),
         "kept": _kept(phase, board, sort, datasets),
-        "commitment": commitment_of(board) if phase.revealed_at is not None else None,
+        "commitment": board_commitment(board) if phase.revealed_at is not None else None,
         "rows": page.rows,
         "next_cursor": page.next_cursor,
         "previous_cursor": page.previous_cursor,
@@ -263,7 +265,7 @@ def _search(request: HttpRequest, board: Leaderboard) -> dict[str, object]:
 
 
 def _own_row(page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, object]:
-    """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
+    """The drawn rows around one's own, which is drawn apart; in another order it has no rank to show."""
     own = own_entry.pk if own_entry and not sort and own_entry.pk in page.ranks else None
     before, after = page.around(own)
     return {
@@ -306,7 +308,7 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
     if entry.is_baseline:
         return None
     key = f"rank:{board.pk}:{board.version}:{entry.rank_value!r}:{entry.tie_key}"
-    return caches["pages"].get_or_set(key, lambda: rank_of(entry))
+    return caches["pages"].get_or_set(key, lambda: entry_rank(entry))
 
 
 @require_safe
@@ -317,7 +319,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
     if phase is None or board is None:
         raise Http404
     if not visited.can_see_board(board):
-        raise refusal_of(board)
+        raise board_refusal(board)
     return csv_response(board)
 
 
@@ -348,7 +350,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
             own,
             primary,
             until=_known_until(board, visited.now),
-            levels=baseline_levels(baselines_of(board), primary),
+            levels=baseline_levels(baseline_entries(board), primary),
         ),
     }
     return render_tab(request, visited, "web/leaderboard/history.html", context, tab="leaderboard")

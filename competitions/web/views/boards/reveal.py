@@ -12,12 +12,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
-from competitions.disclosure.scores import may_see_manifest, may_see_scores, refusal_of
-from competitions.leaderboards.commitment.amendments import board_amend, manifest_of
+from competitions.disclosure.scores import board_refusal, may_see_manifest, may_see_scores
+from competitions.leaderboards.commitment.amendments import board_amend, commitment_manifest
 from competitions.leaderboards.models import RankChange
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.columns import page_columns
-from competitions.leaderboards.sealing.commitments import board_commit, commitment_of
+from competitions.leaderboards.sealing.commitments import board_commit, board_commitment
 from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned
 from competitions.web.presentation.charts import rank_chart
@@ -42,14 +42,16 @@ def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
 def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """The manifest of a revealed board, for `podium verify`. Nobody gets it before: its salt would give scores away."""
     visited, board = _board(request, slug, phase_slug, board_key)
-    commitment = commitment_of(board)
+    commitment = board_commitment(board)
     if commitment is None:
         raise Http404
     if not may_see_manifest(visited.reader, board):
-        raise refusal_of(board)
+        raise board_refusal(board)
     name = f"{slug}-{phase_slug}-{board_key}-manifest.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(json.dumps(manifest_of(commitment), indent=1), content_type="application/json", headers=headers)
+    return HttpResponse(
+        json.dumps(commitment_manifest(commitment), indent=1), content_type="application/json", headers=headers
+    )
 
 
 @require_safe
@@ -57,7 +59,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
     visited, board = _board(request, slug, phase_slug, board_key)
     if not visited.can_see_board(board):
-        raise refusal_of(board)
+        raise board_refusal(board)
     if board.phase.revealed_at is None:
         raise Http404
     changes = RankChange.objects.filter(leaderboard=board).select_related("team", "compared_with__phase")

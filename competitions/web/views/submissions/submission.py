@@ -1,4 +1,4 @@
-"""A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
+"""A submission's page with its runs, files, choices and fact sheet; and its row in the list."""
 
 from uuid import UUID
 
@@ -15,15 +15,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.questions import answers_of_form, shown_answer
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, programs_are_withheld, visible_streams
-from competitions.disclosure.readers import Reader, reader_of
+from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.streams import LogStream
 from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
-from competitions.leaderboards.reading.positions import position_of
-from competitions.leaderboards.reading.results import results_of
+from competitions.leaderboards.reading.positions import score_position
+from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
@@ -31,7 +31,7 @@ from competitions.runs.queue.positions import queue_positions
 from competitions.runs.queue.smoke import projected_whole_s, time_limit_s
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
-from competitions.submissions.access import submissions_of
+from competitions.submissions.access import visible_submissions
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_open
 from competitions.submissions.models import Submission
@@ -52,7 +52,7 @@ from competitions.web.visit import visit
 
 def find(request: HttpRequest, pk: int) -> Submission:
     """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
-    rows = submissions_of(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
+    rows = visible_submissions(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
     runs = Run.objects.select_related("task", "queue", "worker")
     submission: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)
     load_boards([submission.phase])
@@ -68,7 +68,7 @@ def _scored(submission: Submission) -> ScoredSubmission:
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
-    reader = reader_of(person(request))
+    reader = reader_for(person(request))
     rows = build_rows([_scored(submission)], reader=reader, now=reader.now)
     return render(request, "web/submissions/_row.html", {"row": rows[0]})
 
@@ -91,14 +91,14 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a submission's page that changes while it runs."""
-    context = _detail_context(request, find(request, pk), reader_of(person(request)))
+    context = _detail_context(request, find(request, pk), reader_for(person(request)))
     return render(request, "web/submissions/_live.html", context)
 
 
 def _detail_context(request: HttpRequest, submission: Submission, reader: Reader) -> dict[str, object]:
     now = reader.now
-    results = results_of(_scored(submission), reader)
-    position = position_of(submission, reader)
+    results = known_results(_scored(submission), reader)
+    position = score_position(submission, reader)
     questions = fact_sheet_questions(submission.phase)
     runs = list(submission.runs.all())
     positions = queue_positions(runs)
@@ -195,9 +195,9 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object
 @require_safe
 @login_required
 def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
-    """A file that the newest attempt left, of the run that the address names; else of the first that has it and is no smoke run."""
+    """A file of a run's newest attempt: of the named run, else of the first with it that is no smoke run."""
     submission, chosen = find(request, pk), request.GET.get("run", "")
-    reader = reader_of(person(request))
+    reader = reader_for(person(request))
     for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
         if str(run.pk) != (chosen or str(run.pk)):
             continue
@@ -250,9 +250,9 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
 @login_required
 @xframe_options_sameorigin
 def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
-    """The page with details that the scoring program wrote, for a frame: its scripts run in an origin of their own and reach nothing."""
+    """The scoring program's page of details, for a frame in which its scripts reach nothing."""
     submission = find(request, pk)
     run = get_object_or_404(submission.runs, pk=run_id)
-    if not may_download(reader_of(person(request)), submission.phase, DETAILED_RESULTS, is_smoke=run.is_smoke):
+    if not may_download(reader_for(person(request)), submission.phase, DETAILED_RESULTS, is_smoke=run.is_smoke):
         raise Http404
     return details_response(run)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Phase
-from competitions.leaderboards.growing.joining import dataset_join, datasets_join, name_of
+from competitions.leaderboards.growing.joining import dataset_join, dataset_name, datasets_join
 from competitions.leaderboards.models import Entry
 from competitions.resources.storage import local_copy
 from competitions.runs.services import submission_rerun
@@ -57,7 +57,7 @@ def test_a_data_set_joins_once_after_its_check_and_is_divided(site: Scenario) ->
     ],
 )
 def test_a_data_set_is_called_by_its_description_else_by_its_file(description: str, file_name: str, name: str) -> None:
-    assert name_of(Submission(description=description, file_name=file_name)) == name
+    assert dataset_name(Submission(description=description, file_name=file_name)) == name
 
 
 def test_a_data_set_is_no_row_and_does_not_join_when_its_check_fails(site: Scenario) -> None:
