@@ -1,1 +1,1 @@
-"""Drawn parts of pages: charts, icons, and colours and covers made from names."""
+"""Drawn parts of pages: charts, and covers and colours made from names."""

@@ -257,7 +257,7 @@ def test_a_bundle_with_faults_shows_them_all_and_makes_nothing(site: Scenario, t
     sent = visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("bad.zip", content)})
     run_background()
     page = visitor.get(sent["Location"] + "status/").content.decode()
-    assert "It cannot be imported, and nothing was created." in page
+    assert "It cannot be imported, and nothing was created." in " ".join(page.split())
     assert page.count("<li>") >= 2
     assert Competition.objects.count() == before
 
