@@ -179,8 +179,8 @@ def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: dat
     lock = store_bytes(recognised.requirements.encode()) if recognised is not None and recognised.requirements else None
     held = Run.objects.select_for_update(of=("self",)).select_related("queue", "task")
     runs = list(held.filter(submission=check.submission_id, state=State.CHECKING).order_by("pk"))
-    mine = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
-    if not mine.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
+    own_check = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
+    if not own_check.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
         return False
     if recognised is not None:
         check.submission.requirements = lock

@@ -205,8 +205,8 @@ def _outside(lane: Lane, difference: Difference) -> list[str]:
 
 def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[float]]]:
     """Over all tasks: the worst of each; and pairs of predictions of the first for the plot."""
-    theirs = {run.task_id: run for run in place.submission.runs.all()}
-    both = [(made_by(run, place), _submitted(place, theirs.get(run.task_id))) for run in runs]
+    submission_runs = {run.task_id: run for run in place.submission.runs.all()}
+    both = [(made_by(run, place), _submitted(place, submission_runs.get(run.task_id))) for run in runs]
     differences = [compare(output, sent) for output, sent in both]
     means = [difference.mae for difference in differences if difference.mae is not None]
     largest = [difference.largest for difference in differences if difference.largest is not None]

@@ -52,7 +52,12 @@ CODE: Final = ("platform", "competitions", "files", "workers", "scoring", "clien
 # The grammar holds here; the other folders follow.
 CLEAN: Final = (
     "client",
+    "competitions/disclosure",
+    "competitions/leaderboards",
     "competitions/resources",
+    "competitions/runs",
+    "competitions/submissions",
+    "competitions/winners",
     "examples",
     "files",
     "platform",

@@ -52,10 +52,10 @@ class BoardView(ApiView):
 def _phase(user: User | AnonymousUser, competition: str, phase: str) -> Phase:
     """A phase that the asker sees. Raises `Http404`."""
     rows = Phase.objects.select_related("competition")
-    found = get_object_or_404(rows, competition__slug=competition, slug=phase)
-    if not found.competition.is_visible_to(user):
+    row = get_object_or_404(rows, competition__slug=competition, slug=phase)
+    if not row.competition.is_visible_to(user):
         raise Http404
-    return found
+    return row
 
 
 class LeaderboardDetail(BoardView):

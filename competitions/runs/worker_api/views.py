@@ -222,16 +222,16 @@ def register(request: HttpRequest) -> HttpResponse:
 @worker_view("POST", _room_of_queue)
 def claim(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
-    asked = body_message(request, Claim)
-    worker = queue.workers.filter(key=_uuid(asked.worker_id) or NOBODY).first()
+    message = body_message(request, Claim)
+    worker = queue.workers.filter(key=_uuid(message.worker_id) or NOBODY).first()
     if worker is None:
         raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
-    _report(worker, [as_json(fault) for fault in asked.slot_faults], asked.images, now)
+    _report(worker, [as_json(fault) for fault in message.slot_faults], message.images, now)
     _require_welcome(worker)
-    if asked.free_slots == 0:
+    if message.free_slots == 0:
         return HttpResponse(status=204)
-    run = dispatch.run_claim(worker=worker, free_gpus=asked.free_gpus, now=now, claim_id=asked.claim_id)
+    run = dispatch.run_claim(worker=worker, free_gpus=message.free_gpus, now=now, claim_id=message.claim_id)
     if run is None:
         return HttpResponse(status=204)
     named = {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
