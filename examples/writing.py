@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 OPEN_FOR = timedelta(days=365)
+OVERVIEW = {"Overview": "pages/overview.md"}
 
 
 def copy_parts(source: Path, dest: Path, names: Sequence[str]) -> None:
@@ -29,11 +29,42 @@ def copy_parts(source: Path, dest: Path, names: Sequence[str]) -> None:
         shutil.copytree(source / name, dest / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
 
 
-def write_yaml(dest: Path, competition: Mapping[str, Any]) -> Path:
+def write_yaml(dest: Path, competition: Mapping[str, object]) -> Path:
     """Write `competition.yaml` and return the folder."""
     text = yaml.safe_dump(dict(competition), sort_keys=False, allow_unicode=True, width=120)
     (dest / "competition.yaml").write_text(text)
     return dest
+
+
+def benchmark(
+    *,
+    title: str,
+    description: str,
+    image: str,
+    now: datetime,
+    tasks: Sequence[Mapping[str, object]],
+    phase: Mapping[str, object],
+    board: Mapping[str, object],
+    pages: Mapping[str, str] = OVERVIEW,
+    **settings: object,
+) -> dict[str, object]:
+    """The content of `competition.yaml` of a benchmark with one phase, which is open from `now` on, and one board."""
+    numbered = [{"index": index, **task} for index, task in enumerate(tasks)]
+    dates = {"start": instant(now), "end": instant(now + OPEN_FOR)}
+    return {
+        "version": 2,
+        "title": title,
+        "description": description,
+        "terms": "pages/terms.md",
+        "docker_image": image,
+        "registration_auto_approve": True,
+        "competition_type": "benchmark",
+        **settings,
+        "pages": [{"title": name, "file": file} for name, file in pages.items()],
+        "tasks": numbered,
+        "phases": [{"index": 0, **dates, "tasks": [task["index"] for task in numbered], **phase}],
+        "leaderboards": [{"key": "main", **board}],
+    }
 
 
 def instant(moment: datetime) -> str:

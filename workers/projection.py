@@ -59,7 +59,7 @@ def relative_speed(here: Calibration, there: Sequence[Calibration], *, on_gpu: b
 
     >>> home = Calibration(loads=1, cpu=CpuTimes(interpreter_s=2.0, digest_s=1.0))
     >>> site = Calibration(loads=1, cpu=CpuTimes(interpreter_s=1.0, digest_s=2.0))
-    >>> speed_of(home, [site], on_gpu=False, cores=1)
+    >>> relative_speed(home, [site], on_gpu=False, cores=1)
     Interval(low=0.5, middle=1.0, high=2.0)
     """
     ratios = [ratio for other in there if other.loads == here.loads for ratio in _ratios(here, other, on_gpu, cores)]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # which looks for this module while it is imported
 
 
 class ViewMetadata(SimpleMetadata):
-    """Name, description and media types. The fields of each call are in the schema at /api/v1/docs/; not every view has one serializer."""
+    """Name, description and media types; the fields of each call are in the schema at /api/v1/docs/."""
 
     def determine_actions(self, request: Request, view: "APIView") -> dict[str, object]:
         """None."""

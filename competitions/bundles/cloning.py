@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from accounts.models import User
-from competitions.bundles.importing.importer import Imported, Progress, bundle_import, quiet, unrecorded
+from competitions.bundles.importing.importer import Imported, Progress, bundle_import, keep_no_record, quiet
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition
 
@@ -17,9 +17,9 @@ def competition_clone(
     by: User,
     now: datetime,
     progress: Progress = quiet,
-    record: Callable[[Imported], None] = unrecorded,
+    record: Callable[[Imported], None] = keep_no_record,
 ) -> Competition:
-    """An equal competition, a draft of `by`, with files of its own that cost no space; without participants and submissions.
+    """Clone a competition as a draft of `by`, without participants and submissions; its files cost no space.
 
     Tasks of others that it uses are shared with the original.
     """

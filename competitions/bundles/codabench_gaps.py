@@ -1,4 +1,4 @@
-"""Settings that Codabench treats differently: said wherever a bundle is exported, because its keys alone do not tell."""
+"""Settings that Codabench treats differently; every export of a bundle lists them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Exports: a row asks for a bundle, a background process writes it as a stored file, which is kept for a day."""
+"""Exports of bundles in the background, each a stored file that is kept for a day."""
 
 import tempfile
 import uuid
@@ -28,7 +28,7 @@ STILL_NEW: Final = timedelta(minutes=1)
 
 
 def export_begin(*, competition: Competition, by: User, with_files: bool, now: datetime) -> BundleExport:
-    """Have a bundle written in the background; one that the same person waits for already is not asked for twice."""
+    """Have a bundle written in the background, unless the same person waits for it already."""
     waiting = waiting_exports().filter(owner=by, competition=competition, with_files=with_files).first()
     if waiting is not None:
         return waiting
@@ -40,7 +40,7 @@ def export_begin(*, competition: Competition, by: User, with_files: bool, now: d
 
 
 def export_recent(*, competition: Competition, by: User, with_files: bool, now: datetime) -> BundleExport:
-    """The person's export that waits or was over within the last minute, else a new one: for an address that is asked again and again."""
+    """The person's export that waits or ended within a minute, else a new one; for scripts that poll."""
     recent = BundleExport.objects.filter(owner=by, competition=competition, with_files=with_files)
     recent = recent.filter(Q(state=BundleExport.State.WAITING) | Q(changed_at__gte=now - STILL_NEW))
     return recent.first() or export_begin(competition=competition, by=by, with_files=with_files, now=now)
@@ -58,7 +58,7 @@ def export_perform(pk: int) -> None:
     if claim_id is None or export is None:
         return
     if export.attempts > settings.BACKGROUND_ATTEMPTS:
-        _over(export, claim_id, state=BundleExport.State.FAILED)
+        _finish(export, claim_id, state=BundleExport.State.FAILED)
         log.error("export_given_up", bundle_export=pk)
         return
     with claim_kept(waiting_exports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
@@ -70,15 +70,15 @@ EXPORT = jobs.Job(EXPORT_JOB, waiting=waiting_exports, perform=export_perform, q
 
 def _export(export: BundleExport, claim_id: uuid.UUID) -> None:
     try:
-        file = _written(export)
+        file = _write(export)
     except Exception:
-        _over(export, claim_id, state=BundleExport.State.FAILED)
+        _finish(export, claim_id, state=BundleExport.State.FAILED)
         raise
-    if not _over(export, claim_id, state=BundleExport.State.FINISHED, file=file):
+    if not _finish(export, claim_id, state=BundleExport.State.FINISHED, file=file):
         log.warning("export_taken_over", bundle_export=export.pk)
 
 
-def _written(export: BundleExport) -> StoredFile:
+def _write(export: BundleExport) -> StoredFile:
     folder = Path(settings.UPLOADS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="export-") as scratch:
@@ -87,13 +87,13 @@ def _written(export: BundleExport) -> StoredFile:
         return store_path(target, link=True)
 
 
-def _over(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
+def _finish(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
     claimed = waiting_exports().filter(pk=export.pk, claim_id=claim_id)
     return bool(claimed.update(claimed_until=None, changed_at=timezone.now(), **result))
 
 
 def remove_old_exports(*, now: datetime) -> int:
-    """For the reconciler: forget exports a day after they were over, and their files at once; returns how many."""
+    """For the reconciler: forget exports a day after they ended, with their files; returns how many."""
     old = BundleExport.objects.exclude(state=BundleExport.State.WAITING).filter(changed_at__lte=now - KEPT)
     files = list(old.exclude(file=None).values_list("file", flat=True))
     removed, _ = old.delete()

@@ -1,4 +1,4 @@
-"""Imports and clones: a row asks, a background process makes the competition or the task, a page and a call show how far it is."""
+"""Imports and clones in the background; a page and a call of the API show their progress."""
 
 import uuid
 from datetime import datetime
@@ -72,13 +72,13 @@ def waiting_imports() -> Any:
 
 
 def import_perform(pk: int) -> None:
-    """Make the competition, or write down every fault; nothing when it is over, or another process does it."""
+    """Make the competition, or record every fault; nothing if it is over or another process does it."""
     claim_id = claim(waiting_imports(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
     if claim_id is None:
         return
     job = BundleImport.objects.select_related("owner", "queue", "file").get(pk=pk)
     if job.attempts > settings.BACKGROUND_ATTEMPTS:
-        _over(pk, claim_id, state=BundleImport.State.FAILED, report=Report().as_json())
+        _finish(pk, claim_id, state=BundleImport.State.FAILED, report=Report().as_json())
         log.error("import_given_up", bundle_import=pk)
         return
     _import(job, claim_id)
@@ -88,7 +88,7 @@ IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform, q
 
 
 def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
-    failed = partial(_over, job.pk, claim_id, state=BundleImport.State.FAILED)
+    failed = partial(_finish, job.pk, claim_id, state=BundleImport.State.FAILED)
     try:
         _make(job, claim_id)
     except InvalidBundle as error:
@@ -104,7 +104,7 @@ def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
 
 def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
     """The competition or the task, recorded in the row by the transaction that makes it."""
-    progress, record = partial(_step, job.pk, claim_id), partial(_made, job.pk, claim_id)
+    progress, record = partial(_step, job.pk, claim_id), partial(_record_competition, job.pk, claim_id)
     claim_renewed = partial(claim_kept, waiting_imports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
     if job.file is None:
         progress("Copying")
@@ -122,7 +122,7 @@ def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
         claim_renewed(),
     ):
         if job.kind == BundleImport.Kind.TASK:
-            task_import(source=folder, owner=job.owner, record=partial(_task_made, job.pk, claim_id))
+            task_import(source=folder, owner=job.owner, record=partial(_record_task, job.pk, claim_id))
             return
         bundle_import(
             source=folder,
@@ -146,19 +146,19 @@ def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:
         raise _ClaimLost
 
 
-def _made(pk: int, claim_id: uuid.UUID, imported: Imported) -> None:
-    """Inside the transaction that makes the competition: it is there exactly when this says so. Raises `_ClaimLost`."""
+def _record_competition(pk: int, claim_id: uuid.UUID, imported: Imported) -> None:
+    """Record the competition, inside the transaction that makes it. Raises `_ClaimLost`."""
     state, report = BundleImport.State.FINISHED, imported.report.as_json()
-    if not _over(pk, claim_id, state=state, report=report, competition=imported.competition):
+    if not _finish(pk, claim_id, state=state, report=report, competition=imported.competition):
         raise _ClaimLost
 
 
-def _task_made(pk: int, claim_id: uuid.UUID, task: Task) -> None:
-    """As `_made`. Raises `_ClaimLost`."""
-    if not _over(pk, claim_id, state=BundleImport.State.FINISHED, task=task):
+def _record_task(pk: int, claim_id: uuid.UUID, task: Task) -> None:
+    """As `_record_competition`. Raises `_ClaimLost`."""
+    if not _finish(pk, claim_id, state=BundleImport.State.FINISHED, task=task):
         raise _ClaimLost
 
 
-def _over(pk: int, claim_id: uuid.UUID, **result: Any) -> bool:
+def _finish(pk: int, claim_id: uuid.UUID, **result: Any) -> bool:
     claimed = waiting_imports().filter(pk=pk, claim_id=claim_id)
     return bool(claimed.update(step="", claimed_until=None, changed_at=timezone.now(), **result))

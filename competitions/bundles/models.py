@@ -1,4 +1,4 @@
-"""Imports, exports and pushes of bundles, so that a browser or a robot can ask how far one has come, and what became of it."""
+"""Imports, exports and pushes of bundles, so that a browser or a robot can ask for their progress."""
 
 from django.conf import settings
 from django.db import models
@@ -106,7 +106,7 @@ class BundleExport(AskedRow):
 
 
 class CompetitionPush(AskedRow):
-    """A folder that shall become a competition, or what a live one is changed to: first compared, then applied once that was agreed to."""
+    """A folder that makes or changes a competition: it is compared first, and applied after a yes."""
 
     class State(models.TextChoices):
         COMPARING = "comparing", "being compared"

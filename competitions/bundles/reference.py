@@ -1,4 +1,4 @@
-"""Files made from the models' settings for readers without models: the schema of bundles, and the documentation's page of settings."""
+"""Files made from the models' settings: the schema of bundles, and the page of settings in the docs."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -86,7 +86,7 @@ def _format(field: models.Field[Any, Any]) -> str:
 
 
 def _bounds(field: models.Field[Any, Any]) -> Mapping[str, float]:
-    """The numbers that its validators and its column take, or how long its text may be; only what a bundle may say wrong."""
+    """Bounds of a setting from its validators and column, as far as a bundle could break them."""
     if field.choices or isinstance(field, models.BooleanField | models.DateTimeField | models.JSONField):
         return {}
     if field.max_length is not None:

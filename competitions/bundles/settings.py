@@ -1,4 +1,4 @@
-"""Settings that stand in a bundle as they are: each model says where, in its `bundle`; read from there, and written there.
+"""Settings that a bundle has unchanged; the models say in `bundle` at which place each is read and written.
 
 A place such as `podium.reveal` is below the `podium` of its row. For quotas a bundle says 0 where there is no limit, as Codabench does.
 """
@@ -21,7 +21,7 @@ def bundle_places(model: type[Model]) -> Mapping[str, str]:
 
 
 def read_settings(model: type[Model], spec: Spec) -> dict[str, object]:
-    """The settings that the row of a bundle says, by field of the model; without those of a part that it leaves out."""
+    """The settings in a bundle's row by field of the model, without parts that it leaves out."""
     values = {}
     for field, place in bundle_places(model).items():
         *parts, key = place.split(".")

@@ -1,4 +1,4 @@
-"""Unpacking the zip of an import in a process of its own, with bounds of memory and processor time that the kernel keeps."""
+"""Unpack an import's zip in a process of its own, with limits of memory and time that the kernel keeps."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ def unpacked(
 
 
 def _unpack(source: Path, folder: Path, beside: Mapping[str, Path]) -> str:
-    """In the child: what is wrong with the zip, empty if nothing. What is wrong with those inside, the import says with their place."""
+    """In the child: the fault of the zip, empty if none. The import reports faults of zips inside it."""
     try:
         unpack(source, folder)
     except InvalidFile as error:

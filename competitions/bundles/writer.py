@@ -1,4 +1,4 @@
-"""A competition as a bundle of version 2, from which an equal one can be made: with its files, or with keys in their place."""
+"""A competition as a bundle of version 2, with its files or with keys in their place."""
 
 import zipfile
 from collections.abc import Iterator
@@ -216,7 +216,7 @@ class BundleWriter:
 
 
 def fact_sheet_yaml(competition: Competition) -> dict[str, object]:
-    """The questions of the fact sheet that Codabench understands, in its words; all of them stand under `podium`."""
+    """The fact sheet's questions that Codabench has, in its words; `podium` has all of them."""
     questions = Question.objects.filter(competition=competition, phase=None, kind__in=CODABENCH_QUESTIONS)
     return {
         question.key: {
@@ -280,13 +280,13 @@ def _facts(competition: Competition, phase: Phase | None) -> list[dict[str, obje
 
 
 def _file_name(resource: Resource) -> str:
-    """The name that it is downloaded by; programs and data of tasks are zips, which Codabench tells by the suffix."""
+    """The file's name for downloads; Codabench recognizes zips of programs and data by the suffix."""
     name = plain_file_name(resource.file_name)
     return name if Path(name).suffix else f"{name}{resource_suffix(resource)}"
 
 
 def resource_suffix(resource: Resource) -> str:
-    """Of a file's name, with both parts where it is compressed. Without one it is a zip, unless participants download it as it is."""
+    """The suffix of a resource's name, such as `.csv.gz`; without one it is a zip, except for downloads."""
     suffixes = Path(resource.file_name.lower()).suffixes[-2:]
     suffix = "".join(suffixes if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:])
     return suffix or ("" if resource.kind in PHASE_FILES else ".zip")

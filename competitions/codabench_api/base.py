@@ -87,7 +87,7 @@ class RobotView(ApiView):
 
     @property
     def form(self) -> Any:
-        """The body's fields: a `QueryDict` of a form, or the mapping of a JSON body. Raises `BadForm` for anything else."""
+        """The body's fields: a form's `QueryDict`, or a JSON mapping. Raises `BadForm` for anything else."""
         data = self.request.data
         if not isinstance(data, Mapping | QueryDict):
             raise BadForm("Send the fields as a form.")
@@ -120,7 +120,7 @@ class EditorView(RobotView):
         """Room for it, for those who may host or who organize something already."""
         user = self.person()
         is_known = may_host(user) or Competition.objects.managed_by(user).exists()
-        return form_room(is_somebody=True) + 2 * IMAGE_BYTES if is_known else None
+        return form_room(is_signed_in=True) + 2 * IMAGE_BYTES if is_known else None
 
 
 class BadForm(Refusal):

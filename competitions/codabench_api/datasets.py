@@ -45,7 +45,7 @@ class DatasetView(RobotView):
 
 
 class DatasetDownload(RobotView):
-    """The file of a dataset, at the address that Codabench's page of files links to; a session or a token opens it."""
+    """The file of a dataset at Codabench's address for it; a session or a token opens it."""
 
     def get(self, request: Request, key: UUID) -> HttpResponseBase:
         user = self.person()

@@ -13,7 +13,7 @@ from core.refusals import Refusal
 
 
 def enrol(*, user: User, competition: Competition, now: datetime) -> Registration:
-    """Register under the rules in force, and make a team of one where there is none and it is allowed. Raises why not."""
+    """Register under the current rules, and make a personal team if allowed. Raises why not."""
     rules = current_rules(competition)
     registration = register(user=user, competition=competition, rules_version=rules.number if rules else 0, now=now)
     if registration.state == Registration.State.APPROVED:

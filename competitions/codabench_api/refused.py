@@ -1,4 +1,4 @@
-"""Calls of Codabench that have no counterpart here: each is answered with the reason and with what to do instead."""
+"""Codabench's calls without a counterpart here: each is refused with the reason and an alternative."""
 
 from dataclasses import dataclass
 from typing import Any, Final

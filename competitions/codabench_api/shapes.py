@@ -222,7 +222,7 @@ def column_shape(column: Column) -> dict[str, object]:
 
 
 def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, object]:
-    """A submission as its team or organizer may see it; `is_exact`: with unrounded scores, where its board gives them."""
+    """A submission for its team or organizers; `is_exact`: with unrounded scores where its board has them."""
     runs = [run for run in submission.runs.all() if not run.is_smoke]
     task = runs[0].task if len(runs) == 1 else None
     board = submission.phase.main_board
@@ -261,7 +261,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
 
 
 def repeat_shape(submission: Submission, reader: Reader) -> dict[str, object]:
-    """A submission of another team as the service account sees it that ran it again: without what the team wrote."""
+    """A repeated submission for the service account that ran it again, without the team's own texts."""
     withheld = {"name": "", "filename": "", "description": "", "status_details": None, "fact_sheet_answers": None}
     return submission_shape(submission, reader, is_exact=False) | withheld
 
@@ -274,7 +274,7 @@ def sender_name(submission: Submission) -> str:
 
 
 def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, object]:
-    """The answer to a new submission: Codabench says the time without seconds there, and what its worker fills in later."""
+    """The answer to a new submission, with the time in minutes and the empty fields that Codabench has there."""
     return submission_shape(submission, reader) | {
         "status": "Submitting",
         "data": key,
@@ -299,7 +299,7 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
 def score_lines(
     submission: Submission, board: Leaderboard | None, columns: list[Column], *, is_exact: bool
 ) -> list[ScoreLine]:
-    """One line for each score and task, and one for each column that is over all tasks, as its reader may have them."""
+    """A line for each score of each task and for each column over all tasks, as far as readers may see them."""
     if board is None:
         return []
     runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]
@@ -318,7 +318,7 @@ def score_lines(
 
 
 def _values_over_all(submission: Submission, board: Leaderboard) -> dict[str, float]:
-    """The submission's values on the board; those of its row, which has average ranks too, where it counts."""
+    """The submission's values on the board; those of its row, with average ranks, if it counts."""
     score = next((score for score in submission.scores.all() if score.leaderboard_id == board.pk), None)
     if score is None:
         return {}
@@ -331,7 +331,7 @@ def is_score(value: object) -> bool:
 
 
 def score_line(column: Column, submission: int, task: int | None, score: str) -> ScoreLine:
-    """A score in Codabench's words. Its number is a digest of what it is of: there is no row for each score here."""
+    """A score in Codabench's words; its id is a digest, since scores have no rows of their own here."""
     named = hashlib.sha256(f"{submission} {task} {column.key}".encode()).digest()
     number = int.from_bytes(named[:7]) >> 3  # 53 bits: JavaScript reads no larger number exactly
     return {
@@ -371,7 +371,7 @@ def details_shape(submission: Submission, reader: Reader, request: HttpRequest) 
 
 
 def files_shape(run: Run, addresses: dict[str, str]) -> TaskFiles:
-    """The files of one task's run by the names that Codabench has for them, from addresses by Podium's names."""
+    """Addresses of one run's files by Codabench's names, from addresses by Podium's names."""
     logs = [{"name": log_name(run, name), "data_file": url} for name, url in addresses.items() if name.endswith(".log")]
     return {
         "task": run.task_id,

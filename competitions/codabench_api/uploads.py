@@ -80,7 +80,7 @@ def _signed_upload(token: str) -> Upload | None:
 
 
 def _room(request: HttpRequest, token: str) -> int:
-    """Room for a body at the address: the size is announced by the request itself. Raises 404 or the refusal of an upload."""
+    """Room for the body at this address, of the size that the request announces. Raises 404 or a refusal."""
     if (upload := _signed_upload(token)) is None:
         raise Http404
     return upload_resize(upload=upload, size_bytes=announced_bytes(request) or 1).size_bytes
@@ -90,7 +90,7 @@ def _room(request: HttpRequest, token: str) -> int:
 @takes_body(_room)
 @require_http_methods(["PUT"])
 def upload(request: HttpRequest, token: str) -> HttpResponse:
-    """Take the bytes. The address is the right to send them, so there is no header to ask for; the answer is exactly 200."""
+    """Take the bytes: the signed address is the permission, so no header is needed. Answers exactly 200."""
     upload = _signed_upload(token)
     if upload is None:
         return JsonResponse(
@@ -110,7 +110,7 @@ def _chunks(request: HttpRequest) -> Iterator[bytes]:
 
 
 class UploadCompleted(RobotView):
-    """The bytes have been sent. Of a bundle a competition is made, and the answer says where to ask what became of it."""
+    """Finish an upload. A bundle is imported, and the answer has the address of its status."""
 
     write_scope = Scope.SUBMIT
 

@@ -144,7 +144,7 @@ class Register(RobotView):
 
 
 class CanMakeSubmission(RobotView):
-    """Say if the asker may submit to a phase now, or why not. A program's account is enrolled where everybody may be."""
+    """Say if the asker may submit to a phase now, or why not; enrols a service account where it may."""
 
     def get(self, request: Request, pk: int) -> Response:
         phase = get_object_or_404(Phase.objects.visible_to(request.user).select_related("competition"), pk=pk)
@@ -306,7 +306,7 @@ def _details_are_open(submission: Submission, reader: Reader) -> bool:
 
 
 class Cancel(RobotView):
-    """Cancel a submission. Codabench's robots say it with GET; a token alone carries it, never a browser's session."""
+    """Cancel a submission: robots send GET with a token, which a browser's session cannot replace."""
 
     write_scope = Scope.SUBMIT
 
@@ -321,7 +321,7 @@ class Cancel(RobotView):
 
 
 class Rerun(RobotView):
-    """Run a submission again as a new one, on one task where the address says which; for organizers and service accounts."""
+    """Run a submission again as a new one, on one task if named; for organizers and service accounts."""
 
     parameters = ("task_key",)
 

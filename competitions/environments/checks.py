@@ -50,7 +50,7 @@ def file_check(pk: int) -> None:
         return
     file = EnvironmentFile.objects.select_related("upload", "team__competition__queue").get(pk=pk)
     try:
-        fields = _found(file, claim_id)
+        fields = _check_file(file, claim_id)
     except Stopped:
         log.info("environment_check_stopped", file=pk)
         return
@@ -62,31 +62,31 @@ def file_check(pk: int) -> None:
 CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check, queue=jobs.Queue.LONG, refused=refused)
 
 
-def _found(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, object]:
+def _check_file(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, object]:
     """The fields of the row once it is checked."""
     if file.attempts > settings.BACKGROUND_ATTEMPTS:
-        return _refused(LOST, "The file could not be checked, by a fault on our side. Upload it again.")
+        return _refusal(LOST, "The file could not be checked, by a fault on our side. Upload it again.")
     if file.upload is None:
-        return _refused("upload_expired", UploadExpired().detail)
+        return _refusal("upload_expired", UploadExpired().detail)
     try:
         require_allowance(asker=file.asker, now=file.created_at)  # others may have been refused since it was sent
         with claim_kept(waiting(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
             stored = upload_finish(file.upload).file
     except (TooManyRefusedFiles, UploadExpired) as refusal:
-        return _refused(refusal.code, refusal.detail)
+        return _refusal(refusal.code, refusal.detail)
     if stored is None:
-        return _refused("upload_incomplete", "The upload is not whole. Upload the file again.")
+        return _refusal("upload_incomplete", "The upload is not whole. Upload the file again.")
     facts = {"sha256": stored.sha256, "size_bytes": stored.size_bytes}
     if file.kind == EnvironmentFile.Kind.WEIGHTS:
         return {"state": State.READY, "file": stored, **facts}
-    return _checked_image(stored, claim_id, file.team.competition.queue.max_image_bytes) | facts
+    return _check_image(stored, claim_id, file.team.competition.queue.max_image_bytes) | facts
 
 
-def _refused(code: str, detail: str) -> dict[str, object]:
+def _refusal(code: str, detail: str) -> dict[str, object]:
     return {"state": State.REFUSED, "code": code, "detail": detail[:1000]}
 
 
-def _checked_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int) -> dict[str, object]:
+def _check_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int) -> dict[str, object]:
     bounds = Bounds(
         wall_s=settings.IMAGE_CHECK_WALL_S, cpu_s=settings.IMAGE_CHECK_WALL_S, memory_bytes=settings.CHECK_MEMORY_BYTES
     )
@@ -95,11 +95,11 @@ def _checked_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int
     every_s = settings.BACKGROUND_LEASE_S / RENEWALS
     try:
         with local_copy(stored) as path:
-            inspection = run_bounded(partial(_inspected, path, limits), bounds, is_wanted=is_wanted, every_s=every_s)
+            inspection = run_bounded(partial(_inspect, path, limits), bounds, is_wanted=is_wanted, every_s=every_s)
     except OverBounds as error:
-        return _refused("check_too_costly", f"The archive took more {error.what} to read than a check may use.")
+        return _refusal("check_too_costly", f"The archive took more {error.what} to read than a check may use.")
     if "refused" in inspection:
-        return _refused(*inspection["refused"])
+        return _refusal(*inspection["refused"])
     return {"state": State.READY, "file": stored, "image_id": inspection["image_id"], "facts": inspection["facts"]}
 
 
@@ -108,7 +108,7 @@ def renew_claim(claim_id: uuid.UUID) -> bool:
     return renew(waiting(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
 
 
-def _inspected(path: Path, limits: ArchiveLimits) -> dict[str, object]:
+def _inspect(path: Path, limits: ArchiveLimits) -> dict[str, object]:
     """In the child: what the image is, or why it is refused, in words that JSON can hold."""
     try:
         image = check_archive(path, limits)

@@ -160,10 +160,10 @@ def remove_unused(*, now: datetime) -> int:
     """The reconciler's step: remove what no submission has named for a long time; returns how many. Safe to run twice."""
     before = now - timedelta(days=settings.ENVIRONMENT_FILES_KEPT_DAYS)
     old = EnvironmentFile.objects.filter(state=EnvironmentFile.State.READY, last_used_at__lt=before)
-    return sum(_removed(file) for file in old.order_by("last_used_at")[:REMOVED_AT_ONCE])
+    return sum(_remove_unused_file(file) for file in old.order_by("last_used_at")[:REMOVED_AT_ONCE])
 
 
-def _removed(file: EnvironmentFile) -> bool:
+def _remove_unused_file(file: EnvironmentFile) -> bool:
     try:
         environment_file_remove(
             file=file, note=f"Removed after {settings.ENVIRONMENT_FILES_KEPT_DAYS} days without use."

@@ -84,7 +84,7 @@ def _digest_at(now: datetime) -> datetime:
 
 @transaction.atomic
 def _mail(due: QuerySet[Notification], now: datetime) -> int:
-    """One mail with these to one person. Mark and mail are one transaction, and rows are locked: of two reconcilers one mails."""
+    """Mail these to one person, once: rows are locked and marked in one transaction with the mail."""
     rows = list(due.select_for_update(of=("self",)).select_related("user", "competition").order_by("pk"))
     Notification.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)
     if not rows or not rows[0].user.is_active or not rows[0].user.email:

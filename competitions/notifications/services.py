@@ -116,7 +116,7 @@ def unread_notifications(user: User) -> Coalesce:
 
 
 def mark_read(*, user: User, now: datetime, up_to: int) -> int:
-    """Mark as read what the person had been shown: everything up to this number, and nothing that came meanwhile."""
+    """Mark everything up to this number as read, and nothing that arrived in the meantime."""
     return Notification.objects.filter(user=user, read_at=None, pk__lte=up_to).update(read_at=now)
 
 
@@ -138,7 +138,7 @@ def stored_preferences(user: User, competition: Competition | None) -> dict[Kind
 
 @transaction.atomic
 def preferences_set(*, user: User, competition: Competition | None, chosen: Mapping[Kind, Delivery | None]) -> None:
-    """Record choices for one competition, or for all (None). A choice of None is removed: what is set for all holds, or the default."""
+    """Record choices for one competition, or for all (None). A choice of None removes the one before."""
     for kind, delivery in chosen.items():
         rows = NotificationPreference.objects
         if delivery is None:
@@ -152,7 +152,7 @@ def preferences_set(*, user: User, competition: Competition | None, chosen: Mapp
 
 
 def _mail_no_more(user: User, competition: Competition | None, kind: Kind) -> None:
-    """Mail nothing of this kind that still waits. What was chosen for one competition stands above what is chosen for all."""
+    """Drop waiting mails of this kind, except where a choice for one competition overrides that for all."""
     waiting = Notification.objects.filter(user=user, kind=kind, mailed_at=None)
     if competition is not None:
         waiting = waiting.filter(competition=competition)

@@ -1,4 +1,4 @@
-"""Links by which a captain invites people who may have no account yet: signed, for a time, for a number of people, revocable."""
+"""Invitation links of captains: signed, revocable, for a number of people and days."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -43,7 +43,7 @@ def live_links(team: Team, now: datetime) -> list[InvitationLink]:
 
 @transaction.atomic
 def link_make(*, team: Team, by: User, max_uses: int, days: int, now: datetime) -> InvitationLink:
-    """Make a link for so many people and days. Raises `NOT_CAPTAIN`, `LINK_OUT_OF_BOUNDS` or `TOO_MANY_LINKS`."""
+    """Make a link. Raises `NOT_CAPTAIN`, `LINK_OUT_OF_BOUNDS` or `TOO_MANY_LINKS`."""
     team = locked_team(team)
     require_captain(team, by)
     most = team.competition.max_team_size

@@ -75,11 +75,13 @@ def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
             state=MergeProposal.State.WITHDRAWN, answered_at=now
         )
     teams_merged.send(Team, team=team, absorbed=absorbed)
-    _answered(team, f"{absorbed} has joined {team}", f"“{absorbed}” has joined your team: the two are one, “{team}”.")
+    _tell_proposer(
+        team, f"{absorbed} has joined {team}", f"“{absorbed}” has joined your team: the two are one, “{team}”."
+    )
     return team
 
 
-def _answered(team: Team, subject: str, text: str) -> None:
+def _tell_proposer(team: Team, subject: str, text: str) -> None:
     """Tell the captain who proposed."""
     notify_person(
         user=team.captain,
@@ -96,7 +98,7 @@ def merge_decline(*, proposal: MergeProposal, by: User, now: datetime) -> None:
     """Say no, as the other team's captain. Raises `NOT_CAPTAIN` or `PROPOSAL_OVER`."""
     require_captain(proposal.other, by)
     _answer(proposal, MergeProposal.State.DECLINED, now)
-    _answered(
+    _tell_proposer(
         proposal.team,
         f"{proposal.other} does not join {proposal.team}",
         f"“{proposal.other}” declined to merge with your team.",
@@ -124,7 +126,7 @@ def _locked_pair(team: Team, other: Team) -> tuple[Team, Team]:
 
 
 def merges_ended_by(competition: Competition, now: datetime) -> Phase | None:
-    """The phase whose close has ended merges: a sealed one, or the last that closes. Its results are to stand."""
+    """The phase whose close ended merges: a sealed one, or the last that closes."""
     is_sealed = Q(visibility=Phase.Visibility.SEALED) | Q(leaderboards__visibility=Leaderboard.Visibility.SEALED)
     phases = Phase.objects.filter(competition=competition)
     closed = phases.filter(closes_at__lte=now).order_by("closes_at")

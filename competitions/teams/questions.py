@@ -1,4 +1,4 @@
-"""Questions that everybody who registers is asked: what an organizer writes, and what that does to those who have registered."""
+"""Registration questions: writing them, and the effect on people who have registered."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -73,7 +73,7 @@ def register(
 
 
 def _checked_answers(competition: Competition, before: Mapping[str, object], answers: Mapping[str, object]) -> Answers:
-    """The answers as the questions want them: what is said now, and what was said before to questions that still stand."""
+    """The checked answers: those given now, and earlier ones to questions that still stand."""
     questions = list(competition.registration_questions.all())
     earlier_answers = {key: answer for key, answer in before.items() if key in {question.key for question in questions}}
     return read_answers(questions, earlier_answers | dict(answers), refusal=refusals.RegistrationInvalid)
@@ -111,7 +111,7 @@ def find_registration(user: User, competition: Competition) -> Registration | No
 
 
 def require_registration(*, user: User, competition: Competition) -> Registration:
-    """The person's registration, when it is approved and under the rules in force; else the refusal that says why not."""
+    """The person's approved registration under the current rules. Raises the refusal that says why not."""
     registration = find_registration(user, competition)
     if registration is None:
         raise refusals.NOT_REGISTERED(competition=competition)
@@ -155,7 +155,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
     require_registration(user=user, competition=competition)
     cleaned = clean_team_name(name)
     if (existing := find_team(user, competition)) is not None:
-        return _named(existing, cleaned)
+        return _name_personal_team(existing, cleaned)
     if Team.objects.filter(competition=competition, name__iexact=cleaned).exists():
         raise refusals.TeamNameTaken(cleaned)
     try:
@@ -169,8 +169,8 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
     return team
 
 
-def _named(team: Team, name: str) -> Team:
-    """The personal team under a name that its person chose. Raises `ALREADY_IN_TEAM` for a team of another kind."""
+def _name_personal_team(team: Team, name: str) -> Team:
+    """Give a personal team the name that its person chose. Raises `ALREADY_IN_TEAM` for any other team."""
     locked = locked_team(team)
     if not locked.is_personal:
         raise refusals.ALREADY_IN_TEAM(who="You", team=locked.name)
@@ -192,7 +192,7 @@ def join_alone(*, user: User, competition: Competition, now: datetime) -> Team |
 
 
 def personal_team(*, user: User, competition: Competition, now: datetime) -> Team:
-    """The person's team; one that is named after the person where there is none. Raises `NOT_REGISTERED` and its kin."""
+    """The person's team, else a new one named after them. Raises refusals such as `NOT_REGISTERED`."""
     if (team := find_team(user, competition)) is not None:
         return team
     for name in (user.username, f"{user.username} {user.pk}"):
@@ -221,7 +221,7 @@ def team_rename(*, team: Team, by: User, name: str) -> None:
 
 @transaction.atomic
 def team_save(*, team: Team) -> None:
-    """Store a team's name and mark, and tell those that show them: sends `team_changed`. Raises `TeamNameTaken` or `TeamNameInvalid`."""
+    """Store a team's name and mark, and send `team_changed`. Raises `TeamNameTaken` or `TeamNameInvalid`."""
     team.name = clean_team_name(team.name)
     try:
         with transaction.atomic():
@@ -239,7 +239,7 @@ def require_captain(team: Team, by: User) -> None:
 
 
 def locked_team(team: Team) -> Team:
-    """The team's row under a lock: invitations, joins and submissions of one team take turns. Raises `NO_TEAM` where it is gone."""
+    """The team's row, locked, so that changes of one team take turns. Raises `NO_TEAM` if it is gone."""
     locked = Team.objects.select_for_update().select_related("competition").filter(pk=team.pk).first()
     if locked is None:
         raise refusals.NO_TEAM(competition=team.competition)
@@ -254,7 +254,7 @@ def require_in_contest(team: Team) -> None:
 
 @transaction.atomic
 def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
-    """Invite a registered person by user name or e-mail address; neither tells the other, nor the team behind an address.
+    """Invite a registered person by user name or e-mail address, without revealing anything about them.
 
     Raises `NOT_CAPTAIN`, `UNKNOWN_PERSON`, `IN_ANOTHER_TEAM`, `ALREADY_INVITED` or `TEAM_FULL`.
     """
@@ -307,7 +307,7 @@ def invitation_accept(*, invitation: Invitation, by: User, now: datetime) -> Tea
 
 @transaction.atomic
 def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datetime) -> Team:
-    """Make a person a member, and leave their personal team behind. `admit` says under the team's lock whether they may come.
+    """Make a person a member, without their personal team. `admit` may refuse them under the team's lock.
 
     Raises what `admit` does, `TEAM_DISQUALIFIED` for either team, `ALREADY_IN_TEAM`, `OWN_TEAM_STAYS`, `TEAM_FULL`, or why the person is
     not registered.
@@ -329,16 +329,16 @@ def team_join(*, team: Team, by: User, admit: Callable[[Team], None], now: datet
 
 
 def _leave_behind(team: Team) -> None:
-    """Delete the personal team of somebody who joins another. Raises `ALREADY_IN_TEAM`, `TEAM_DISQUALIFIED` or `OWN_TEAM_STAYS`."""
+    """Delete the personal team of somebody who joins another. Raises why it must stay."""
     if not team.is_personal:
         raise refusals.ALREADY_IN_TEAM(who="You", team=team.name)
     require_in_contest(team)
-    if not _deleted(team):
+    if not _delete_team(team):
         raise refusals.OWN_TEAM_STAYS(team=team.name)
 
 
-def _deleted(team: Team) -> bool:
-    """Delete a team; False where something of it stays on record: submissions, files of its environment, a team that it took in."""
+def _delete_team(team: Team) -> bool:
+    """Delete a team; False if submissions, files or a merged team keep it on record."""
     try:
         with transaction.atomic():
             team.delete()
@@ -386,5 +386,5 @@ def team_leave(*, team: Team, by: User) -> None:
     if others and team.captain_id == by.pk:
         raise refusals.CAPTAIN_MUST_HAND_OVER()
     team.memberships.filter(user=by).delete()
-    if not others and not _deleted(team):
+    if not others and not _delete_team(team):
         raise refusals.TEAM_STAYS()

@@ -1,4 +1,4 @@
-"""When a page that was read before has not changed: its ETag, made of everything that it is drawn from."""
+"""ETags of pages, made of everything that a page is drawn from: one that has not changed is not drawn again."""
 
 import hashlib
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
 
 
 def _reader(request: HttpRequest, visited: Visit) -> list[object]:
-    """Who is signed in, the secret that their page's forms carry, and the moment where it tells them something."""
+    """The person, the secret in the forms of their page, and the time where the page has messages for them."""
     if not visited.user.is_authenticated:
         return []
     get_token(request)  # now it is there, also where this is the first page of a session

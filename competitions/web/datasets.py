@@ -13,7 +13,7 @@ from competitions.submissions.states import FINAL, Kind
 
 @dataclass(frozen=True)
 class DatasetStanding:
-    """A submitted dataset: on a board since it joined, or not yet. `run_on` of `wanted` algorithms have been run on it."""
+    """A submitted dataset; `run_on` of `wanted` algorithms have been run on it."""
 
     dataset: Dataset | None
     run_on: int = 0

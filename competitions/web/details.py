@@ -1,4 +1,4 @@
-"""The page with detailed results that a scoring program wrote: which rows of a board link to it, and how it is served."""
+"""Pages of detailed results that a scoring program wrote, and the rows of a board that link to them."""
 
 from collections.abc import Collection
 from typing import Final

@@ -26,7 +26,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """413 for a form that holds more than the site takes in one; else 400. Middleware that reads a form may refuse it in words."""
+    """413 for a form that is larger than the site takes; else 400."""
     if isinstance(exception, Refusal):
         return refusal_answer(request, exception)
     is_too_big = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
@@ -46,7 +46,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form without its secret: the page was open while its reader signed in anew, or the browser keeps no cookies."""
+    """403 for a form whose secret is out of date, or whose browser keeps no cookies."""
     return render(request, "web/errors/403_csrf.html", status=403)
 
 

@@ -103,7 +103,7 @@ class EnvironmentFileForm(forms.Form):
 
 
 class BundleForm(forms.Form):
-    """A competition as a zip, and the queue that runs its submissions; none: the one that the bundle names, else the site's."""
+    """A competition as a zip, and its queue; without one it is the bundle's, else the site's."""
 
     file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
     queue = forms.ModelChoiceField(Queue.objects.none(), required=False)

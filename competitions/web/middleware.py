@@ -33,7 +33,7 @@ class BodyMiddleware:
 
 
 class RefusalMiddleware:
-    """Turns a `Refusal` that a page's view raised into words: on the page that the refused form is on, else on a page of its own."""
+    """Shows a view's `Refusal` on the page that the form is on, else on a page of its own."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -72,7 +72,7 @@ def refusal_toast(refusal: Refusal) -> HttpResponse:
 
 
 def came_from(request: HttpRequest) -> str:
-    """The page of this site that the form was on, or that the link was on; nothing where that would be the refused page itself."""
+    """The page of this site with the form or link; empty if that is the refused page itself."""
     referer = request.headers.get("Referer", "")
     known = url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()})
     leads_here = request.method != "POST" and referer == request.build_absolute_uri()

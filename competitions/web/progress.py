@@ -57,7 +57,7 @@ class Progress:
 def submission_progress(
     submission: Submission, positions: Mapping[UUID, QueuePosition], *, now: datetime, run: Run | None = None
 ) -> Progress:
-    """The state of one run, or of the run that decides the submission's status; `positions` are those of runs that wait."""
+    """The progress of a run, or of the one that decides the status; `positions`: of waiting runs."""
     runs = sorted(submission.runs.all(), key=lambda each: each.is_smoke)
     chosen = run or next((each for each in runs if each.state == submission.status), runs[0] if runs else None)
     if chosen is None:
@@ -125,7 +125,7 @@ def _projected(run: Run, elapsed_s: float) -> float | None:
 
 
 def _shares(run: Run, submission: Submission) -> tuple[float | None, float | None]:
-    """Parts of the granted processor time and memory that are in use, 0 to 1; a host may grant fewer cores than the phase."""
+    """Used parts of processor time and memory, 0 to 1; a host may grant fewer cores than the phase."""
     meters, phase = run.meters, submission.phase
     wall, cpu, memory = (meters.get(name) for name in ("wall_s", "cpu_s", "memory_bytes"))
     cpu_share = min(cpu / (wall * phase.cpus), 1.0) if wall and cpu is not None and phase.cpus else None

@@ -11,6 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from core.problems import refusal_response
 from core.refusals import Refusal
 
 KEY: Final = "refused_form"  # in the session: the page that the form is on, and its values
@@ -23,8 +24,15 @@ class RefusedForm(TypedDict):
     values: dict[str, str]
 
 
+def wants_json(request: HttpRequest) -> bool:
+    """True for a page's script that sends the form by itself."""
+    return request.headers.get("Accept", "") == "application/json"
+
+
 def back_to_form(request: HttpRequest, refusal: Refusal, page: str) -> HttpResponse:
-    """To the page of this site that the form is on, which says what was wrong and fills the form in again."""
+    """Lead to the form's page, which says what was wrong and fills the form in again; a script gets JSON."""
+    if wants_json(request):
+        return refusal_response(refusal)
     values = {
         name: value for name, value in request.POST.dict().items() if name not in NOT_KEPT and "password" not in name
     }

@@ -1,4 +1,4 @@
-"""The rows of a team's list of submissions: fetched in few queries, and drawn once while nothing in them changes."""
+"""Rows of a team's list of submissions, fetched in few queries, and drawn once while they stay the same."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -112,7 +112,7 @@ def _row(
 def submission_page(
     *, team: int, statuses: Sequence[str], before: int, phases: Iterable[Phase], only: Phase | None = None
 ) -> list[ScoredSubmission]:
-    """A team's newest submissions before that number with all that their rows show: a page, and one more if there are more.
+    """A page of a team's newest submissions before that number, plus one if there are more.
 
     `phases` are the competition's, with their boards; `only`: the submissions of this one. Runs are read only of
     submissions that their status does not explain.

@@ -1,4 +1,4 @@
-"""Delivering a message: signed as Standard Webhooks 1.0 says, tried again with growing pauses, given up after two days."""
+"""Deliver messages, signed as in Standard Webhooks 1.0, with growing pauses for up to two days."""
 
 import base64
 import hashlib
@@ -27,7 +27,7 @@ GONE: Final = 410  # the receiver wants no more
 
 
 def waiting_messages() -> QuerySet[WebhookMessage]:
-    """Messages that somebody must deliver now, or is delivering. A webhook that failed a moment ago is left in peace."""
+    """Messages that are due or being delivered, without those of webhooks that just failed."""
     now = timezone.now()
     ready = Q(webhook__paused_until=None) | Q(webhook__paused_until__lte=now)
     return _due(now).filter(ready, webhook__stopped_at=None)
@@ -73,7 +73,7 @@ def signed(message: WebhookMessage, now: datetime) -> tuple[bytes, dict[str, str
 
 @transaction.atomic
 def _settle(message: WebhookMessage, claim_id: uuid.UUID, *, is_accepted: bool, is_gone: bool, answer: str) -> None:
-    """Record what became of the try. A failure pauses the whole webhook, so that a target that hangs holds up nobody else's."""
+    """Record the try's result. A failure pauses the webhook, so that a slow target delays no others."""
     now, tries = timezone.now(), message.tries + 1
     is_over = is_accepted or is_gone or tries > len(PAUSES)
     changes: dict[str, object] = {"tries": tries, "answer": answer[:300], "claimed_until": None}

@@ -1,4 +1,4 @@
-"""Sending one request to an address that a stranger chose: to no machine of the site's own network, within bounds, following nothing."""
+"""One request to a stranger's address: never into the site's own network, with limits, no redirects."""
 
 import http.client
 import ipaddress
@@ -36,7 +36,7 @@ class NotReached(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """An address that was looked up: the request goes to this very machine, whatever the name says a moment later."""
+    """A resolved address: the request goes to this machine, whatever the name resolves to later."""
 
     parts: SplitResult
     host: str
@@ -45,7 +45,7 @@ class Target:
 
 
 def check_url(url: str) -> SplitResult:
-    """The parts of a URL that may be one of a webhook, as far as can be told without asking for its machine. Raises `TargetRefused`."""
+    """The parts of a webhook's URL, checked without looking up its host. Raises `TargetRefused`."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -73,7 +73,7 @@ def _as_address(host: str) -> Address | None:
 
 
 def look_up(url: str) -> Target:
-    """The machine behind an address. Raises `TargetRefused` where this site does not send there, `NotReached` where there is none."""
+    """The machine behind an address. Raises `TargetRefused` for a closed network, `NotReached` for none."""
     parts = check_url(url)
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)

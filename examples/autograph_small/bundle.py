@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+from examples.writing import OVERVIEW, benchmark, copy_parts, main, write_yaml
 
 HERE = Path(__file__).resolve().parent
 IMAGE = "podium/runtime:1"
@@ -72,56 +71,42 @@ def write_graph(dest: Path, graph: Graph, rng: np.random.Generator) -> None:
     np.savetxt(reference / "labels.txt", labels[test], fmt="%d")
 
 
-def competition(now: datetime) -> dict[str, Any]:
+def competition(now: datetime) -> dict[str, object]:
     """The content of `competition.yaml`, in Codabench's keys alone."""
-    names = [graph.name for graph in GRAPHS]
-    return {
-        "version": 2,
-        "title": "AutoGraph in small",
-        "description": "Classify the nodes of graphs that the code has not seen.",
-        "terms": "pages/terms.md",
-        "docker_image": IMAGE,
-        "registration_auto_approve": True,
-        "competition_type": "benchmark",
-        "enable_detailed_results": True,
-        "pages": [{"title": "Overview", "file": "pages/overview.md"}, {"title": "Data", "file": "pages/data.md"}],
-        "tasks": [
+    return benchmark(
+        title="AutoGraph in small",
+        description="Classify the nodes of graphs that the code has not seen.",
+        image=IMAGE,
+        now=now,
+        enable_detailed_results=True,
+        pages=OVERVIEW | {"Data": "pages/data.md"},
+        tasks=[
             {
-                "index": index,
-                "name": name,
-                "description": f"The graph {name}",
+                "name": graph.name,
+                "description": f"The graph {graph.name}",
                 "ingestion_program": "ingestion_program",
-                "input_data": f"input_data_{name}",
+                "input_data": f"input_data_{graph.name}",
                 "scoring_program": "scoring_program",
-                "reference_data": f"reference_data_{name}",
+                "reference_data": f"reference_data_{graph.name}",
             }
-            for index, name in enumerate(names)
+            for graph in GRAPHS
         ],
-        "phases": [
-            {
-                "index": 0,
-                "name": "AutoGraph",
-                "start": instant(now),
-                "end": instant(now + OPEN_FOR),
-                "tasks": list(range(len(names))),
-                "max_submissions": 1000,
-                "max_submissions_per_day": 100,
-                "execution_time_limit": 120,
-            }
-        ],
-        "leaderboards": [
-            {
-                "title": "Results",
-                "key": "main",
-                "submission_rule": "Force_Best",
-                "primary_index": 0,
-                "columns": [
-                    {"title": "Acc", "key": "acc", "index": 0, "sorting": "desc", "precision": 4},
-                    {"title": "BalAcc", "key": "bacc", "index": 1, "sorting": "desc", "precision": 4},
-                ],
-            }
-        ],
-    }
+        phase={
+            "name": "AutoGraph",
+            "max_submissions": 1000,
+            "max_submissions_per_day": 100,
+            "execution_time_limit": 120,
+        },
+        board={
+            "title": "Results",
+            "submission_rule": "Force_Best",
+            "primary_index": 0,
+            "columns": [
+                {"title": "Acc", "key": "acc", "index": 0, "sorting": "desc", "precision": 4},
+                {"title": "BalAcc", "key": "bacc", "index": 1, "sorting": "desc", "precision": 4},
+            ],
+        },
+    )
 
 
 if __name__ == "__main__":

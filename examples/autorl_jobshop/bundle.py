@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+from examples.writing import benchmark, copy_parts, main, write_yaml
 
 HERE = Path(__file__).resolve().parent
 IMAGE = "podium/runtime:1"
@@ -50,10 +50,9 @@ def instance(rng: np.random.Generator) -> dict[str, Any]:
     return {"machines": MACHINES, "jobs": jobs, "breakdowns": breakdowns}
 
 
-def competition(now: datetime) -> dict[str, Any]:
+def competition(now: datetime) -> dict[str, object]:
     """The content of `competition.yaml`, in Codabench's keys alone."""
     task = {
-        "index": 0,
         "name": "Job shop",
         "description": "Dynamic job shop with machine breakdowns",
         "ingestion_program": "ingestion_program",
@@ -61,39 +60,23 @@ def competition(now: datetime) -> dict[str, Any]:
         "reference_data": "reference_data",
         "ingestion_only_during_scoring": True,
     }
-    return {
-        "version": 2,
-        "title": "AutoRL job shop",
-        "description": "An agent schedules a shop whose machines break down.",
-        "terms": "pages/terms.md",
-        "docker_image": IMAGE,
-        "registration_auto_approve": True,
-        "competition_type": "benchmark",
-        "pages": [{"title": "Overview", "file": "pages/overview.md"}],
-        "tasks": [task],
-        "phases": [
-            {
-                "index": 0,
-                "name": "Benchmark",
-                "start": instant(now),
-                "end": instant(now + OPEN_FOR),
-                "tasks": [0],
-                "execution_time_limit": 300,
-            }
-        ],
-        "leaderboards": [
-            {
-                "title": "Results",
-                "key": "main",
-                "submission_rule": "Force_Best",
-                "primary_index": 0,
-                "columns": [
-                    {"title": "Flow time", "key": "flow_time", "index": 0, "sorting": "asc", "precision": 2},
-                    {"title": "Makespan", "key": "makespan", "index": 1, "sorting": "asc", "precision": 2},
-                ],
-            }
-        ],
-    }
+    return benchmark(
+        title="AutoRL job shop",
+        description="An agent schedules a shop whose machines break down.",
+        image=IMAGE,
+        now=now,
+        tasks=[task],
+        phase={"name": "Benchmark", "execution_time_limit": 300},
+        board={
+            "title": "Results",
+            "submission_rule": "Force_Best",
+            "primary_index": 0,
+            "columns": [
+                {"title": "Flow time", "key": "flow_time", "index": 0, "sorting": "asc", "precision": 2},
+                {"title": "Makespan", "key": "makespan", "index": 1, "sorting": "asc", "precision": 2},
+            ],
+        },
+    )
 
 
 if __name__ == "__main__":

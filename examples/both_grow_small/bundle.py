@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+from examples.writing import benchmark, copy_parts, main, write_yaml
 
 HERE = Path(__file__).resolve().parent
 IMAGE = "podium/runtime:1"
@@ -68,50 +68,48 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     return write_yaml(dest, competition(now))
 
 
-def competition(now: datetime) -> dict[str, Any]:
+def competition(now: datetime) -> dict[str, object]:
     """The content of `competition.yaml`; what Codabench has no key for stands under `podium`."""
     tasks = [
         {
-            "index": index,
             "name": shape,
             "ingestion_program": "ingestion_program",
             "scoring_program": "scoring_program",
             "input_data": f"{shape}/input_data",
             "reference_data": f"{shape}/reference_data",
         }
-        for index, shape in enumerate(OWN)
+        for shape in OWN
     ]
-    check = {
-        "index": len(OWN),
-        "name": "Check",
-        "ingestion_program": "check_program",
-        "scoring_program": "check_scoring_program",
-    }
-    return {
-        "version": 2, "title": "Both grow, in small", "description": "Send an algorithm or a dataset: each meets all of the other kind.",
-        "terms": "pages/terms.md", "docker_image": IMAGE, "registration_auto_approve": True, "competition_type": "benchmark",
-        "pages": [{"title": "Overview", "file": "pages/overview.md"}],
-        "tasks": [*tasks, check],
-        "phases": [{
-            "index": 0, "name": "Algorithms and data", "start": instant(now), "end": instant(now + OPEN_FOR),
-            "tasks": list(range(len(OWN))), "execution_time_limit": 120,
+    check = {"name": "Check", "ingestion_program": "check_program", "scoring_program": "check_scoring_program"}
+    rank = {"title": "Average rank", "key": "rank", "index": 0, "sorting": "asc", "precision": 2}
+    return benchmark(
+        title="Both grow, in small",
+        description="Send an algorithm or a dataset: each meets all of the other kind.",
+        image=IMAGE,
+        now=now,
+        tasks=[*tasks, check],
+        phase={
+            "name": "Algorithms and data",
+            "tasks": list(range(len(OWN))),
+            "execution_time_limit": 120,
             "podium": {
-                "accepts": ["code", "dataset"], "slug": "both", "scoring_time_limit": 60,
+                "accepts": ["code", "dataset"],
+                "slug": "both",
+                "scoring_time_limit": 60,
                 "grows": {"check": len(OWN), "max_datasets": 30, "max_datasets_per_team": 3},
             },
-        }],
-        "leaderboards": [{
-            "title": "Algorithms and data", "key": "main", "submission_rule": "Force_Last", "primary_index": 0,
+        },
+        board={
+            "title": "Algorithms and data",
+            "submission_rule": "Force_Last",
+            "primary_index": 0,
             "podium": {"show_tasks": True},
             "columns": [
-                {
-                    "title": "Average rank", "key": "rank", "index": 0, "sorting": "asc", "precision": 2,
-                    "computation": "avg_rank", "computation_indexes": [1],
-                },
+                rank | {"computation": "avg_rank", "computation_indexes": [1]},
                 {"title": "Accuracy", "key": "accuracy", "index": 1, "sorting": "desc", "precision": 3},
             ],
-        }],
-    }  # fmt: skip
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import scoring
 from examples.classroom.data import SEED, TARGET, TEST_HOURS, TRAIN_HOURS, hours
@@ -41,7 +41,7 @@ def build_bundle(dest: Path, *, now: datetime, seed: int = SEED) -> Path:
     return write_yaml(dest, competition(now, scored.schema.as_json()))
 
 
-def competition(now: datetime, schema: SchemaDocument) -> dict[str, Any]:
+def competition(now: datetime, schema: SchemaDocument) -> dict[str, object]:
     """The content of `competition.yaml`."""
     opens, closes = instant(now - RUNNING_FOR), instant(now + OPEN_FOR)
     task = {"index": 0, "name": "Bicycles", "scoring_program": "scoring_program", "reference_data": "reference_data"}
@@ -89,7 +89,7 @@ def competition(now: datetime, schema: SchemaDocument) -> dict[str, Any]:
     }
 
 
-def _board(title: str, part: str, **extra: Any) -> dict[str, Any]:
+def _board(title: str, part: str, **extra: object) -> dict[str, object]:
     column = {
         "title": "RMSE",
         "key": f"rmse_{part}",

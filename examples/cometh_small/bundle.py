@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+from examples.writing import benchmark, copy_parts, main, write_yaml
 
 HERE = Path(__file__).resolve().parent
 IMAGE = "podium/runtime:1"
@@ -40,47 +39,33 @@ def data_set(
     return dest
 
 
-def competition(now: datetime) -> dict[str, Any]:
+def competition(now: datetime) -> dict[str, object]:
     """The content of `competition.yaml`; what Codabench has no key for stands under `podium`."""
-    tasks = [
-        {"index": index, "name": title, "ingestion_program": f"algorithm_{name}", "scoring_program": "scoring_program"}
-        for index, (name, title) in enumerate(ALGORITHMS.items())
-    ]
-    return {
-        "version": 2,
-        "title": "COMETH in small",
-        "description": "Bring your dataset and see which algorithm suits it.",
-        "terms": "pages/terms.md",
-        "docker_image": IMAGE,
-        "registration_auto_approve": True,
-        "competition_type": "benchmark",
-        "pages": [{"title": "Overview", "file": "pages/overview.md"}],
-        "tasks": tasks,
-        "phases": [
-            {
-                "index": 0,
-                "name": "Datasets",
-                "start": instant(now),
-                "end": instant(now + OPEN_FOR),
-                "tasks": list(range(len(tasks))),
-                "execution_time_limit": 120,
-                "podium": {"accepts": ["dataset"], "slug": "data-sets"},
-            }
+    return benchmark(
+        title="COMETH in small",
+        description="Bring your dataset and see which algorithm suits it.",
+        image=IMAGE,
+        now=now,
+        tasks=[
+            {"name": title, "ingestion_program": f"algorithm_{name}", "scoring_program": "scoring_program"}
+            for name, title in ALGORITHMS.items()
         ],
-        "leaderboards": [
-            {
-                "title": "Datasets",
-                "key": "main",
-                "submission_rule": "Force_Latest_Multiple",
-                "primary_index": 0,
-                "podium": {"transposed": True, "show_tasks": True},
-                "columns": [
-                    {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4},
-                    {"title": "Samples", "key": "samples", "index": 1, "sorting": "desc", "precision": 0},
-                ],
-            }
-        ],
-    }
+        phase={
+            "name": "Datasets",
+            "execution_time_limit": 120,
+            "podium": {"accepts": ["dataset"], "slug": "data-sets"},
+        },
+        board={
+            "title": "Datasets",
+            "submission_rule": "Force_Latest_Multiple",
+            "primary_index": 0,
+            "podium": {"transposed": True, "show_tasks": True},
+            "columns": [
+                {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4},
+                {"title": "Samples", "key": "samples", "index": 1, "sorting": "desc", "precision": 0},
+            ],
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from examples.writing import OPEN_FOR, copy_parts, instant, main, write_yaml
+from examples.writing import benchmark, copy_parts, main, write_yaml
 
 HERE = Path(__file__).resolve().parent
 IMAGE = "podium/r:1"  # built from image/Dockerfile
@@ -31,10 +30,9 @@ def build_bundle(dest: Path, *, now: datetime, seed: int = 11) -> Path:
     return write_yaml(dest, competition(now))
 
 
-def competition(now: datetime) -> dict[str, Any]:
+def competition(now: datetime) -> dict[str, object]:
     """The content of `competition.yaml`, in Codabench's keys alone."""
     task = {
-        "index": 0,
         "name": "Methylation",
         "description": "Proportions of three cell types",
         "scoring_program": "scoring_program",
@@ -43,30 +41,15 @@ def competition(now: datetime) -> dict[str, Any]:
         "reference_data": "reference_data",
     }
     column = {"title": "MAE", "key": "mae", "index": 0, "sorting": "asc", "precision": 4}
-    return {
-        "version": 2,
-        "title": "DECONbench in small",
-        "description": "Estimate the cell types of mixed samples, in R.",
-        "terms": "pages/terms.md",
-        "docker_image": IMAGE,
-        "registration_auto_approve": True,
-        "competition_type": "benchmark",
-        "pages": [{"title": "Overview", "file": "pages/overview.md"}],
-        "tasks": [task],
-        "phases": [
-            {
-                "index": 0,
-                "name": "Benchmark",
-                "start": instant(now),
-                "end": instant(now + OPEN_FOR),
-                "tasks": [0],
-                "execution_time_limit": 300,
-            }
-        ],
-        "leaderboards": [
-            {"title": "Results", "key": "main", "submission_rule": "Force_Latest_Multiple", "columns": [column]}
-        ],
-    }
+    return benchmark(
+        title="DECONbench in small",
+        description="Estimate the cell types of mixed samples, in R.",
+        image=IMAGE,
+        now=now,
+        tasks=[task],
+        phase={"name": "Benchmark", "execution_time_limit": 300},
+        board={"title": "Results", "submission_rule": "Force_Latest_Multiple", "columns": [column]},
+    )
 
 
 if __name__ == "__main__":

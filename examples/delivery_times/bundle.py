@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -58,7 +58,7 @@ def build_bundle(dest: Path, *, now: datetime) -> Path:
     return write_yaml(dest, competition(now))
 
 
-def competition(now: datetime) -> dict[str, Any]:
+def competition(now: datetime) -> dict[str, object]:
     """The content of `competition.yaml`; what Codabench has no key for stands under `podium`."""
     return {
         "version": 2,
@@ -93,7 +93,7 @@ def competition(now: datetime) -> dict[str, Any]:
     }
 
 
-def board(title: str, part: str, visibility: str) -> dict[str, Any]:
+def board(title: str, part: str, visibility: str) -> dict[str, object]:
     """The board of one part of the test rows."""
     column = {
         "title": "Cost",

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
@@ -89,7 +88,7 @@ def build_bundle(dest: Path, *, now: datetime, sizes: Sizes = SMALL, seed: int =
     return dest
 
 
-def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
+def competition(now: datetime, sizes: Sizes) -> dict[str, object]:
     """The content of `competition.yaml`: Codabench's keys, and `podium:` for further settings."""
     return {
         "version": 2,
@@ -131,7 +130,7 @@ def competition(now: datetime, sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def _task(index: int, split: str) -> dict[str, Any]:
+def _task(index: int, split: str) -> dict[str, object]:
     return {
         "index": index,
         "name": f"HOMO-LUMO gap, {split}",
@@ -143,7 +142,7 @@ def _task(index: int, split: str) -> dict[str, Any]:
     }
 
 
-def _mini_task() -> dict[str, Any]:
+def _mini_task() -> dict[str, object]:
     """The task that code runs on before it sees a test split."""
     about = f"Molecules of the validation split, {MINI_ROWS} of them: public, with their gaps."
     named = {"name": "HOMO-LUMO gap, mini split", "description": about, "podium": {"public_split": True}}
@@ -156,7 +155,7 @@ def _mini(valid: Split) -> Split:
     return Split(TEST_SPLITS[0], valid.smiles[:rows], valid.gaps[:rows])
 
 
-def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, Any]:
+def _phase(index: int, phase: _Phase, now: datetime, sizes: Sizes) -> dict[str, object]:
     return {
         "index": index,
         "name": phase.name,

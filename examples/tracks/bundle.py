@@ -78,7 +78,7 @@ def run_baseline(bundle: Path, dest: Path) -> list[Path]:
     return sorted(dest.iterdir())
 
 
-def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size, data: Data) -> dict[str, Any]:
+def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size, data: Data) -> dict[str, object]:
     """The content of `competition.yaml`: Codabench's keys, and `podium:` for further settings."""
     spec: dict[str, Any] = {
         "version": 2,
@@ -119,7 +119,7 @@ def competition(track: Track, rows: Mapping[str, int], now: datetime, size: Size
     return spec
 
 
-def _registration(question: Question) -> dict[str, Any]:
+def _registration(question: Question) -> dict[str, object]:
     return {
         "key": question.key,
         "title": question.title,
@@ -128,12 +128,12 @@ def _registration(question: Question) -> dict[str, Any]:
     }
 
 
-def _fact(question: Question) -> dict[str, Any]:
+def _fact(question: Question) -> dict[str, object]:
     is_public = question.is_public or question.is_on_board
     return _registration(question) | {"is_public": is_public, "is_on_board": question.is_on_board}
 
 
-def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, Any]:
+def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, object]:
     return {
         "index": index,
         "name": f"{track.title}, {phase.split}",
@@ -143,7 +143,7 @@ def _task(index: int, track: Track, phase: TrackPhase) -> dict[str, Any]:
     }
 
 
-def _mini_task(track: Track, data: Data) -> dict[str, Any]:
+def _mini_task(track: Track, data: Data) -> dict[str, object]:
     return {
         "index": _mini_index(track, data),
         "name": f"{track.title}, mini split",
@@ -158,13 +158,13 @@ def _mini_index(track: Track, data: Data) -> int:
     return len(track.phases) + len(data.checks)
 
 
-def _smoke_run(track: Track, data: Data, rows: int) -> dict[str, Any]:
+def _smoke_run(track: Track, data: Data, rows: int) -> dict[str, object]:
     """The settings of the smoke run for a phase of so many rows."""
     assert data.mini is not None, "asked for where there is one"
     return {"smoke_task": _mini_index(track, data), "smoke_scale": max(1.0, rows / data.mini.rows)}
 
 
-def _check(index: int, track: Track, check: Check) -> dict[str, Any]:
+def _check(index: int, track: Track, check: Check) -> dict[str, object]:
     """The task of one check; it belongs to the task of its split."""
     of = next(number for number, phase in enumerate(track.phases) if phase.split == check.split)
     return {
@@ -179,8 +179,8 @@ def _check(index: int, track: Track, check: Check) -> dict[str, Any]:
 
 def _phase(
     index: int, track: Track, phase: TrackPhase, rows: Mapping[str, int], now: datetime, size: Size
-) -> dict[str, Any]:
-    extra: dict[str, Any] = {
+) -> dict[str, object]:
+    extra: dict[str, object] = {
         "slug": phase.split,
         "visibility": phase.visibility,
         "accepts": ["prediction", "code"] if track.takes_code else ["prediction"],
@@ -211,7 +211,7 @@ def _phase(
     }
 
 
-def _column(index: int, column: BoardColumn) -> dict[str, Any]:
+def _column(index: int, column: BoardColumn) -> dict[str, object]:
     return {
         "title": column.title,
         "key": column.key,

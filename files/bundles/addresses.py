@@ -15,7 +15,7 @@ MAX_KEY: Final = 36  # of a leaderboard
 def make_slug(text: str) -> str:
     """The text as part of an address, as Django's `slugify` writes it.
 
-    >>> slug_of("Été: the final Round!")
+    >>> make_slug("Été: the final Round!")
     'ete-the-final-round'
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()

@@ -10,17 +10,16 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import Final, TypedDict
 
+import requests
 from pydantic import TypeAdapter
+from urllib3 import encode_multipart_formdata
 
 from files.bundles.archive import zip_folder
 from files.bundles.faults import YAML_NAME, Report
 from files.bundles.reader import check_bundle
 from files.bundles.schema import SLUG_PATTERN
-
-if TYPE_CHECKING:
-    import requests
 
 STARTERS: Final = Path(__file__).with_name("starters")
 TIMEOUT_S: Final = 3600
@@ -114,8 +113,6 @@ def _new(chosen: argparse.Namespace) -> int:
 
 
 def _import(chosen: argparse.Namespace) -> int:
-    import requests  # only this command talks to a site
-
     token = chosen.token_file.read_text().strip()
     report = check_bundle(chosen.file)
     if report.faults:
@@ -173,8 +170,6 @@ def _follow(url: str, token: str) -> ImportJob:
 
 def _import_state(url: str, token: str) -> ImportJob:
     """The import's state; empty while the site is away, for it goes on. Raises `OSError` if refused."""
-    import requests
-
     try:
         answer = requests.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=POLL_TIMEOUT_S)
     except requests.RequestException:
@@ -189,9 +184,7 @@ def _import_state(url: str, token: str) -> ImportJob:
     return job
 
 
-def _send(chosen: argparse.Namespace, token: str) -> "requests.Response":
-    import requests
-
+def _send(chosen: argparse.Namespace, token: str) -> requests.Response:
     with tempfile.TemporaryDirectory() as scratch:
         packed = chosen.file
         if packed.is_dir():
@@ -208,8 +201,6 @@ class _Form:
     """A form with a file, read while it is sent: `requests` itself would hold all of the bundle in memory."""
 
     def __init__(self, fields: dict[str, str], file: Path) -> None:
-        from urllib3 import encode_multipart_formdata
-
         place = secrets.token_bytes(32)  # where the file's bytes go
         whole, self.content_type = encode_multipart_formdata({**fields, "file": (file.name, place, "application/zip")})
         self.head, self.tail = whole.split(place)

@@ -1,4 +1,4 @@
-"""Limits on guessing passwords, for the sign-in page and for tokens by password together. Only wrong ones count.
+"""Limits on wrong passwords, for the sign-in page and for tokens by password together.
 
 allauth's own limits lack the rule that matters here: its `login_failed` counts by address and by the login as it was typed, on
 its pages alone. So whoever guesses wrong locks an account for its owner, and has twice the tries by user name and by e-mail
@@ -77,7 +77,7 @@ class Counter:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One password, counted as wrong before it is looked at, so that many at once do not slip through together."""
+    """One password, counted as wrong before it is checked, so that many at once do not slip through."""
 
     counters: tuple[Counter, ...]
 

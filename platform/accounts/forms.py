@@ -6,7 +6,7 @@ from allauth.account.forms import LoginForm
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]  # allauth has no types
-    """Takes the account under the name `username`, too, as programs written for other Django sites send it."""
+    """The sign-in form; it also takes the field `username`, as programs for other Django sites send it."""
 
     def __init__(self, *args: Any, data: Any = None, **kwargs: Any) -> None:
         if data is not None and "login" not in data and "username" in data:

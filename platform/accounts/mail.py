@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 
 def mail_after_commit(*, to: User, subject: str, text: str, path: str) -> None:
-    """Tell a person something, with a link to the page (`path`) where they can act on it. Robots get no mail."""
+    """Mail a person a text with a link to the page (`path`) where they can act. Robots get no mail."""
     if to.is_robot or not to.email:
         return
     body = f"{text}\n\n{settings.SITE_URL}{path}\n"

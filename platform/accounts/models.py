@@ -25,7 +25,7 @@ class AddressTaken(Conflict):
 
 
 def address_confirm(user: "User") -> None:
-    """Take the account's e-mail address as confirmed without a mail, on the word of somebody who runs the site.
+    """Confirm the account's e-mail address without a mail, on the word of an administrator.
 
     It takes the place of one that it had before. Raises `AddressTaken`.
     """
@@ -113,7 +113,7 @@ def token_digest(token: str) -> str:
 def token_create(
     *, user: User, name: str, scopes: list[str], expires_at: datetime, secret: str = ""
 ) -> tuple[ApiToken, str]:
-    """Make a token, of a random secret unless one is given; returns its row and the secret, which is not kept.
+    """Make a token; return its row and its secret, which is random unless given and is not stored.
 
     Raises `ValidationError` on unknown scopes.
     """

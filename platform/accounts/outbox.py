@@ -59,7 +59,7 @@ def _message(document: dict[str, Any]) -> EmailMultiAlternatives:
 
 
 def waiting_mails() -> Any:
-    """Mails that the mail server has not taken; each row is removed when it has, because links in it are secrets."""
+    """Mails that the mail server has not taken yet; sent ones are removed, as their links are secrets."""
     return OutgoingMail.objects.all()
 
 

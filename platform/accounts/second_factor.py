@@ -1,4 +1,4 @@
-"""The second factor that organizers and administrators need: until they have one, the site shows them how to get it."""
+"""The second factor that staff need: until they have one, the site leads them to its set-up."""
 
 from collections.abc import Callable
 from typing import Final
@@ -26,7 +26,7 @@ SECOND_FACTOR_REQUIRED: Final = RefusalKind(
 
 
 def lacks_second_factor(user: object) -> bool:
-    """True while the account has to turn on a second factor before anything else. Robots sign in with tokens alone."""
+    """True while the account has to turn on a second factor first. Robots have only tokens."""
     is_staff = isinstance(user, User) and (user.is_staff or user.is_superuser) and not user.is_robot
     return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=SECOND_FACTORS)
 

@@ -50,14 +50,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
     """Limits guesses, and says why a robot's right password is refused; for allauth itself its account would be deactivated."""
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
-        """Back to where the person was on their way; a signing up has no other memory of it once its mail was answered."""
+        """The page that the person was on the way to; after a confirmed sign-up nothing else remembers it."""
         return str(request.session.get(AFTER_SIGN_IN) or super().get_login_redirect_url(request))
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Without allauth's own limit, by which anybody can lock a user name for everybody."""
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> AbstractBaseUser | None:
-        """Raises `ValidationError`, which the sign-in page shows, for a robot and after too many wrong passwords."""
+        """Raise `ValidationError`, shown on the sign-in page, for robots and after too many attempts."""
         login = str(credentials.get("email") or credentials.get("username") or "")
         try:
             attempt = attempt_begin(login=login, address=self.get_client_ip(request))
@@ -76,7 +76,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
 
 
 class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth has no types
-    """Signing in with the account of another site. An equal address opens no account: its owner connects the two first."""
+    """Sign-in with the account of another site. An equal e-mail address alone opens no account."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
         """Raises `ImmediateHttpResponse`, which leads a robot, and whoever has an account already, back to the sign-in page."""

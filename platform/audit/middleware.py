@@ -19,7 +19,7 @@ MAX_FIELDS, MAX_CHARS = 100, 200
 
 
 class AuditMiddleware:
-    """Keeps every request that is not harmless of staff, and of whoever organizes, with the answer's status, refused ones too."""
+    """Records every request of staff and organizers that may change something, refused ones included."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -74,14 +74,14 @@ def _fields(request: HttpRequest) -> dict[str, str | list[str]]:
     if posted is None:
         return {}
     names = [name for name in posted if not _is_secret(name.lower())][:MAX_FIELDS]
-    return {_plain(name): _shown(posted.getlist(name)) for name in names}
+    return {_plain(name): _field_value(posted.getlist(name)) for name in names}
 
 
 def _is_secret(name: str) -> bool:
     return name == ONE_TIME_CODE or any(word in name for word in SECRETS)
 
 
-def _shown(values: list[str]) -> str | list[str]:
+def _field_value(values: list[str]) -> str | list[str]:
     shown = [_plain(str(value)) for value in values[:MAX_FIELDS]]
     return shown[0] if len(shown) == 1 else shown
 

@@ -1,4 +1,4 @@
-"""The audit log: one entry for each request of an organizer or administrator that may change something."""
+"""The audit log: one entry for each request of staff that may change something."""
 
 from django.conf import settings
 from django.db import models

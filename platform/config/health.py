@@ -17,7 +17,7 @@ def alive(request: HttpRequest) -> JsonResponse:
 
 
 def ready(request: HttpRequest) -> JsonResponse:
-    """503 with what is missing; else 200, also when something is away that the site can do without for a while."""
+    """503 with a list of missing services; else 200, also while an optional service is away."""
     faults = health.faults()
     if not object_store().is_writable():
         faults.append("object store: not writable")

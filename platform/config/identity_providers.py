@@ -1,4 +1,4 @@
-"""Other sites with whose accounts people may sign in: GitHub, ORCID and one OpenID Connect provider, each by its settings."""
+"""Sign-in with accounts of GitHub, ORCID or one OpenID Connect provider, as the settings say."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -36,7 +36,7 @@ def identity_providers(variables: Mapping[str, str]) -> dict[str, dict[str, obje
 
 
 def sign_in_origins(variables: Mapping[str, str]) -> list[str]:
-    """Origins that the sign-in form of each provider leads to; browsers follow a form only to origins in the policy.
+    """Origins that sign-in forms lead to; browsers follow a form only to origins in the policy.
 
     `PODIUM_OIDC_SIGN_IN` is for providers whose sign-in page is at another origin than their issuer.
 

@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: asked of the database when it is scraped, so that every web process answers the same.
+"""`/metrics` for Prometheus, read from the database, so that every web process answers the same.
 
 Counts and ages alone: no names of teams, no scores, nothing that a sealed board could leak by.
 """
@@ -130,7 +130,7 @@ class SiteCollector(Collector):
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """The metrics, for whoever shows `PODIUM_METRICS_TOKEN` as bearer token; for everybody else there is nothing here."""
+    """The metrics, for requests with `PODIUM_METRICS_TOKEN` as bearer token; 404 for all others."""
     expected = f"Bearer {settings.METRICS_TOKEN}"
     given = request.headers.get("Authorization", "")
     if not settings.METRICS_TOKEN or not hmac.compare_digest(given.encode(), expected.encode()):

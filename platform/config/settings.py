@@ -16,7 +16,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import identity_providers
-from core.branding import Brand, brand_checked
+from core.branding import Brand, check_brand
 from core.logs import configure_structlog, logging_config
 from workers.protocol.images import ImageNameInvalid, parse_image
 
@@ -145,7 +145,7 @@ TEMPLATES = [
 # --- the site's own look --------------------------------------------------------------------------------------------
 _own = Brand()
 _logo = env.str("PODIUM_SITE_LOGO", default="")
-BRAND = brand_checked(
+BRAND = check_brand(
     Brand(
         name=env.str("PODIUM_SITE_NAME", default=_own.name),
         summary=env.str("PODIUM_SITE_SUMMARY", default=_own.summary),

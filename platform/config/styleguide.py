@@ -44,7 +44,7 @@ class ExampleForm(forms.Form):
 
 @require_safe
 def styleguide(request: HttpRequest) -> HttpResponse:
-    """All of it on one page, with texts and numbers made up for it; with `?refused`, what htmx makes of a refusal."""
+    """All components on one page, with made-up content; with `?refused`, a refusal as htmx shows it."""
     if "refused" in request.GET:
         raise NotAllowed("Your team has used all 5 submissions of today.")
     now = timezone.now()

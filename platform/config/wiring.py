@@ -1,4 +1,4 @@
-"""The wiring of the domain: signals with their senders and receivers, steps of the reconciler, kinds of background work.
+"""The domain's signals with senders and receivers, reconciler steps and background work.
 
 Read from the running code, for `docs/wiring.md`.
 """

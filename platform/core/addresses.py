@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 
 class NulMiddleware:
-    """Refuses an address with a NUL, which no database takes: views look for what an address says in many places."""
+    """Refuses addresses with a NUL, which no database takes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -40,8 +40,8 @@ class Brand:
         return f"{light}@media (prefers-color-scheme: dark) {{ {dark} }}\n"
 
 
-def brand_checked(brand: Brand) -> Brand:
-    """The brand. Raises `ImproperlyConfigured` for colours that cannot be read and files that are not there."""
+def check_brand(brand: Brand) -> Brand:
+    """The brand, checked. Raises `ImproperlyConfigured` for unreadable colours and missing files."""
     for name, colour, ground in (("ACCENT", brand.accent, WHITE), ("ACCENT_DARK", brand.accent_dark, NIGHT)):
         if colour and (ratio := contrast(colour, ground, f"PODIUM_{name}")) < MIN_CONTRAST:
             raise ImproperlyConfigured(

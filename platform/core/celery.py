@@ -1,4 +1,4 @@
-"""The Celery app. A message says "this queue has work" or names a row: the database is the truth, Celery wakes and works.
+"""The Celery app. Messages say that a queue has work, or name a row; the database is the truth.
 
 Losing, repeating or reordering messages changes nothing but latency. So nothing here is tuned for redelivery:
 no results, no late acknowledgement, no message that is held for as long as a run lasts.

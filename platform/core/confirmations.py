@@ -1,4 +1,4 @@
-"""Changes that are made once their consequences were read: one protocol for pages, the admin and programs.
+"""Changes that need a confirmation: one protocol for pages, the admin and programs.
 
 Whoever changes something is told in sentences what that does, with a confirmation: a digest of these sentences and of the
 rows as they are. Sent back, it agrees to exactly that. Where another change came first, it is told and asked anew.
@@ -29,7 +29,7 @@ class NeedsConfirmation(Conflict):
 
 
 def require_confirmation(impact: Sequence[str], state: Mapping[str, object], confirmed: object) -> None:
-    """Raise `NeedsConfirmation` unless there is no impact, or exactly this one was confirmed of the rows in this state."""
+    """Raise `NeedsConfirmation` unless there is no impact, or exactly this one was confirmed."""
     confirmation = state_digest([*impact, *(f"{name}: {state_digest(value)}" for name, value in state.items())])
     if impact and confirmed != confirmation:
         raise NeedsConfirmation(impact, confirmation)

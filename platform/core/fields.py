@@ -1,4 +1,4 @@
-"""Fields for texts that people write: bounded, and on one line where it is one line, by whichever way they come.
+"""Model fields for people's texts: bounded, and on one line where one line is meant.
 
 Forms and `full_clean` say so with Django's own errors; what is written without them is refused when it reaches the database.
 Migrations know these fields as Django's: nothing of them is in the database.

@@ -25,7 +25,7 @@ _refusal: ContextVar[Refusal | None] = ContextVar("refusal", default=None)  # of
 
 
 @contextmanager
-def _refused(refusal: Refusal) -> Iterator[None]:
+def _with_refusal(refusal: Refusal) -> Iterator[None]:
     token = _refusal.set(refusal)
     try:
         yield
@@ -45,7 +45,7 @@ class _Refused(forms.BaseForm):
 
 
 class GuardedAdmin(admin.ModelAdmin[Any]):
-    """Answers the filters that a list declares and no other lookup; a page of deletion counts rows and names none.
+    """An admin that allows only declared filters, and whose deletion page counts rows without names.
 
     Without it, an address such as `?scores__mae__regex=^0` asks any field of the model, whether a page shows it or not.
     """
@@ -81,7 +81,7 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
         try:
             return super().changeform_view(request, object_id, form_url, extra_context)
         except Refusal as refusal:
-            with _refused(refusal):
+            with _with_refusal(refusal):
                 return super().changeform_view(request, object_id, form_url, extra_context)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
@@ -102,6 +102,10 @@ class ReadOnlyAdmin(GuardedAdmin):
 
     show_full_result_count = False
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        """Every field: the form that Django would make of them asks more of it than showing them does."""
+        return [field.name for field in self.opts.fields if field.editable and field.name not in (self.exclude or ())]
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -117,6 +121,9 @@ class History(admin.TabularInline[Any, Any]):
 
     extra = 0
     can_delete = False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return [str(name) for name in self.fields or ()]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""The current state of the services that the site needs, and of those that it can do without for a while."""
+"""Health of the services that the site needs, and of those that it can do without for a while."""
 
 import os
 from typing import Final
@@ -19,7 +19,7 @@ UNAVAILABLE: Final = (
 
 
 def is_database_away(error: BaseException | None) -> bool:
-    """True if the database is away, restarting or short of room. The query is not at fault and may be sent again."""
+    """True if the database is away or short of room, so that the query may be sent again."""
     return isinstance(error, InterfaceError | OperationalError)
 
 

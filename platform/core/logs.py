@@ -1,4 +1,4 @@
-"""Logs as JSON lines on standard error: one format for the site, its web server and its background processes."""
+"""Logs as JSON lines on standard error, in one format for all processes of the site."""
 
 import logging
 from typing import Any, Final
@@ -42,7 +42,7 @@ def logging_config(level: str) -> dict[str, object]:
 
 
 class RefusalsInOneLine(logging.Filter):
-    """Takes the traceback off what Django answers with 4xx: the status says it all, and crawlers cause thousands of them."""
+    """Removes tracebacks from Django's 4xx answers: crawlers cause thousands of them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name == "django.request" and record.levelno < logging.ERROR:
@@ -60,7 +60,7 @@ def configure_structlog() -> None:
 
 
 class WebLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """Gunicorn's logger, whose access log has a JSON object a request; without query strings, which may hold secrets."""
+    """Gunicorn's logger: one JSON object a request, without query strings, which may hold secrets."""
 
     def access(self, resp: Any, req: Any, environ: WSGIEnvironment, request_time: Any) -> None:
         status = int(str(resp.status).split()[0])

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 
 class StepFailures(models.Model):
-    """The number of the reconciler's rounds that failed in a step, for the metrics, which every process serves."""
+    """Failed rounds of a step of the reconciler, for the metrics, which every process serves."""
 
     step = models.CharField(max_length=40, primary_key=True)
     count = models.PositiveBigIntegerField(default=0)
@@ -15,7 +15,7 @@ class StepFailures(models.Model):
 
 
 class Turn(models.Model):
-    """An asker's turn on a background queue: when it was last served, and since when it waits. `core.background.turns` keeps it."""
+    """An asker's turn on a background queue, kept by `core.background.turns`."""
 
     queue = models.CharField(max_length=20)
     asker = models.CharField(max_length=40)

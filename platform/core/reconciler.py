@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class Step:
-    """`run(now=...)` returns how many things it did. `spares`: left out while the site has just come back, see `reconcile`."""
+    """One step. `run(now=...)` returns a count; `spares`: skipped while the site has just come back."""
 
     name: str
     run: Callable[..., int]
@@ -37,7 +37,7 @@ _steps: dict[str, Step] = {}
 def reconciler_step(
     name: str, run: Callable[..., int], *, every: timedelta = timedelta(0), spares: bool = False
 ) -> None:
-    """Have `run(now=...)` done in every round, or at most once in an interval; steps run in the order of registration."""
+    """Register a step for every round, or at most once in an interval; they run in this order."""
     _steps[name] = Step(name, run, every, spares)
 
 
@@ -58,11 +58,11 @@ def reconcile(*, now: datetime, spare_leases: bool = False) -> dict[str, int]:
 
 def _run_step(step: Step, now: datetime) -> int:
     step.last_at = now
-    return guarded(step.name, step.run, now=now)
+    return run_guarded(step.name, step.run, now=now)
 
 
-def guarded(name: str, run: Callable[..., int], *, now: datetime) -> int:
-    """Run a step and return its count. A failure is logged and counted; the other steps go on, and the next round tries again.
+def run_guarded(name: str, run: Callable[..., int], *, now: datetime) -> int:
+    """Run a step and return its count; a failure is logged and counted, and the other steps go on.
 
     Raises `OperationalError` or `InterfaceError` when the database is away, for all steps alike.
     """

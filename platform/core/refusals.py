@@ -1,4 +1,4 @@
-"""The site's refusals: a stable code for programs, and for people what happened, to what, and what to do now.
+"""The site's refusals: a stable code for programs, and a sentence for people with what to do now.
 
 Every domain error that a client can act on is a `Refusal`. Pages, API and commands each have one handler for it. Most are
 rows, a `RefusalKind` each; a class of its own is caught by name, or makes its sentence from more than the values given.

@@ -32,7 +32,7 @@ def _or_database(name: str) -> Callable[..., Any]:
 
 
 class RedisOrDatabaseCache(RedisCache):
-    """Django's Redis cache. The two caches are not copied into one another: after a change-over, counts begin anew."""
+    """Django's Redis cache with a fallback. After a change-over counts begin at zero."""
 
     away_until = 0.0  # of this process, by its monotonic clock
 

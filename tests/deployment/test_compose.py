@@ -370,6 +370,7 @@ def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Sta
         "LICENSE",
         "competitions",
         "docker",
+        "files",
         "manage.py",
         "platform",
         "scoring",

@@ -62,7 +62,7 @@ def wait_for(answers: Callable[[], bool]) -> None:
         try:
             if answers():
                 return
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             pass
         assert time.monotonic() < give_up, docker("logs", f"{NETWORK}-front")
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Variables are called by what they hold; the check of it sees every way in which a function binds a name."""
+"""The check of words: names that do not say what they hold, and grammar that has to be translated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.checks.words import unclear_variables
+from scripts.checks.words import opaque_grammar, unclear_variables
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,23 @@ def test_names_that_do_not_say_what_they_hold_are_listed(tmp_path: Path, code: s
     path = tmp_path / "module.py"
     path.write_text(code)
     assert [fault.rsplit("'", 2)[1] for fault in unclear_variables(path)] == names
+
+
+@pytest.mark.parametrize(
+    ("code", "faults"),
+    [
+        ('"""What a module holds."""\n', ["1: the docstring opens with 'What'"]),
+        ('class Row:\n    """Whether it is one."""\n', ["1: the docstring opens with 'Whether'"]),
+        ('def f():\n    """Whatever is sent is read."""\n', []),
+        ("def _named(team) -> None: ...\n", ["1: '_named' does something"]),
+        ("class Row:\n    async def sent(self) -> None: ...\n", ["2: 'sent' does something"]),
+        ("def named(team) -> str: ...\n", []),  # it answers
+        ("@pytest.fixture\ndef closed(site) -> None: ...\n", []),  # a state that tests ask for
+        ("def seed() -> None: ...\ndef rename_closed() -> None: ...\n", []),
+        ("def tags_of(row) -> list[str]: ...\n", ["1: 'tags_of' ends in '_of'"]),
+    ],
+)
+def test_opaque_grammar_is_listed(tmp_path: Path, code: str, faults: list[str]) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(code)
+    assert [fault.removeprefix(f"{path}:").split(";")[0].split(": call")[0] for fault in opaque_grammar(path)] == faults

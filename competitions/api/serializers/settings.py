@@ -1,4 +1,4 @@
-"""Settings of competitions, phases, boards, columns, tasks and queues, as organizers' programs read and change them."""
+"""Settings of competitions, phases, boards, columns, tasks and queues, for organizers' programs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -7,6 +7,7 @@ from django.db.models import Model, Q, QuerySet
 from rest_framework import serializers
 
 from accounts.models import User
+from competitions.bundles.importing.rows import fill
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task, setting_names
 from competitions.compute.models import Queue
 
@@ -154,13 +155,6 @@ class QueueSettings(Settings[Queue]):
 
 
 def columns_with(board: Leaderboard, values: Iterable[Mapping[str, Any]]) -> list[Column]:
-    """The columns that the board is to have: those that it has by the same key, changed, and new ones; not saved."""
+    """The columns that the board is to have, not saved: its own by their keys, changed, and new ones."""
     stored = {column.key: column for column in board.columns.all()}
-    return [filled(stored.get(sent["key"]) or Column(leaderboard=board), sent) for sent in values]
-
-
-def filled(row: RowT, values: Mapping[str, object]) -> RowT:
-    """The row with these values, not saved."""
-    for name, value in values.items():
-        setattr(row, name, value)
-    return row
+    return [fill(stored.get(sent["key"]) or Column(leaderboard=board), **sent) for sent in values]

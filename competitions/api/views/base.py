@@ -9,11 +9,19 @@ from rest_framework.exceptions import NotAuthenticated
 from rest_framework.generics import GenericAPIView
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
+from rest_framework.serializers import BaseSerializer
 
 from accounts.models import Scope, User
 from competitions.api.permissions import HasScope
 from competitions.catalog.models import Competition, Phase
 from competitions.disclosure.readers import Reader, reader_for
+
+
+def checked(serializer: BaseSerializer[Any]) -> dict[str, Any]:
+    """The values of a request. Raises `ValidationError` with every fault."""
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
 
 
 class ApiView(GenericAPIView[Any]):

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
 from competitions.bundles.importing.references import queue_named
@@ -21,8 +21,7 @@ from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition
 from competitions.resources.downloads import stored_response
-from competitions.resources.rooms import upload_room
-from competitions.resources.uploads import upload_whole
+from competitions.resources.rooms import take_upload, upload_room
 
 IMPORTS_SHOWN: Final = 20
 
@@ -35,7 +34,7 @@ class BundleIn(serializers.Serializer[None]):
 
 
 class Bundles(ApiView):
-    """Send a bundle, of which a background process makes a competition, a draft of the asker's; and see how far imports have come."""
+    """Send a bundle, which a background process makes into a draft; or list the last imports."""
 
     serializer_class = BundleIn
     parser_classes = [MultiPartParser]
@@ -51,19 +50,17 @@ class Bundles(ApiView):
     def post(self, request: Request) -> Response:
         user, now = self.person(), timezone.now()
         require_host(user)
-        serializer = BundleIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        file = serializer.validated_data["file"]
-        queue_name = serializer.validated_data["queue"]
+        values = checked(BundleIn(data=request.data))
+        queue_name = values["queue"]
         queue = queue_named(queue_name, user) if queue_name else None
-        sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
+        sent = take_upload(user, values["file"], now)
         assert sent.file is not None, "it came in one piece"
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
         return Response(import_shape(job), status=202, headers={"Location": f"/api/v1/bundles/{job.pk}/"})
 
     @extend_schema(operation_id="bundles_imports", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
-        """The asker's last imports, newest first: how far each has come, and the report of those that are over."""
+        """The asker's last imports, newest first, with their progress and the reports of those that ended."""
         imports = BundleImport.objects.filter(owner=self.person()).exclude(kind=BundleImport.Kind.TASK)
         return Response([import_shape(job) for job in imports.select_related("competition")[:IMPORTS_SHOWN]])
 
@@ -100,7 +97,7 @@ class ExportIn(serializers.Serializer[None]):
 
 
 class CompetitionBundle(ApiView):
-    """Have a competition written as a bundle of version 2, for its organizers; a background process does it."""
+    """Export a competition as a bundle of version 2 in the background, for its organizers."""
 
     serializer_class = ExportIn
     write_scope = Scope.ORGANIZE
@@ -109,9 +106,8 @@ class CompetitionBundle(ApiView):
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
-        serializer = ExportIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        with_files = serializer.validated_data["files"] == "all"
+        values = checked(ExportIn(data=request.data))
+        with_files = values["files"] == "all"
         export = export_begin(competition=competition, by=user, with_files=with_files, now=timezone.now())
         return Response(export_shape(export), status=202, headers={"Location": f"/api/v1/exports/{export.pk}/"})
 

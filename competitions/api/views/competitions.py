@@ -12,9 +12,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
-from competitions.api.views.base import ApiView
+from competitions.api.serializers.competitions import CompetitionDetailOut, CompetitionOut, FileOut
+from competitions.api.serializers.teams import (
+    InvitationOut,
+    InviteIn,
+    MergeIn,
+    MergeOut,
+    RegisterIn,
+    RegistrationOut,
+    TeamIn,
+    TeamOut,
+)
+from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
 from competitions.catalog.models import Competition
 from competitions.catalog.tags import clean_tag
@@ -27,13 +37,13 @@ from competitions.teams.refusals import NOT_REGISTERED
 class CompetitionList(ApiView):
     """Competitions that you can see, newest first; of one tag with `tag`."""
 
-    serializer_class = s.CompetitionOut
+    serializer_class = CompetitionOut
     pagination_class = IdCursorPagination
     queryset = Competition.objects.none()
 
     @extend_schema(
         operation_id="competitions_list",
-        responses=s.CompetitionOut(many=True),
+        responses=CompetitionOut(many=True),
         parameters=[OpenApiParameter("tag", str)],
     )
     def get(self, request: Request) -> Response:
@@ -41,33 +51,33 @@ class CompetitionList(ApiView):
         if tag := clean_tag(request.query_params.get("tag", "")):
             seen = seen.tagged(tag)
         page = self.paginate_queryset(seen)
-        return self.get_paginated_response(s.CompetitionOut(page, many=True).data)
+        return self.get_paginated_response(CompetitionOut(page, many=True).data)
 
 
 class CompetitionDetail(ApiView):
     """One competition with its phases and the version of its rules."""
 
-    serializer_class = s.CompetitionDetailOut
+    serializer_class = CompetitionDetailOut
 
     @extend_schema(operation_id="competitions_retrieve")
     def get(self, request: Request, slug: str) -> Response:
-        return Response(s.CompetitionDetailOut(self.competition(slug)).data)
+        return Response(CompetitionDetailOut(self.competition(slug)).data)
 
 
 class CompetitionFiles(ApiView):
     """Files that participants may download, with sizes and digests."""
 
-    serializer_class = s.FileOut
+    serializer_class = FileOut
 
-    @extend_schema(responses=s.FileOut(many=True))
+    @extend_schema(responses=FileOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         phases = self.competition(slug).phases.select_related("competition", *(f"{name}__file" for name in DOWNLOADS))
-        files = s.FileOut(downloads_of_all(phases), many=True, context=self.get_serializer_context())
+        files = FileOut(downloads_of_all(phases), many=True, context=self.get_serializer_context())
         return Response(files.data)
 
 
 class PhaseFile(ApiView):
-    """A file, for those who accepted the rules and for organizers. A download that broke off goes on with `Range: bytes=N-`."""
+    """A file, for registered people and organizers. `Range: bytes=N-` resumes a broken download."""
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, phase_slug: str, name: str) -> HttpResponseBase:
@@ -83,47 +93,45 @@ class PhaseFile(ApiView):
 class RegistrationView(ApiView):
     """Your registration: read it, or register by accepting the current version of the rules."""
 
-    serializer_class = s.RegisterIn
+    serializer_class = RegisterIn
     write_scope = Scope.TEAM
 
-    @extend_schema(responses=s.RegistrationOut)
+    @extend_schema(responses=RegistrationOut)
     def get(self, request: Request, slug: str) -> Response:
         competition = self.competition(slug)
         registration = services.find_registration(self.person(), competition)
         if registration is None:
             raise NOT_REGISTERED(competition=competition)
-        return Response(s.RegistrationOut(registration).data)
+        return Response(RegistrationOut(registration).data)
 
-    @extend_schema(responses={201: s.RegistrationOut})
+    @extend_schema(responses={201: RegistrationOut})
     def post(self, request: Request, slug: str) -> Response:
         competition, user = self.competition(slug), self.person()
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
+        values = checked(self.get_serializer(data=request.data))
         now = timezone.now()
-        registration = services.register(user=user, competition=competition, now=now, **serializer.validated_data)
+        registration = services.register(user=user, competition=competition, now=now, **values)
         if registration.state == registration.State.APPROVED:
             services.join_alone(user=user, competition=competition, now=now)
-        return Response(s.RegistrationOut(registration).data, status=201)
+        return Response(RegistrationOut(registration).data, status=201)
 
 
 class TeamView(ApiView):
     """Your team in a competition: read it, create it (you become captain), or leave it."""
 
-    serializer_class = s.TeamIn
+    serializer_class = TeamIn
     write_scope = Scope.TEAM
 
-    @extend_schema(responses=s.TeamOut)
+    @extend_schema(responses=TeamOut)
     def get(self, request: Request, slug: str) -> Response:
         team = services.require_team(user=self.person(), competition=self.competition(slug))
-        return Response(s.TeamOut(team).data)
+        return Response(TeamOut(team).data)
 
-    @extend_schema(responses={201: s.TeamOut})
+    @extend_schema(responses={201: TeamOut})
     def post(self, request: Request, slug: str) -> Response:
         competition, user = self.competition(slug), self.person()
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        team = services.team_create(user=user, competition=competition, now=timezone.now(), **serializer.validated_data)
-        return Response(s.TeamOut(team).data, status=201)
+        values = checked(self.get_serializer(data=request.data))
+        team = services.team_create(user=user, competition=competition, now=timezone.now(), **values)
+        return Response(TeamOut(team).data, status=201)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
@@ -136,50 +144,46 @@ class TeamView(ApiView):
 class TeamInvitations(ApiView):
     """Invite a registered person to your team; captains only."""
 
-    serializer_class = s.InviteIn
+    serializer_class = InviteIn
     write_scope = Scope.TEAM
 
-    @extend_schema(responses={201: s.InvitationOut})
+    @extend_schema(responses={201: InvitationOut})
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        invitation = services.invite(team=team, by=user, now=timezone.now(), **serializer.validated_data)
-        return Response(s.InvitationOut(invitation).data, status=201)
+        values = checked(self.get_serializer(data=request.data))
+        invitation = services.invite(team=team, by=user, now=timezone.now(), **values)
+        return Response(InvitationOut(invitation).data, status=201)
 
 
 class TeamMerges(ApiView):
     """Open proposals to merge that your team made or received; or propose one as its captain."""
 
-    serializer_class = s.MergeIn
+    serializer_class = MergeIn
     write_scope = Scope.TEAM
 
-    @extend_schema(operation_id="merges_list", responses=s.MergeOut(many=True))
+    @extend_schema(operation_id="merges_list", responses=MergeOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
         team = services.require_team(user=self.person(), competition=self.competition(slug))
         waiting = MergeProposal.objects.filter(Q(team=team) | Q(other=team), state=MergeProposal.State.OPEN)
-        return Response(s.MergeOut(waiting.select_related("team", "other"), many=True).data)
+        return Response(MergeOut(waiting.select_related("team", "other"), many=True).data)
 
-    @extend_schema(operation_id="merges_create", responses={201: s.MergeOut})
+    @extend_schema(operation_id="merges_create", responses={201: MergeOut})
     def post(self, request: Request, slug: str) -> Response:
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        proposal = merging.merge_propose(
-            team=team, by=user, other_name=serializer.validated_data["team"], now=timezone.now()
-        )
-        return Response(s.MergeOut(proposal).data, status=201)
+        values = checked(self.get_serializer(data=request.data))
+        proposal = merging.merge_propose(team=team, by=user, other_name=values["team"], now=timezone.now())
+        return Response(MergeOut(proposal).data, status=201)
 
 
 class MergeAnswer(ApiView):
     """Accept or decline (the other captain), or withdraw (the proposing captain), a merge."""
 
-    serializer_class = s.MergeOut
+    serializer_class = MergeOut
     write_scope = Scope.TEAM
 
-    @extend_schema(request=None, responses=s.MergeOut)
+    @extend_schema(request=None, responses=MergeOut)
     def post(self, request: Request, key: str, answer: str) -> Response:
         user, now = self.person(), timezone.now()
         own = Q(team__memberships__user=user) | Q(other__memberships__user=user)
@@ -192,29 +196,29 @@ class MergeAnswer(ApiView):
         }
         acts[answer](proposal=proposal, by=user, now=now)
         proposal.refresh_from_db()
-        return Response(s.MergeOut(proposal).data)
+        return Response(MergeOut(proposal).data)
 
 
 class MyInvitations(ApiView):
     """Open invitations that wait for your answer."""
 
-    serializer_class = s.InvitationOut
+    serializer_class = InvitationOut
 
-    @extend_schema(operation_id="invitations_list", responses=s.InvitationOut(many=True))
+    @extend_schema(operation_id="invitations_list", responses=InvitationOut(many=True))
     def get(self, request: Request) -> Response:
         own = Invitation.objects.filter(
             user=self.person(), state=Invitation.State.OPEN, expires_at__gt=timezone.now()
         ).select_related("team__competition", "user")
-        return Response(s.InvitationOut(own, many=True).data)
+        return Response(InvitationOut(own, many=True).data)
 
 
 class InvitationAnswer(ApiView):
     """Accept or decline an invitation of yours."""
 
-    serializer_class = s.InvitationOut
+    serializer_class = InvitationOut
     write_scope = Scope.TEAM
 
-    @extend_schema(request=None, responses=s.InvitationOut)
+    @extend_schema(request=None, responses=InvitationOut)
     def post(self, request: Request, key: str, answer: str) -> Response:
         user = self.person()
         invitation = get_object_or_404(Invitation, key=key, user=user)
@@ -223,4 +227,4 @@ class InvitationAnswer(ApiView):
         else:
             services.invitation_decline(invitation=invitation, by=user)
         invitation.refresh_from_db()
-        return Response(s.InvitationOut(invitation).data)
+        return Response(InvitationOut(invitation).data)

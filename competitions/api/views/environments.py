@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from competitions.api import serializers as s
-from competitions.api.views.base import ApiView
+from competitions.api.serializers.environments import EnvironmentFileIn, EnvironmentFileOut
+from competitions.api.views.base import ApiView, checked
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import (
     environment_file_add,
@@ -23,34 +23,33 @@ from competitions.resources.models import Upload
 class EnvironmentFiles(ApiView):
     """Your team's weights, or its images; or the next version of one, from a finished upload."""
 
-    serializer_class = s.EnvironmentFileOut
+    serializer_class = EnvironmentFileOut
 
-    @extend_schema(responses=s.EnvironmentFileOut(many=True))
+    @extend_schema(responses=EnvironmentFileOut(many=True))
     def get(self, request: Request, slug: str, kind: str) -> Response:
         files = team_files(user=self.person(), competition=self.competition(slug), kind=EnvironmentFile.Kind(kind))
-        return Response(s.EnvironmentFileOut(files, many=True).data)
+        return Response(EnvironmentFileOut(files, many=True).data)
 
-    @extend_schema(request=s.EnvironmentFileIn, responses={201: s.EnvironmentFileOut})
+    @extend_schema(request=EnvironmentFileIn, responses={201: EnvironmentFileOut})
     def post(self, request: Request, slug: str, kind: str) -> Response:
         user, competition = self.person(), self.competition(slug)
-        serializer = s.EnvironmentFileIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        upload = get_object_or_404(Upload, key=serializer.validated_data["upload"], user=user)
+        values = checked(EnvironmentFileIn(data=request.data))
+        upload = get_object_or_404(Upload, key=values["upload"], user=user)
         environment_file = environment_file_add(
             user=user,
             competition=competition,
             kind=EnvironmentFile.Kind(kind),
-            name=serializer.validated_data["name"],
+            name=values["name"],
             upload=upload,
             now=timezone.now(),
         )
-        return Response(s.EnvironmentFileOut(environment_file).data, status=201)
+        return Response(EnvironmentFileOut(environment_file).data, status=201)
 
 
 class EnvironmentFileDetail(ApiView):
-    """One version of your team's weights or images: how its check stands (GET), or remove its file (DELETE)."""
+    """One version of your team's weights or images: the state of its check (GET), or remove it (DELETE)."""
 
-    serializer_class = s.EnvironmentFileOut
+    serializer_class = EnvironmentFileOut
 
     def file(self, key: UUID) -> EnvironmentFile:
         environment_file: EnvironmentFile = get_object_or_404(
@@ -58,9 +57,9 @@ class EnvironmentFileDetail(ApiView):
         )
         return environment_file
 
-    @extend_schema(responses=s.EnvironmentFileOut)
+    @extend_schema(responses=EnvironmentFileOut)
     def get(self, request: Request, key: UUID) -> Response:
-        return Response(s.EnvironmentFileOut(self.file(key)).data)
+        return Response(EnvironmentFileOut(self.file(key)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: UUID) -> Response:

@@ -14,7 +14,14 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 
 from accounts.models import User
-from competitions.api import serializers as s
+from competitions.api.serializers.leaderboards import (
+    ColumnOut,
+    CommitmentOut,
+    DatasetOut,
+    LeaderboardOut,
+    WinnerOut,
+    row_out,
+)
 from competitions.api.views.base import ApiView
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.disclosure.scores import board_refusal, may_see_board
@@ -34,7 +41,7 @@ BOARD = OpenApiParameter("board", str, description="Key of a board of the phase;
 class BoardView(ApiView):
     """Base: a board that the asker may see."""
 
-    serializer_class: type[BaseSerializer[Any]] = s.LeaderboardOut
+    serializer_class: type[BaseSerializer[Any]] = LeaderboardOut
 
     def board(self, slug: str, phase_slug: str, *, columns: bool = True) -> Leaderboard:
         """The board that is asked for. Without `columns` these are not read yet: an unchanged board needs none."""
@@ -52,14 +59,14 @@ class BoardView(ApiView):
 def _phase(user: User | AnonymousUser, competition: str, phase: str) -> Phase:
     """A phase that the asker sees. Raises `Http404`."""
     rows = Phase.objects.select_related("competition")
-    row = get_object_or_404(rows, competition__slug=competition, slug=phase)
-    if not row.competition.is_visible_to(user):
+    shown = get_object_or_404(rows, competition__slug=competition, slug=phase)
+    if not shown.competition.is_visible_to(user):
         raise Http404
-    return row
+    return shown
 
 
 class LeaderboardDetail(BoardView):
-    """One page of a board, best first; by its primary column or, with `sort`, by another column or `column@task`."""
+    """One page of a board, best first, by its primary column or by the one that `sort` names."""
 
     @extend_schema(parameters=[BOARD, OpenApiParameter("cursor", str), OpenApiParameter("sort", str)])
     def get(self, request: Request, slug: str, phase_slug: str) -> HttpResponseBase:
@@ -100,18 +107,18 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "title": board.title,
         "rule": board.rule,
         "sorted_by": sort or None,
-        "columns": list(s.ColumnOut(visible, many=True).data),
+        "columns": list(ColumnOut(visible, many=True).data),
         "entry_count": board.entry_count,
-        "rows": [s.row_out(row, columns) for row in page.rows],
+        "rows": [row_out(row, columns) for row in page.rows],
         "next_cursor": page.next_cursor,
-        **({"datasets": list(s.DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
+        **({"datasets": list(DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
     }
 
 
 class CommitmentDetail(ApiView):
     """The commitment to a sealed board at its close and, after the reveal, the manifest that proves it."""
 
-    serializer_class = s.CommitmentOut
+    serializer_class = CommitmentOut
 
     @extend_schema(parameters=[BOARD])
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
@@ -122,18 +129,18 @@ class CommitmentDetail(ApiView):
         commitment = commitments.select_related("leaderboard__phase__competition").first()
         if commitment is None:
             raise Http404
-        return Response(s.CommitmentOut(commitment).data)
+        return Response(CommitmentOut(commitment).data)
 
 
 class Winners(BoardView):
     """Confirmed winners of a board, with what they handed in and the time that their code took here."""
 
-    serializer_class: type[BaseSerializer[Any]] = s.WinnerOut
+    serializer_class: type[BaseSerializer[Any]] = WinnerOut
 
-    @extend_schema(parameters=[BOARD], responses=s.WinnerOut(many=True))
+    @extend_schema(parameters=[BOARD], responses=WinnerOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         places = Place.objects.filter(lane__leaderboard=self.board(slug, phase_slug), state=PlaceState.CONFIRMED)
-        return Response(s.WinnerOut(places.select_related("team", "submission__phase"), many=True).data)
+        return Response(WinnerOut(places.select_related("team", "submission__phase"), many=True).data)
 
 
 class LeaderboardCsv(BoardView):

@@ -5,9 +5,9 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
-from competitions.api.views.base import ApiView
+from competitions.api.serializers.notifications import NotificationFilter, NotificationOut, NotificationsReadIn
+from competitions.api.views.base import ApiView, checked
 from competitions.notifications.models import Notification
 from competitions.notifications.services import mark_read
 
@@ -15,32 +15,30 @@ from competitions.notifications.services import mark_read
 class Notifications(ApiView):
     """Your notifications, newest first; with `unread` only those that you have not read."""
 
-    serializer_class = s.NotificationOut
+    serializer_class = NotificationOut
     pagination_class = IdCursorPagination
     queryset = Notification.objects.none()
 
     @extend_schema(
         operation_id="notifications_list",
-        responses=s.NotificationOut(many=True),
+        responses=NotificationOut(many=True),
         parameters=[OpenApiParameter("unread", bool)],
     )
     def get(self, request: Request) -> Response:
-        filters = s.NotificationFilter(data=request.query_params)
-        filters.is_valid(raise_exception=True)
+        values = checked(NotificationFilter(data=request.query_params))
         rows = Notification.objects.filter(user=self.person()).select_related("competition")
-        page = self.paginate_queryset(rows.filter(read_at=None) if filters.validated_data["unread"] else rows)
-        return self.get_paginated_response(s.NotificationOut(page, many=True).data)
+        page = self.paginate_queryset(rows.filter(read_at=None) if values["unread"] else rows)
+        return self.get_paginated_response(NotificationOut(page, many=True).data)
 
 
 class NotificationsRead(ApiView):
     """Mark as read everything up to one notification, and nothing that came meanwhile."""
 
-    serializer_class = s.NotificationsReadIn
+    serializer_class = NotificationsReadIn
 
-    @extend_schema(operation_id="notifications_read", request=s.NotificationsReadIn, responses={204: None})
+    @extend_schema(operation_id="notifications_read", request=NotificationsReadIn, responses={204: None})
     def post(self, request: Request) -> Response:
         user = self.person()
-        serializer = s.NotificationsReadIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        mark_read(user=user, now=timezone.now(), up_to=serializer.validated_data["up_to"])
+        values = checked(NotificationsReadIn(data=request.data))
+        mark_read(user=user, now=timezone.now(), up_to=values["up_to"])
         return Response(status=204)

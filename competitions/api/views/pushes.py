@@ -1,4 +1,4 @@
-"""Competitions as code: what is live, as a folder; and pushes of a folder, which are compared first and applied after a yes."""
+"""Competitions as code: pull the live one as a folder; push a folder, which is compared, then applied."""
 
 from typing import Final, cast
 
@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api.views.base import ApiView
+from competitions.api.views.base import ApiView, checked
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.jobs import push_agree, push_begin
@@ -86,15 +86,14 @@ class CompetitionPublish(CodeView):
     @extend_schema(operation_id="competitions_publish", request=PublishIn, responses={200: OpenApiTypes.OBJECT})
     def post(self, request: Request, slug: str) -> Response:
         competition = self.managed(slug)
-        options = PublishIn(data=request.data)
-        options.is_valid(raise_exception=True)
+        values = checked(PublishIn(data=request.data))
         if not competition.is_published:
-            competition_publish(competition, anyway=options.validated_data["anyway"])
+            competition_publish(competition, anyway=values["anyway"])
         return Response({"slug": slug, "url": f"/competitions/{slug}/"})
 
 
 class PushIn(serializers.Serializer[None]):
-    """An upload with a zip of the small files, and the others by path and digest. `base`: the version that the folder was made from."""
+    """A zip of the small files, and the others by path and digest; `base` is the version that was pulled."""
 
     bundle = serializers.UUIDField()
     files = serializers.DictField(child=serializers.RegexField(r"\A[0-9a-f]{64}\Z"), default=dict)
@@ -108,7 +107,7 @@ class PushIn(serializers.Serializer[None]):
 
 
 class Pushes(CodeView):
-    """Have a folder compared with what is live. Files that the site lacks are refused by digest as `files_missing`; upload them first."""
+    """Compare a folder with the live competition. `files_missing` lists digests of files to upload first."""
 
     serializer_class = PushIn
 
@@ -120,9 +119,7 @@ class Pushes(CodeView):
     @extend_schema(operation_id="pushes_create", request=PushIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
         user = self.person()
-        sent = PushIn(data=request.data)
-        sent.is_valid(raise_exception=True)
-        options = sent.validated_data
+        options = checked(PushIn(data=request.data))
         upload = get_object_or_404(Upload.objects.select_related("file"), key=options["bundle"], user=user)
         if upload.file is None:
             raise UploadIncomplete(upload)

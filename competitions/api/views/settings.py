@@ -12,8 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api import serializers as s
-from competitions.api.views.base import ApiView
+from competitions.api.serializers import settings as s
+from competitions.api.views.base import ApiView, checked
+from competitions.bundles.importing.rows import fill
 from competitions.catalog.changes.boards import change_board
 from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.changes.phases import change_phase
@@ -59,9 +60,7 @@ class SettingsView(ApiView):
     @transaction.atomic
     def patch(self, request: Request, **kwargs: Any) -> Response:
         row = get_object_or_404(self.rows().select_for_update(of=("self",), no_key=True), **self.lookup())
-        sent = self.serializer_class(row, data=request.data, partial=True, context={"user": self.person()})
-        sent.is_valid(raise_exception=True)
-        values = dict(sent.validated_data)
+        values = checked(self.serializer_class(row, data=request.data, partial=True, context={"user": self.person()}))
         changed = self.store(row, values, values.pop("confirmed", ""))
         return Response(self.serializer_class(changed).data)
 
@@ -81,7 +80,7 @@ class CompetitionSettings(SettingsView):
 
     def store(self, row: Competition, values: Values, confirmed: str) -> Competition:
         tags = values.pop("tags", None)
-        return change_competition(s.filled(row, values), tags=tags, now=timezone.now(), confirmed=confirmed).row
+        return change_competition(fill(row, **values), tags=tags, now=timezone.now(), confirmed=confirmed).row
 
 
 @changes("phase_change")
@@ -99,7 +98,7 @@ class PhaseSettings(SettingsView):
     def store(self, row: Phase, values: Values, confirmed: str) -> Phase:
         tasks = values.pop("tasks", None)
         tasks = list(row.tasks.all()) if tasks is None else tasks
-        return change_phase(s.filled(row, values), tasks=tasks, now=timezone.now(), confirmed=confirmed).row
+        return change_phase(fill(row, **values), tasks=tasks, now=timezone.now(), confirmed=confirmed).row
 
 
 class OfBoard(SettingsView):
@@ -135,7 +134,7 @@ class BoardSettings(OfBoard):
     def store(self, row: Leaderboard, values: Values, confirmed: str) -> Leaderboard:
         columns = values.pop("columns", None)
         entered = list(row.columns.all()) if columns is None else s.columns_with(row, columns)
-        return change_board(s.filled(row, values), entered, now=timezone.now(), confirmed=confirmed).row
+        return change_board(fill(row, **values), entered, now=timezone.now(), confirmed=confirmed).row
 
 
 @changes("column_change")
@@ -156,7 +155,7 @@ class ColumnSettings(OfBoard):
         return super().patch(request, **kwargs)
 
     def store(self, row: Column, values: Values, confirmed: str) -> Column:
-        board, changed = self.board(), s.filled(row, values)
+        board, changed = self.board(), fill(row, **values)
         columns = [changed if column.pk == row.pk else column for column in board.columns.all()]
         change_board(board, columns, now=timezone.now(), confirmed=confirmed)
         return changed
@@ -174,7 +173,7 @@ class TaskSettings(SettingsView):
 
     def store(self, row: Task, values: Values, confirmed: str) -> Task:
         shared_with = values.pop("shared_with", None)
-        changed = s.filled(row, values)
+        changed = fill(row, **values)
         return change_task(changed, shared_with=shared_with, now=timezone.now(), confirmed=confirmed).row
 
 
@@ -189,4 +188,4 @@ class QueueSettings(SettingsView):
         return Queue.objects.all() if user.is_superuser else Queue.objects.filter(owner=user)
 
     def store(self, row: Queue, values: Values, confirmed: str) -> Queue:
-        return change_queue(s.filled(row, values), now=timezone.now(), confirmed=confirmed).row
+        return change_queue(fill(row, **values), now=timezone.now(), confirmed=confirmed).row

@@ -15,10 +15,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from competitions.api import serializers as s
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
-from competitions.api.views.base import ApiView
+from competitions.api.serializers.leaderboards import DatasetOut
+from competitions.api.serializers.submissions import (
+    AllowanceOut,
+    FactQuestionOut,
+    FactSheetIn,
+    LogOut,
+    SmokeFilter,
+    SubmissionFilter,
+    SubmissionIn,
+    SubmissionOut,
+)
+from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import SMOKE
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.rights import organizes
@@ -29,9 +39,8 @@ from competitions.factsheets.answers import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.downloads import stored_response
-from competitions.resources.models import StoredFile, Upload
-from competitions.resources.rooms import upload_room
-from competitions.resources.uploads import upload_whole
+from competitions.resources.models import StoredFile
+from competitions.resources.rooms import take_upload, upload_room
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
@@ -66,7 +75,7 @@ def _rows(user: User, lookups: dict[str, object]) -> QuerySet[Submission]:
 class SubmissionView(ApiView):
     """Base: the submissions of the asker's teams, and all of those that the asker organizes."""
 
-    serializer_class = s.SubmissionOut
+    serializer_class = SubmissionOut
 
     def submission(self, pk: int) -> Submission:
         submission: Submission = get_object_or_404(_rows(self.person(), {}), pk=pk)
@@ -76,7 +85,7 @@ class SubmissionView(ApiView):
         """The submissions as answers tell them."""
         runs = [run for submission in submissions for run in submission.runs.all()]
         context = {"reader": self.reader, "queue_positions": queue_positions(runs)}
-        serializer = s.SubmissionOut(context=context)
+        serializer = SubmissionOut(context=context)
         return [serializer.to_representation(scored) for scored in with_scores(submissions)]
 
     def answer(self, submission: Submission, status: int = 200) -> Response:
@@ -101,48 +110,39 @@ class SubmissionList(SubmissionView):
             OpenApiParameter("phase", int),
             OpenApiParameter("status", str),
         ],
-        responses=s.SubmissionOut(many=True),
+        responses=SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
-        filters = s.SubmissionFilter(data=request.query_params)
+        filters = SubmissionFilter(data=request.query_params)
         filters.is_valid(raise_exception=True)
         page = self.paginate_queryset(_rows(self.person(), filters.lookups()))
         return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
         operation_id="submissions_create",
-        request=s.SubmissionIn,
+        request=SubmissionIn,
         parameters=[IDEMPOTENCY],
-        responses={201: s.SubmissionOut},
+        responses={201: SubmissionOut},
     )
     def post(self, request: Request) -> Response:
         user, began_at = self.person(), timezone.now()
-        serializer = s.SubmissionIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        phase = self.phase(pk=serializer.validated_data["phase"])
+        values = checked(SubmissionIn(data=request.data))
+        phase = self.phase(pk=values["phase"])
         submission = submission_create(
             NewSubmission(
                 user=user,
                 phase=phase,
-                upload=_upload(user, serializer.validated_data, began_at),
-                kind=Kind(serializer.validated_data["kind"]),
-                description=serializer.validated_data["description"],
-                fact_sheet=serializer.validated_data["fact_sheet"],
-                is_smoke=serializer.validated_data["smoke"],
-                environment=NamedEnvironment(serializer.validated_data["weights"], serializer.validated_data["image"]),
+                upload=take_upload(user, values.get("file"), began_at, key=values.get("upload")),
+                kind=Kind(values["kind"]),
+                description=values["description"],
+                fact_sheet=values["fact_sheet"],
+                is_smoke=values["smoke"],
+                environment=NamedEnvironment(values["weights"], values["image"]),
                 idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             ),
             now=timezone.now(),
         )
         return self.answer(self.submission(submission.pk), status=201)
-
-
-def _upload(user: User, values: dict[str, Any], began_at: Any) -> Upload:
-    """The finished upload that was named, or the file of this very request."""
-    if "upload" in values:
-        return get_object_or_404(Upload, key=values["upload"], user=user)
-    file = values["file"]
-    return upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=began_at)
 
 
 class SubmissionDetail(SubmissionView):
@@ -156,7 +156,7 @@ class SubmissionDetail(SubmissionView):
 class SubmissionCancel(SubmissionView):
     """Cancel a submission: at once while it waits, within seconds while it runs."""
 
-    @extend_schema(request=None, responses=s.SubmissionOut)
+    @extend_schema(request=None, responses=SubmissionOut)
     def post(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
         submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
@@ -166,14 +166,14 @@ class SubmissionCancel(SubmissionView):
 class SubmissionWithdraw(SubmissionView):
     """Take a dataset of your team off a board that grows, for good; until the phase closes."""
 
-    @extend_schema(request=None, responses=s.DatasetOut)
+    @extend_schema(request=None, responses=DatasetOut)
     def post(self, request: Request, pk: int) -> Response:
         dataset = dataset_withdraw(submission=self.submission(pk), by=self.person(), now=timezone.now())
-        return Response(s.DatasetOut(dataset).data)
+        return Response(DatasetOut(dataset).data)
 
 
 class SubmissionBoard(SubmissionView):
-    """Choose a submission for a board of its phase (a final selection, or what stands on it), or take the choice back."""
+    """Choose a submission for a board of its phase, or take the choice back."""
 
     def act(self, act: Callable[..., Any], pk: int, board_key: str) -> Response:
         submission = self.submission(pk)
@@ -181,44 +181,41 @@ class SubmissionBoard(SubmissionView):
         act(board=board, submission=submission, by=self.person(), now=timezone.now())
         return self.answer(self.submission(pk))
 
-    @extend_schema(request=None, responses=s.SubmissionOut)
+    @extend_schema(request=None, responses=SubmissionOut)
     def put(self, request: Request, pk: int, board_key: str) -> Response:
         return self.act(pick_add, pk, board_key)
 
-    @extend_schema(request=None, responses={200: s.SubmissionOut})
+    @extend_schema(request=None, responses={200: SubmissionOut})
     def delete(self, request: Request, pk: int, board_key: str) -> Response:
         return self.act(pick_remove, pk, board_key)
 
 
 class SubmissionFactSheet(SubmissionView):
-    """Replace a submission's fact sheet, until the phase's deadline; the former answers are kept as history."""
+    """Replace a submission's fact sheet until the phase's deadline; the former answers are kept."""
 
-    @extend_schema(request=s.FactSheetIn, responses=s.SubmissionOut)
+    @extend_schema(request=FactSheetIn, responses=SubmissionOut)
     def put(self, request: Request, pk: int) -> Response:
         submission, user = self.submission(pk), self.person()
-        serializer = s.FactSheetIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        fact_sheet_edit(
-            submission=submission, answers=serializer.validated_data["fact_sheet"], by=user, now=timezone.now()
-        )
+        values = checked(FactSheetIn(data=request.data))
+        fact_sheet_edit(submission=submission, answers=values["fact_sheet"], by=user, now=timezone.now())
         return self.answer(self.submission(pk))
 
 
 class FactSheet(ApiView):
     """The questions of a phase's fact sheet."""
 
-    serializer_class = s.FactQuestionOut
+    serializer_class = FactQuestionOut
 
-    @extend_schema(responses=s.FactQuestionOut(many=True))
+    @extend_schema(responses=FactQuestionOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
-        return Response(s.FactQuestionOut(fact_sheet_questions(phase), many=True).data)
+        return Response(FactQuestionOut(fact_sheet_questions(phase), many=True).data)
 
 
 class SubmissionLogs(SubmissionView):
     """The logs of a submission's runs. The scoring program's log is for organizers."""
 
-    @extend_schema(responses=s.LogOut(many=True))
+    @extend_schema(responses=LogOut(many=True))
     def get(self, request: Request, pk: int) -> Response:
         submission = self.submission(pk)
         logs = [
@@ -226,7 +223,7 @@ class SubmissionLogs(SubmissionView):
             for run in submission.runs.all()
             for stream in visible_streams(self.reader, submission.phase, is_smoke=run.is_smoke)
         ]
-        return Response(s.LogOut(logs, many=True).data)
+        return Response(LogOut(logs, many=True).data)
 
 
 class SubmissionReceipt(SubmissionView):
@@ -256,7 +253,7 @@ class SubmissionDownload(SubmissionView):
 
 
 class PhaseSmoke(ApiView):
-    """The phase's smoke run for your own machine: what `podium run` runs. For those who accepted the rules, and organizers."""
+    """The phase's smoke run as `podium run` runs it, for registered people and organizers."""
 
     @extend_schema(
         parameters=[
@@ -269,8 +266,7 @@ class PhaseSmoke(ApiView):
         responses=OpenApiTypes.OBJECT,
     )
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
-        filters = s.SmokeFilter(data=request.query_params)
-        filters.is_valid(raise_exception=True)
+        values = checked(SmokeFilter(data=request.query_params))
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
         if not organizes(user, phase):
             require_registration(user=user, competition=phase.competition)
@@ -279,16 +275,16 @@ class PhaseSmoke(ApiView):
             named = {"slug": slug, "phase_slug": phase_slug, "name": f"{SMOKE}{role}"}
             return reverse("api:file", kwargs=named)
 
-        return Response(smoke_offer(phase, address, Brought(**filters.validated_data)).model_dump(mode="json"))
+        return Response(smoke_offer(phase, address, Brought(**values)).model_dump(mode="json"))
 
 
 class Limits(ApiView):
     """The submissions that your team has left in a phase, and the time when it gets more."""
 
-    serializer_class = s.AllowanceOut
+    serializer_class = AllowanceOut
 
-    @extend_schema(responses=s.AllowanceOut(many=True))
+    @extend_schema(responses=AllowanceOut(many=True))
     def get(self, request: Request, slug: str, phase_slug: str) -> Response:
         phase = self.phase(competition__slug=slug, slug=phase_slug)
         team = require_team(user=self.person(), competition=phase.competition)
-        return Response(s.AllowanceOut(allowances(team_id=team.pk, phase=phase, now=timezone.now()), many=True).data)
+        return Response(AllowanceOut(allowances(team_id=team.pk, phase=phase, now=timezone.now()), many=True).data)

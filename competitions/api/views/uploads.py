@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
-from competitions.api import serializers as s
 from competitions.api.parsers import JSONParser
-from competitions.api.views.base import ApiView
+from competitions.api.serializers.submissions import UploadIn, UploadOut
+from competitions.api.views.base import ApiView, checked
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import (
@@ -53,23 +53,22 @@ class RawParser(BaseParser):
 class UploadList(ApiView):
     """Announce an upload. The moment of this call is what a deadline is compared with."""
 
-    serializer_class = s.UploadIn
+    serializer_class = UploadIn
     parser_classes = [JSONParser]
     other_scopes = (Scope.ORGANIZE,)  # whose files are pushed or imported
 
-    @extend_schema(operation_id="uploads_create", responses={201: s.UploadOut})
+    @extend_schema(operation_id="uploads_create", responses={201: UploadOut})
     def post(self, request: Request) -> Response:
         user = self.person()
-        serializer = self.get_serializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        upload = upload_begin(user=user, now=timezone.now(), **serializer.validated_data)
-        return Response(s.UploadOut(upload).data, status=201, headers={"Location": f"/api/v1/uploads/{upload.key}/"})
+        values = checked(self.get_serializer(data=request.data))
+        upload = upload_begin(user=user, now=timezone.now(), **values)
+        return Response(UploadOut(upload).data, status=201, headers={"Location": f"/api/v1/uploads/{upload.key}/"})
 
 
 class UploadDetail(ApiView):
     """One upload: how far it came (GET), the next part (PATCH), forget it (DELETE)."""
 
-    serializer_class = s.UploadOut
+    serializer_class = UploadOut
     parser_classes = [RawParser]
     other_scopes = (Scope.SUBMIT, Scope.ORGANIZE)  # who sends parts may ask how far they have come
     keeps_part = True  # of a part that breaks off
@@ -86,14 +85,14 @@ class UploadDetail(ApiView):
     def upload(self, key: UUID) -> Upload:
         return get_object_or_404(Upload, key=key, user=self.person())
 
-    @extend_schema(operation_id="uploads_retrieve", responses=s.UploadOut)
+    @extend_schema(operation_id="uploads_retrieve", responses=UploadOut)
     def get(self, request: Request, key: UUID) -> Response:
         return self.answer(self.upload(key))
 
     @extend_schema(
         operation_id="uploads_append",
         parameters=[OFFSET],
-        responses=s.UploadOut,
+        responses=UploadOut,
         request={"application/offset+octet-stream": OpenApiTypes.BINARY},
     )
     def patch(self, request: Request, key: UUID) -> Response:
@@ -109,7 +108,7 @@ class UploadDetail(ApiView):
 
     def answer(self, upload: Upload) -> Response:
         headers = {"Upload-Offset": str(upload.received_bytes), "Cache-Control": "no-store"}
-        return Response(s.UploadOut(upload).data, headers=headers)
+        return Response(UploadOut(upload).data, headers=headers)
 
 
 def _upload_offset(request: Request) -> int:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from competitions.bundles.importing.rows import Existing, filled
+from competitions.bundles.importing.rows import Existing, fill
 from competitions.bundles.settings import read_settings
 from competitions.catalog.changes.boards import store_board
 from competitions.catalog.models import Column, Leaderboard, Phase
@@ -12,7 +12,7 @@ from files.bundles.schema import ColumnSpec, LeaderboardSpec, PhaseSpec
 
 
 def boards_write(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec, now: datetime) -> None:
-    """The phase's own boards where the bundle gives it some, else the one of the whole competition; in place of those that it has."""
+    """Replace the phase's boards by its own in the bundle, else by the one of the whole competition."""
     extra = phase_spec.podium
     before = Existing(phase.leaderboards.all(), "key")
     for index, spec in enumerate(extra.leaderboards or [shared]):
@@ -24,12 +24,12 @@ def boards_write(phase: Phase, phase_spec: PhaseSpec, shared: LeaderboardSpec, n
 def board_write(
     board: Leaderboard, spec: LeaderboardSpec, *, now: datetime, rule: str | None = None, index: int = 0
 ) -> Leaderboard:
-    """Write the board, new or changed; with several tasks it shows each of them. The first column is primary where none is named.
+    """Write the board; with several tasks it shows each. The first column is primary if none is named.
 
     `rule` is the phase's own, where it is not the leaderboard's.
     """
     extra = spec.podium
-    filled(
+    fill(
         board,
         index=index,
         rule=extra.rule or CODABENCH_RULES[rule or spec.submission_rule],
@@ -39,7 +39,7 @@ def board_write(
     keys = {column.index: column.key for column in spec.columns}
     before = Existing(board.columns.all() if board.pk else [], "key")
     columns = [
-        filled(
+        fill(
             before.take(column.key, Column(key=column.key)),
             is_primary=column.index == spec.primary_index,
             **_settings(column, keys),

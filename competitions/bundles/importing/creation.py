@@ -1,4 +1,4 @@
-"""The rows of a competition, made from what a bundle says or changed to it; inside the caller's transaction."""
+"""Makes or changes a competition's rows as a bundle says, inside the caller's transaction."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from accounts.models import User
 from competitions.bundles.importing.boards import boards_write
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
-from competitions.bundles.importing.rows import Existing, filled, written
+from competitions.bundles.importing.rows import Existing, fill, write
 from competitions.bundles.settings import bundle_places, read_settings, said_settings
 from competitions.catalog.changes.competitions import store_competition
 from competitions.catalog.changes.phases import store_phase
@@ -75,7 +75,7 @@ class Maker:
         spec, policy = self.spec, Competition.RegistrationPolicy
         assert self.references.queue is not None, "looked up, or the bundle was refused"
         live = self.references.live
-        competition = filled(
+        competition = fill(
             live or Competition(slug=spec.podium.slug or self._free_slug(spec.title)),
             subtitle=self._subtitle(),
             registration_policy=policy.OPEN if spec.registration_auto_approve else policy.APPROVAL,
@@ -187,7 +187,7 @@ class Maker:
             body, form = self._read_text(spec.file, (page.body, Format(page.format)) if page.pk else None)
             by_title = Page.Tab.DATA if spec.title.strip().lower() == "data" else Page.Tab.OVERVIEW
             tab = Page.Tab(spec.podium.tab or by_title)
-            written(page, is_checked=False, tab=tab, slug=address_of(page, tab), body=body, format=form, index=index)
+            write(page, is_checked=False, tab=tab, slug=address_of(page, tab), body=body, format=form, index=index)
         before.remove_others()
 
     def _images(self, competition: Competition, now: datetime) -> None:
@@ -196,7 +196,7 @@ class Maker:
         for place in (ImageUpload.Place.LOGO, ImageUpload.Place.COVER):
             shown = getattr(self.reader.usable_images, place)
             if shown is None:
-                store_competition(filled(competition, **{place.value: None}), now=now)
+                store_competition(fill(competition, **{place.value: None}), now=now)
             elif self.parts[shown].file != getattr(competition, place):
                 ask(place=place, file=self.parts[shown].file)
         before = Existing(competition.images.all(), "name")
@@ -220,7 +220,7 @@ class Maker:
             choices = (
                 [str(choice).strip() for choice in given if str(choice).strip()] if question.type == "select" else []
             )
-            written(
+            write(
                 before.take(key, Question(competition=competition, key=key)),
                 title=question.title,
                 kind=question.type,
@@ -236,7 +236,7 @@ class Maker:
         before = Existing(competition.registration_questions.all(), "key")
         for index, spec in enumerate(self.spec.podium.registration_questions):
             question = before.take(spec.key, RegistrationQuestion(competition=competition))
-            written(question, index=index, **spec.model_dump(exclude={"where"}))
+            write(question, index=index, **spec.model_dump(exclude={"where"}))
         before.remove_others()
 
     def _resource(self, reference: str | None, kind: str, name: str, current: Resource | None) -> Resource | None:
@@ -282,7 +282,7 @@ class Maker:
         if spec.key is not None:
             return self.references.tasks[spec.key]
         task = before.take(spec.name, Task(competition=competition, owner=self.owner, name=spec.name))
-        filled(
+        fill(
             task,
             checks=checks,
             check_kind=spec.podium.check or "",
@@ -363,5 +363,5 @@ def _ask(
     """The questions of a fact sheet in Podium's own form, in place of those that were asked `before`."""
     for index, spec in enumerate(specs):
         question = before.take(spec.key, Question(competition=competition, phase=phase))
-        written(question, index=index, **spec.model_dump(exclude={"where"}))
+        write(question, index=index, **spec.model_dump(exclude={"where"}))
     before.remove_others()

@@ -1,4 +1,4 @@
-"""Making a competition from a bundle: all of it or nothing, with a report of what became of everything in it."""
+"""Making a competition from a bundle, all of it or nothing, with a report on everything in it."""
 
 import tempfile
 from collections.abc import Callable
@@ -31,8 +31,8 @@ def quiet(step: str) -> None:
     """Nobody watches."""
 
 
-def unrecorded(imported: "Imported") -> None:
-    """Nobody keeps a record of it."""
+def keep_no_record(imported: "Imported") -> None:
+    """Keep no record of it."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ def bundle_import(
     name: str = "",
     queue: Queue | None = None,
     progress: Progress = quiet,
-    record: "Callable[[Imported], None]" = unrecorded,
+    record: "Callable[[Imported], None]" = keep_no_record,
 ) -> Imported:
-    """Import a bundle given as a zip or a folder; its owner becomes its organizer. `name` is the zip's own, for messages.
+    """Import a bundle from a zip or a folder for its new organizer. `name` is the zip's, for messages.
 
     Without a `queue` it is the one that the bundle names, else `default`. Raises `InvalidBundle` with every fault at
     once; then nothing was created. Files are stored before the one transaction that makes the rows, so that it is short;

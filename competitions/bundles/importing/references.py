@@ -35,7 +35,7 @@ def queue_named(name: str, user: User) -> Queue:
 
 
 class References:
-    """The rows behind the keys of one bundle; faults go into its report. `live` is the competition that the bundle shall change."""
+    """The rows behind a bundle's keys; faults go into its report. `live`: the competition to change."""
 
     def __init__(
         self, reader: BundleReader, *, owner: User, queue: Queue | None, live: Competition | None = None

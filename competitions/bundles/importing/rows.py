@@ -1,4 +1,4 @@
-"""Rows of a competition that a bundle speaks of: those that are there are changed, others made, and what it leaves out is left over."""
+"""Rows of a competition that a bundle names: existing ones to change, new ones, and those that it leaves out."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
@@ -28,18 +28,18 @@ class Existing(Generic[RowT]):
                 row.delete()
 
 
-def filled(row: RowT, **fields: Any) -> RowT:
-    """The row with these values, not saved."""
+def fill(row: RowT, **fields: Any) -> RowT:
+    """Give the row these values, without saving it."""
     for name, value in fields.items():
         setattr(row, name, value)
     return row
 
 
-def written(row: RowT, *, is_checked: bool = True, **fields: Any) -> RowT:
-    """The row with these values, saved unless it had them all. Raises `ValidationError` for what its model refuses."""
+def write(row: RowT, *, is_checked: bool = True, **fields: Any) -> RowT:
+    """Give the row these values, and save it unless it had them all. Raises `ValidationError` for what its model refuses."""
     if row.pk and all(getattr(row, name) == value for name, value in fields.items()):
         return row
-    filled(row, **fields)
+    fill(row, **fields)
     if is_checked:
         row.full_clean()
     row.save()

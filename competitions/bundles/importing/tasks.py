@@ -1,4 +1,4 @@
-"""A task by itself: a zip with a `task.yaml` that names its programs and data, as zips inside or by key."""
+"""A single task: a zip with a `task.yaml` that names programs and data, as zips inside or by key."""
 
 import tempfile
 from collections.abc import Callable
@@ -25,12 +25,12 @@ TASK_YAML: Final = "task.yaml"
 KNOWN: Final = {"name", "description", "is_public", "ingestion_only_during_scoring", *TASK_FILES}
 
 
-def _unrecorded(task: Task) -> None:
-    """Nobody keeps a record of it."""
+def _keep_no_record(task: Task) -> None:
+    """Keep no record of it."""
 
 
-def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[Task], None] = _unrecorded) -> Task:
-    """Make a task of the zip, all of it or nothing; it belongs to no competition until one uses it. `name` is the zip's own.
+def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[Task], None] = _keep_no_record) -> Task:
+    """Make a task of the zip, all of it or nothing; it belongs to no competition yet. `name`: the zip's.
 
     `record` is called inside the transaction that makes it; if it raises, nothing was made.
     Raises `ORGANIZERS_ONLY`, or `InvalidBundle` with every fault.

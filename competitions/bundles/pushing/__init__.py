@@ -1,1 +1,1 @@
-"""Competitions kept as code: a folder's difference to what is live, and the change of a competition to what the folder says."""
+"""Competitions kept as code: compare a folder with the live competition, and change it to the folder."""

@@ -1,4 +1,4 @@
-"""A competition changed to what a bundle says: rehearsed, to tell the difference, or for good. Both are the same code."""
+"""Change a competition to what a bundle says; a rehearsal for the difference runs the same code."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ Progress = Callable[[str], None]
 
 @dataclass
 class PushResult:
-    """The effect of a push. `version` is that of the competition before it, empty where it makes one; `result` the one after it."""
+    """The effect of a push; `version` and `result` are the competition's versions before and after it."""
 
     slug: str
     version: str
@@ -80,7 +80,7 @@ class Push:
             return result
 
     def apply(self, now: datetime, record: Callable[[PushResult], None]) -> PushResult:
-        """Change the competition, or make it. `record` is called inside the transaction; if it raises, nothing was changed.
+        """Change or make the competition; `record` is called inside the transaction and may undo it by raising.
 
         Raises `InvalidBundle`, `BreaksContest` or `Refusal`.
         """
@@ -136,7 +136,7 @@ class Push:
 
 @contextmanager
 def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, known_bytes: int = 0) -> Iterator[Push]:
-    """Read the folder and store its files, of which `known_bytes` take no new room. Raises `InvalidBundle` with every fault.
+    """Read the folder and store its files; `known_bytes` of them take no room. Raises `InvalidBundle`.
 
     Where the block raises, what was stored for it is forgotten.
     """
@@ -160,7 +160,7 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, k
 
 
 def _named(reader: BundleReader, owner: User) -> Competition | None:
-    """The competition whose address the folder names; None where there is none yet. Raises `InvalidBundle` where it names none."""
+    """The competition at the folder's address; None if it is new. Raises `InvalidBundle` for no address."""
     slug = reader.spec.podium.slug if reader.spec else None
     if reader.spec is not None and not slug:
         raise invalid(
@@ -171,7 +171,7 @@ def _named(reader: BundleReader, owner: User) -> Competition | None:
 
 
 def _lock(competition: Competition) -> None:
-    """In the order of docs/architecture.md: pushes of one competition take turns, then its phases, then its boards.
+    """Lock the competition, its phases and its boards, in the order of docs/architecture.md.
 
     The competition was read before its files were stored, so it is read again.
     """

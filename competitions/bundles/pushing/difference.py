@@ -12,7 +12,7 @@ PARTS: Final[set[Place]] = {("pages",), ("images",), ("tasks",), ("phases",)}  #
 
 
 class Change(TypedDict):
-    """One setting, or one part with all its settings. `before` and `after` are texts; `lines` say what changed inside a long one."""
+    """One setting, or a part with all its settings, as texts; `lines` are the changes inside a long one."""
 
     path: str
     change: str  # added, changed, removed

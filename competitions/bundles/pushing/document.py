@@ -1,4 +1,4 @@
-"""A competition as the folder that `podium competition pull` writes, and as plain values that two of them are compared by."""
+"""A competition as the folder that `podium competition pull` writes, and as values to compare."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ Values = dict[Place, Any]
 
 
 class LiveDocument(BundleWriter):
-    """The live competition as a folder, the same for everybody who may have it: tasks of others are named by their key."""
+    """The live competition as a folder, the same for all its organizers; others' tasks are named by key."""
 
     def __init__(self, competition: Competition, by: User) -> None:
         super().__init__(competition, with_files=True, by=by)

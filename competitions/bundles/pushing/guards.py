@@ -1,4 +1,4 @@
-"""Changes that a push must not make to a running competition: each case by name before anything is changed, and the seals after it."""
+"""Changes that a push must not make to a running competition, found before and after it is applied."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ class BreaksContest(Conflict):
 
 
 def require_standing(competition: Competition, spec: CompetitionSpec) -> None:
-    """Raise `BreaksContest` where the bundle would take away what submissions rest on, or unseal their scores."""
+    """Raise `BreaksContest` if the bundle would remove the basis of submissions, or unseal their scores."""
     named = dict(phase_slugs(sort_phases(spec.phases)))
     faults: list[str] = []
     for phase in competition.phases.prefetch_related("leaderboards__columns"):
@@ -63,7 +63,7 @@ def _faults_of_board(board: Leaderboard, spec: LeaderboardSpec | None) -> Iterat
 
 
 def rules_broken(competition: Competition) -> set[str]:
-    """Sentences on what must not be, as it is stored: sealed scores on open boards, and what the queue may not be given."""
+    """Sentences on stored states that must not be, such as sealed scores on open boards."""
     seals = {fault for phase in competition.phases.filter(revealed_at=None) for fault in _seals_broken_in(phase)}
     return seals | set(faults_on_queue(competition, competition.queue))
 

@@ -1,4 +1,4 @@
-"""Pushes: a row asks for the comparison, and after a yes for the change; a background process does both."""
+"""Pushes in the background: the comparison first, and the change after a yes."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class _ClaimLost(Exception):
 def push_begin(
     *, owner: User, bundle: StoredFile, digests: Mapping[str, str], base: str, is_forced: bool, now: datetime
 ) -> CompetitionPush:
-    """Have a folder compared with what is live. Raises `FilesMissing` with the digests that are to be uploaded first."""
+    """Have a folder compared with the live competition. Raises `FilesMissing` with digests to upload first."""
     held = files_held(owner, set(digests.values()))
     if missing := sorted(set(digests.values()) - set(held)):
         raise FilesMissing(missing)
@@ -87,7 +87,7 @@ def push_perform(pk: int) -> None:
     if claim_id is None or push is None:
         return
     if push.attempts > settings.BACKGROUND_ATTEMPTS:
-        _over(push, claim_id, state=State.FAILED, fault=OURS)
+        _finish(push, claim_id, state=State.FAILED, fault=OURS)
         log.error("push_given_up", competition_push=pk)
         return
     _perform(push, claim_id)
@@ -97,7 +97,7 @@ PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform, queue=jo
 
 
 def _perform(push: CompetitionPush, claim_id: uuid.UUID) -> None:
-    failed = partial(_over, push, claim_id, state=State.FAILED)
+    failed = partial(_finish, push, claim_id, state=State.FAILED)
     try:
         _compare_or_apply(push, claim_id)
     except InvalidBundle as error:
@@ -122,9 +122,9 @@ def _compare_or_apply(push: CompetitionPush, claim_id: uuid.UUID) -> None:
     ):
         if push.state == State.APPLYING:
             progress("Applying")
-            read.apply(now, partial(_applied, push, claim_id))
+            read.apply(now, partial(_record_result, push, claim_id))
             return
-        _compared(push, claim_id, read, read.rehearse(now))
+        _record_comparison(push, claim_id, read, read.rehearse(now))
 
 
 def _known_bytes(push: CompetitionPush) -> int:
@@ -154,10 +154,10 @@ def _step(push: CompetitionPush, claim_id: uuid.UUID, step: str) -> None:
         raise _ClaimLost
 
 
-def _compared(push: CompetitionPush, claim_id: uuid.UUID, read: Push, pushed: PushResult) -> None:
+def _record_comparison(push: CompetitionPush, claim_id: uuid.UUID, read: Push, pushed: PushResult) -> None:
     is_stale = read.live is not None and pushed.version != (push.base or _last_pushed(read.live.pk))
     result = _result_json(pushed) | {"version": pushed.version, "is_stale": is_stale, "competition": read.live}
-    if not _over(push, claim_id, state=State.COMPARED, **result):
+    if not _finish(push, claim_id, state=State.COMPARED, **result):
         raise _ClaimLost
 
 
@@ -167,12 +167,12 @@ def _last_pushed(competition: int) -> str:
     return applied.values_list("result", flat=True).first() or ""
 
 
-def _applied(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> None:
-    """Inside the transaction that changes the competition. Raises `CHANGED_SINCE` where it is no longer what was compared with."""
+def _record_result(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> None:
+    """Record the change, inside its transaction. Raises `CHANGED_SINCE` if others changed the competition."""
     if pushed.version != push.version and not push.is_forced:
         raise CHANGED_SINCE()
     competition = pushed.competition
-    if not _over(push, claim_id, state=State.APPLIED, competition=competition, **_result_json(pushed)):
+    if not _finish(push, claim_id, state=State.APPLIED, competition=competition, **_result_json(pushed)):
         raise _ClaimLost
 
 
@@ -186,13 +186,13 @@ def _result_json(pushed: PushResult) -> dict[str, object]:
     }
 
 
-def _over(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:
+def _finish(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:
     claimed = waiting_pushes().filter(pk=push.pk, claim_id=claim_id)
     return bool(claimed.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
 
 
 def forget_push_files(*, now: datetime) -> int:
-    """For the reconciler: a day after the last word on a push its files go, as far as nothing else has them; what it changed is kept."""
+    """For the reconciler: release a push's files a day after it ended; its changes are kept."""
     over = CompetitionPush.objects.filter(
         state__in=(State.COMPARED, State.APPLIED, State.FAILED), changed_at__lte=now - KEPT
     )

@@ -150,7 +150,7 @@ class BoardView(RobotView):
 
 
 class Results(RobotView):
-    """The boards of a competition, or of the phase that is asked for: as JSON, as one CSV, or as a zip with a CSV for each."""
+    """Boards of a competition or of one phase: as JSON, as one CSV, or as a zip with a CSV for each."""
 
     parameters = ("phase",)
 
@@ -236,7 +236,7 @@ def _zipped(tables: Mapping[str, Table]) -> bytes:
 
 
 class BoardConnection(RobotView):
-    """Put a submission on its phase's board, or take it off, as far as the board's rule lets the team do that."""
+    """Put a submission on its phase's board or take it off, where the board's rule allows that."""
 
     write_scope = Scope.SUBMIT
 

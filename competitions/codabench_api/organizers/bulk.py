@@ -1,4 +1,4 @@
-"""Codabench's calls on many submissions at once, and those whose answer is that Podium keeps what it has."""
+"""Codabench's calls on many submissions at once, and calls that Podium refuses because it deletes nothing."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
@@ -68,8 +68,8 @@ class ActsOnGet(RobotView):
         raise NotImplementedError
 
 
-def repeated(submissions: Iterable[Submission], by: User) -> list[int]:
-    """Run each again as a new one that costs no quota; those that have not ended are left out. Returns the new numbers."""
+def repeat_submissions(submissions: Iterable[Submission], by: User) -> list[int]:
+    """Run each ended submission again as a new one that costs no quota; returns the new numbers."""
     numbers = []
     for submission in submissions:
         try:
@@ -92,7 +92,7 @@ class RerunPhase(ActsOnGet):
         sent = self.submissions().filter(phase=phase, rerun_of=None, is_verification=False, disqualified_at=None)
         if (count := sent.count()) > MOST_AT_ONCE:
             raise TOO_MANY_AT_ONCE(count=count, limit=MOST_AT_ONCE)
-        numbers = repeated(sent.order_by("pk"), user)
+        numbers = repeat_submissions(sent.order_by("pk"), user)
         return Response({"count": len(numbers), "submissions": numbers})
 
 
@@ -102,7 +102,7 @@ class NamedSubmissions(RobotView):
     write_scope = Scope.SUBMIT
 
     def named(self) -> QuerySet[Submission]:
-        """Those that were named. Raises `BadForm`; 404 when one is not there for the asker, and then nothing is done."""
+        """The named submissions. Raises `BadForm`, or 404 if the asker does not see one of them."""
         numbers = self._numbers()
         if len(numbers) > MOST_AT_ONCE:
             raise TOO_MANY_AT_ONCE(count=len(numbers), limit=MOST_AT_ONCE)
@@ -124,7 +124,7 @@ def _is_pk(value: object) -> bool:
 
 
 class RerunMany(NamedSubmissions):
-    """Run the named submissions again, each as a new one, or none of them; for organizers and service accounts."""
+    """Run the named submissions again, all or none; for organizers and service accounts."""
 
     @property
     def write_scope(self) -> Scope:  # type: ignore[override]  # a token of an organizer's own submissions is not enough
@@ -135,7 +135,7 @@ class RerunMany(NamedSubmissions):
         user, named = self.person(), self.named()
         if not all(may_repeat(user, submission) for submission in named):
             raise MAY_NOT_REPEAT()
-        numbers = repeated(named, user)
+        numbers = repeat_submissions(named, user)
         return Response({"count": len(numbers), "submissions": numbers})
 
 
@@ -157,7 +157,7 @@ class DownloadMany(NamedSubmissions):
 
 
 class KeptView(RobotView):
-    """Base of calls on a submission that are refused to everybody who may see it: nothing is deleted or made public."""
+    """Base of calls that would delete or publish a submission: refused to everybody who may see it."""
 
     write_scope = Scope.SUBMIT
     refusal: RefusalKind = RESULTS_ARE_KEPT

@@ -1,4 +1,4 @@
-"""Competitions made and changed by what Codabench's editor sends: made as a bundle is, changed as far as a program may."""
+"""Competitions made and changed by Codabench's editor: made like a bundle, changed within a program's rights."""
 
 import base64
 import binascii
@@ -57,7 +57,7 @@ NOT_DELETED: Final = RefusalKind(
 
 
 def competition_make(view: RobotView) -> Response:
-    """Have a draft made of what the editor sends; 201 with the competition, or 202 with where to ask for it."""
+    """Make a draft of the editor's form: 201 with the competition, or 202 with an address to poll."""
     user = view.person()
     require_host(user)
     form, now = view.form, timezone.now()

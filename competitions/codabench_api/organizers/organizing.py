@@ -29,8 +29,7 @@ from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.resources.downloads import stored_response
-from competitions.resources.rooms import upload_room
-from competitions.resources.uploads import upload_whole
+from competitions.resources.rooms import take_upload, upload_room
 from competitions.resources.versions import storage_used
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.teams.models import Registration
@@ -87,7 +86,7 @@ class UploadTask(RobotView):
         if file is None:
             raise BadForm("Send the zip as the field `file`.")
         now = timezone.now()
-        sent = upload_whole(user=user, file_name=file.name, size_bytes=file.size, chunks=file.chunks(), now=now)
+        sent = take_upload(user, file, now)
         assert sent.file is not None, "it came in one piece"
         job = task_import_begin(owner=user, stored=sent.file, file_name=sent.file_name, now=now)
         over = wait_until_over(job)
@@ -290,7 +289,7 @@ class Dump(RobotView):
 
 @require_safe
 def dump_file(request: HttpRequest, token: str) -> HttpResponseBase:
-    """The bundle, for whoever was given its address, as long as who asked for it organizes the competition.
+    """The bundle, for anyone with its address, while the person who exported it is an organizer.
 
     While a background process still writes it, the answer is 503 with the pause after which to ask again, so that no script
     takes anything else for the zip.

@@ -9,9 +9,8 @@ from django.utils import timezone
 from competitions.organize.forms import UploadForm
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
-from competitions.resources.uploads import upload_whole
+from competitions.resources.rooms import take_upload
 from competitions.web.forms import cleaned
-from competitions.web.views.submissions.submissions import NO_FILE
 from competitions.web.views.teams import person
 
 
@@ -24,18 +23,7 @@ def draft_of(request: HttpRequest, key: UUID) -> CompetitionDraft:
 def upload_of(request: HttpRequest) -> Upload:
     """The upload: sent by the page's script, which names it, or with the form itself. Raises `NO_FILE`."""
     values = cleaned(UploadForm(request.POST, request.FILES))
-    file = values["file"]
-    if values["upload"]:
-        return upload_named(request, values["upload"])
-    if file is None:
-        raise NO_FILE()
-    return upload_whole(
-        user=person(request),
-        file_name=file.name or "upload",
-        size_bytes=file.size or 0,
-        chunks=file.chunks(),
-        now=timezone.now(),
-    )
+    return take_upload(person(request), values["file"], timezone.now(), key=values["upload"])
 
 
 def upload_named(request: HttpRequest, key: UUID | None) -> Upload:

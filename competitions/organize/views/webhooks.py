@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from competitions.organize.views.workspace import competition_of
-from competitions.web.views.webhooks import WebhookForm, added
+from competitions.web.views.webhooks import WebhookForm, add_webhook
 from competitions.webhooks.services import webhooks_for
 
 
@@ -17,7 +17,7 @@ def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     competition = competition_of(request, slug)
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        return added(request, form, competition, None)
+        return add_webhook(request, form, competition, None)
     context = {
         "competition": competition,
         "tab": "webhooks",

@@ -121,8 +121,8 @@ def act_on(
     if action == "move":
         if queue is None:
             raise QUEUE_MISSING()
-        moved = [one for one in chosen if runs_move_to_queue(submission=one, queue=queue, actor=actor, now=now)]
-        return len(moved), []
+        move = partial(runs_move_to_queue, queue=queue, actor=actor, now=now)
+        return sum(move(submission=submission) > 0 for submission in chosen), []
     acts: dict[str, Callable[..., object]] = {
         "rerun": partial(submission_rerun, actor=actor, now=now),
         "cancel": partial(submission_cancel, actor=actor, now=now),

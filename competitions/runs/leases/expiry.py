@@ -11,7 +11,7 @@ from django.db import transaction
 from competitions.runs.leases.retries import end_faulty_attempt
 from competitions.runs.models import Run
 from competitions.submissions.states import HELD
-from core.reconciler import guarded
+from core.reconciler import run_guarded
 
 log = structlog.get_logger(__name__)
 BATCH: Final = 500
@@ -24,7 +24,7 @@ def expire_leases(*, now: datetime) -> int:
     A run that cannot be taken back counts as a failure of the step and keeps no other waiting.
     """
     expired = Run.objects.filter(state__in=HELD, lease_expires_at__lte=now).values_list("pk", flat=True)[:BATCH]
-    return sum(guarded(LEASES, partial(_expire, run_id), now=now) for run_id in list(expired))
+    return sum(run_guarded(LEASES, partial(_expire, run_id), now=now) for run_id in list(expired))
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Atom feeds (RFC 4287), by Django's syndication framework. A feed says what the page beside it says to the same reader."""
+"""Atom feeds (RFC 4287) with the same content as the page beside them, for the same reader."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -35,7 +35,7 @@ def competition_calendar(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def personal_calendar(request: HttpRequest, token: str) -> HttpResponse:
-    """The dates of all competitions that a person takes part in. Calendar programs do not sign in: the address is the secret."""
+    """The dates of all competitions that a person takes part in; the secret address replaces signing in."""
     user = _reader(token)
     joined = Registration.objects.filter(user=user).exclude(state=Registration.State.DENIED).values("competition")
     seen = Competition.objects.visible_to(user).filter(pk__in=joined)

@@ -20,7 +20,7 @@ SPARK_WIDTH, SPARK_HEIGHT, SPARK_EDGE = 72, 20, 3
 
 @dataclass(frozen=True)
 class ScoreScale:
-    """The common axis of a page's bars: full at the board's best score. Scores are rounded as shown, so bars tell no more."""
+    """The common axis of a page's bars, full at the board's best score, from scores rounded as shown."""
 
     column: Column
     best: float
@@ -66,7 +66,7 @@ class RowDetails:
 def score_scale(
     board: Leaderboard, column: Column | None, rows: Sequence[Row], baselines: Sequence[Entry]
 ) -> ScoreScale | None:
-    """The axis of the bars of these rows; None where the column that decides is hidden, or no row has a score."""
+    """The axis for bars of these rows; None if the deciding column is hidden or no row has a score."""
     if column is None:
         return None
     on_page = next((row.entry for row in rows if row.rank == 1), None)

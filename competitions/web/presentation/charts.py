@@ -13,7 +13,7 @@ Dated = tuple[datetime, float, str]  # when, the value in the column's unit, who
 def score_chart(
     best: Sequence[Dated], own: Sequence[Dated], column: Column, *, until: datetime, levels: Sequence[Level] = ()
 ) -> Chart | None:
-    """The best score of a board as it improved, and a team's own; None where there is none. Each in order of time.
+    """A chart of a board's best score over time, and of a team's own scores; None without any.
 
     `until`: the best score is known to hold up to here, where the time axis ends.
     """

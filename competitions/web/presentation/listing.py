@@ -53,7 +53,7 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
 
 
 def narrowed(rows: Any, now: datetime, *, words: str, show: str, order: str, tag: str = "") -> Any:
-    """Of `listed_for`, those in which every word occurs in title, subtitle or host; of one group or tag, and in another order."""
+    """Filter and order `listed_for`: every word occurs in title, subtitle or host; one group or tag."""
     for word in words.split()[:MAX_WORDS]:
         rows = rows.filter(Q(title__icontains=word) | Q(subtitle__icontains=word) | Q(host__icontains=word))
     if tag:

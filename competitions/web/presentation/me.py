@@ -1,4 +1,4 @@
-"""A person's own page: their competitions, what closes next, what waits for them, what runs, what they were told, their tokens."""
+"""A person's own page: competitions, deadlines, everything that waits, notifications, tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

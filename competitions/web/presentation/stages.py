@@ -32,7 +32,7 @@ def run_history(run: Run, began_at: datetime) -> list[tuple[RunEvent, float]]:
 
 
 def run_stages(run: Run, history: Sequence[tuple[RunEvent, float]], *, now: datetime) -> list[Stage]:
-    """In order; a run that goes on has spent the time since its last move in its state. Empty where nothing took any time."""
+    """A run's stages in order, the last until now if the run goes on; empty if nothing took any time."""
     spent = [(State(event.source), seconds) for event, seconds in history]
     if history and not run.is_final:
         spent.append((State(run.state), max((now - history[-1][0].at).total_seconds(), 0.0)))

@@ -9,7 +9,7 @@ from competitions.catalog.models import Phase
 
 @dataclass(frozen=True)
 class TimelineStep:
-    """A phase on the timeline: what is past, now or coming, how much of it is over, and the date that it is told by."""
+    """A phase on the timeline: past, current or coming, the part that is over, and its next date."""
 
     name: str
     state: str

@@ -171,7 +171,7 @@ def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
 
 
 def _image_response(request: HttpRequest, competition: Competition, stored: StoredFile) -> HttpResponseBase:
-    """The image under the type that its own first bytes say, and as nothing else: what is no image is not served."""
+    """The image with the type that its first bytes say; anything that is no image is not served."""
     with open_stored(stored) as file:
         content_type = image_type(file.read(HEAD_BYTES))
     if content_type is None:
@@ -189,7 +189,7 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _rules_page(request: HttpRequest, visited: Visit, refusal: RegistrationInvalid | None = None) -> HttpResponse:
-    """The rules and, for those who can accept them, the questions with what was answered before or is refused now."""
+    """The rules and, for those who can accept them, the questions with earlier or refused answers."""
     user = request.user
     registration = find_registration(user, visited.competition) if isinstance(user, User) else None
     before: dict[str, object] = registration.answers if registration else {}

@@ -1,4 +1,4 @@
-"""The page of what a team brings for its code: its weights and images, with a form for the next version of each."""
+"""The page of a team's weights and images, with a form for the next version."""
 
 from uuid import UUID
 
@@ -19,13 +19,10 @@ from competitions.environments.services import (
     kinds_accepted,
     own_environment_files,
 )
-from competitions.resources.models import Upload
-from competitions.resources.rooms import takes_uploads
-from competitions.resources.uploads import upload_append, upload_begin
+from competitions.resources.rooms import take_upload, takes_uploads
 from competitions.web.forms import EnvironmentFileForm, cleaned
-from competitions.web.refused_forms import back_to_form, entered_values
+from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.submissions.submissions import NO_FILE
 from competitions.web.views.teams import person
 from competitions.web.visit import visit
 from core.refusals import Refusal
@@ -53,25 +50,12 @@ def environment(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take a finished upload (the page's script) or the file in the form (without script) as the next version of a name."""
+    """Take a finished upload, or the file in the form, as the next version of a name."""
     visited, user = visit(request, slug), person(request)
     url = reverse("web:environment", args=[slug])
-    wants_json = request.headers.get("Accept", "") == "application/json"
     try:
         values = cleaned(EnvironmentFileForm(request.POST, request.FILES))
-        upload = get_object_or_404(Upload, key=values["upload"], user=user) if values["upload"] else None
-        if upload is None:
-            file = values["file"]
-            if file is None:
-                raise NO_FILE()
-            begun = upload_begin(
-                user=user,
-                file_name=file.name or "upload",
-                size_bytes=file.size or 0,
-                now=visited.now,
-                is_environment=True,
-            )
-            upload = upload_append(key=begun.key, user=user, offset=0, chunks=file.chunks(), now=visited.now)
+        upload = take_upload(user, values["file"], visited.now, key=values["upload"], is_environment=True)
         environment_file = environment_file_add(
             user=user,
             competition=visited.competition,
@@ -81,11 +65,8 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
             now=timezone.now(),
         )
     except Refusal as refusal:
-        if wants_json:
-            answer = {"code": refusal.code, "detail": refusal.detail} | refusal.extra
-            return JsonResponse(answer, status=refusal.http_status)
         return back_to_form(request, refusal, url)
-    if wants_json:
+    if wants_json(request):
         return JsonResponse({"url": url}, status=201)
     messages.success(request, f"{environment_file.reference} was received and is being checked.")
     return redirect(url)

@@ -128,7 +128,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
 @csrf_exempt  # mail programs post here by themselves; the signature says whose mails, and nothing else can be done with it
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest, token: str) -> HttpResponse:
-    """Stop the mails that a signed link names, without signing in. Opening the link changes nothing: scanners of mail open links, too."""
+    """Stop the mails that a signed link names, on POST alone: scanners of mail open links, too."""
     mails = _signed_mails(token)
     if request.method == "POST" and not opt_out(mails=mails):
         raise Http404

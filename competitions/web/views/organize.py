@@ -1,4 +1,4 @@
-"""The organizer's pages for bundles: import, export and clone, each done in the background while a page shows how far it is."""
+"""The organizer's pages for bundles: import, export and clone, with their progress."""
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
@@ -17,10 +17,8 @@ from competitions.catalog.models import Competition
 from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
-from competitions.resources.rooms import takes_uploads
-from competitions.resources.uploads import upload_whole
+from competitions.resources.rooms import take_upload, takes_uploads
 from competitions.web.forms import BundleForm, ExportForm, cleaned
-from competitions.web.views.submissions.submissions import NO_FILE
 from competitions.web.views.teams import person
 
 
@@ -55,13 +53,8 @@ def bundle_send(request: HttpRequest) -> HttpResponse:
     """Take the file; a background process makes the competition, and the page shows how far it is."""
     user = _organizer(request)
     values = cleaned(BundleForm(request.POST, request.FILES, queues=Queue.objects.usable_by(user)))
-    file = values["file"]
-    if file is None:
-        raise NO_FILE()
     now = timezone.now()
-    sent = upload_whole(
-        user=user, file_name=file.name or "bundle.zip", size_bytes=file.size or 0, chunks=file.chunks(), now=now
-    )
+    sent = take_upload(user, values["file"], now)
     assert sent.file is not None, "it came in one piece"
     job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=values["queue"], now=now)
     return redirect("web:bundle-import", job.pk)

@@ -83,14 +83,14 @@ def team_webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     team = require_team(user=person(request), competition=visited.competition)
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        return added(request, form, visited.competition, team)
+        return add_webhook(request, form, visited.competition, team)
     context = {"form": form, "webhooks": webhooks_for(competition=visited.competition, team=team)}
     response = render_tab(request, visited, "web/teams/webhooks.html", context, tab="team")
     response.status_code = 422 if form.is_bound else 200
     return response
 
 
-def added(request: HttpRequest, form: WebhookForm, competition: Competition, team: Team | None) -> HttpResponse:
+def add_webhook(request: HttpRequest, form: WebhookForm, competition: Competition, team: Team | None) -> HttpResponse:
     """Store it, and lead to its page. Raises `TOO_MANY_WEBHOOKS`."""
     webhook = webhook_create(
         competition=competition,

@@ -1,13 +1,12 @@
-"""The winners' lane: the list for everybody, a place's own page for its team and the organizers, and what they do there."""
+"""The winners' lane: the public list, and each place's page for its team and the organizers."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, TypedDict
+from typing import Final, TypedDict
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,9 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from competitions.catalog.rights import organizes
 from competitions.disclosure.scores import board_refusal
-from competitions.resources.models import Upload
-from competitions.resources.rooms import takes_uploads
-from competitions.resources.uploads import upload_whole
+from competitions.resources.rooms import take_upload, takes_uploads
 from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
 from competitions.web.presentation.charts import pair_chart
@@ -125,15 +122,9 @@ Step = Callable[[HttpRequest, UUID, User, datetime], object]
 
 def _code(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
     values = cleaned(CodeForm(request.POST, request.FILES))
-    upload = _upload(user, values.pop("bundle"), now)
+    file = values.pop("bundle")
+    upload = take_upload(user, file, now) if file else None
     return services.code_hand_in(key=key, by=user, now=now, upload=upload, **values)
-
-
-def _upload(user: User, file: UploadedFile[Any] | None, now: datetime) -> Upload | None:
-    if file is None:
-        return None
-    name, size = file.name or "code.zip", file.size or 0
-    return upload_whole(user=user, file_name=name, size_bytes=size, chunks=file.chunks(), now=now)
 
 
 def _report(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:

@@ -11,5 +11,5 @@ LOCAL: Final = ("filebased", "console", "dummy")
 
 @register.simple_tag
 def mail_is_sent() -> bool:
-    """True if mail leaves this site; otherwise it goes to a folder or log that only the administrator reads."""
+    """True if mail leaves this site; otherwise only the administrator reads it, in a folder or log."""
     return settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] not in LOCAL

@@ -1,1 +1,1 @@
-"""Backup and restore of a whole site: its tables and its stored files, checked by digest on the way in and out."""
+"""Backup and restore of a whole site: its tables and stored files, checked by digest both ways."""

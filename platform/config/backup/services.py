@@ -1,4 +1,4 @@
-"""`backup` and `restore`: the database of one moment, then the files that its rows name, then what it all must come to."""
+"""`backup` and `restore`: the tables at one moment, the files they name, and a list to check both."""
 
 import gzip
 import json
@@ -72,7 +72,7 @@ def backup(path: Path, *, now: datetime) -> Kept:
 def _put_table(place: Place, model: type[Any], folder: Path) -> Table:
     packed = folder / "table.jsonl.gz"
     with gzip.open(packed, "wt", encoding="utf-8", newline="\n") as sink:
-        lines = (_written(sink, line) for line in t.table_lines(model))
+        lines = (_write_line(sink, line) for line in t.table_lines(model))
         rows, digest = t.digest_of_lines(lines)
     part = f"{TABLES}/{model._meta.db_table}-{digest[:16]}.jsonl.gz"
     place.put(part, packed)
@@ -80,7 +80,7 @@ def _put_table(place: Place, model: type[Any], folder: Path) -> Table:
     return {"part": part, "rows": rows, "sha256": digest, "columns": columns}
 
 
-def _written(sink: Any, line: str) -> str:
+def _write_line(sink: Any, line: str) -> str:
     sink.write(line + "\n")
     return line
 
@@ -146,7 +146,7 @@ def _take_object(place: Place, sha256: str) -> None:
 
 
 def compare(manifest: Manifest) -> None:
-    """Raise `Broken` unless every table of this site has the rows, to the last byte, that the manifest promises."""
+    """Raise `Broken` unless every table has exactly the rows that the manifest lists."""
     for model in t.tables():
         promised = manifest["tables"].get(model._meta.db_table)
         rows, digest = t.digest_of_lines(t.table_lines(model))

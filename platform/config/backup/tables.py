@@ -1,4 +1,8 @@
-"""The tables of a site as lines of JSON, the same from SQLite and PostgreSQL, and back."""
+"""The tables of a site as lines of JSON, the same from SQLite and PostgreSQL, and back.
+
+`pg_dump` is faster (a second in place of 5 for 150,000 rows), but its file is twice as large, is for PostgreSQL
+alone, needs programs of the server's version in the site's image, and cannot be compared with the rows that were restored.
+"""
 
 import hashlib
 import json
@@ -56,7 +60,7 @@ def table_lines(model: type[models.Model]) -> Iterator[str]:
     rows = model._default_manager.order_by("pk").values_list(*names)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
         yield json.dumps(
-            [_spelled(value) for value in row],
+            [_normalize(value) for value in row],
             default=_plain,
             ensure_ascii=False,
             sort_keys=True,
@@ -64,10 +68,10 @@ def table_lines(model: type[models.Model]) -> Iterator[str]:
         )
 
 
-def _spelled(value: Any) -> Any:
-    """One spelling for one number: PostgreSQL keeps those inside JSON in decimal, without `-0.0` and without exponents.
+def _normalize(value: Any) -> Any:
+    """One form for each number, as PostgreSQL stores it in JSON: without `-0.0` and exponents.
 
-    >>> _spelled([-0.0, 1e+16, 1.5, {"n": 1e+23}])
+    >>> _normalize([-0.0, 1e+16, 1.5, {"n": 1e+23}])
     [0.0, 10000000000000000, 1.5, {'n': 100000000000000000000000}]
     """
     match value:
@@ -75,9 +79,9 @@ def _spelled(value: Any) -> Any:
             is_long = abs(value) >= 1e16 and math.isfinite(value)  # from here on Python writes an exponent
             return int(Decimal(repr(value))) if is_long else value or 0.0
         case list():
-            return [_spelled(item) for item in value]
+            return [_normalize(item) for item in value]
         case dict():
-            return {key: _spelled(item) for key, item in value.items()}
+            return {key: _normalize(item) for key, item in value.items()}
     return value
 
 
@@ -117,7 +121,7 @@ def insert(model: type[models.Model], lines: Iterable[str]) -> None:
     waiting: list[list[Any]] = []
     with connection.cursor() as cursor:
         for line in lines:
-            waiting.append([_prepared(field, value) for field, value in zip(fields, json.loads(line), strict=True)])
+            waiting.append([_column_value(field, value) for field, value in zip(fields, json.loads(line), strict=True)])
             if len(waiting) == ROWS_AT_ONCE:
                 cursor.executemany(statement, waiting)
                 waiting.clear()
@@ -125,7 +129,7 @@ def insert(model: type[models.Model], lines: Iterable[str]) -> None:
             cursor.executemany(statement, waiting)
 
 
-def _prepared(field: models.Field[Any, Any], value: Any) -> Any:
+def _column_value(field: models.Field[Any, Any], value: Any) -> Any:
     if isinstance(field, models.JSONField):
         return field.get_db_prep_save(value, connection)
     target = field.target_field if isinstance(field, models.ForeignKey) else field

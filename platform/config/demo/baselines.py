@@ -53,7 +53,7 @@ class Sent:
         return f"#{self.pk} {self.baseline.title} ({self.answer['team']}, {where})"
 
     def fault(self, score: float | None) -> str | None:
-        """The difference from the expected outcome, or None. `score` is the primary value where it can be seen."""
+        """The difference from the expected outcome, or None. `score` is the primary value, if visible."""
         verdict = self.answer["verdict"]
         reason = verdict["reason"] if verdict else None
         if (self.answer["status"], reason) != (self.baseline.outcome, self.baseline.reason):

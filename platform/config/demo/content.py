@@ -1,4 +1,4 @@
-"""The demos that `make demo` offers: which competitions, and how their bundles and baselines are built."""
+"""The demos that `make demo` offers: their competitions, bundles and baselines."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The demo's processes: web server, reconciler, background and compute worker, started, watched and stopped."""
+"""Start, watch and stop the demo's web server, reconciler, background and compute worker."""
 
 import os
 import signal
@@ -126,7 +126,7 @@ class Processes:
             )
 
     def check(self) -> None:
-        """Start a background process again that was killed. Raise `ProcessFailed` when another child ended by itself."""
+        """Restart background processes that were killed; raise `ProcessFailed` if another child ended."""
         for name, process in list(self.running.items()):
             if process.poll() is None:
                 continue

@@ -1,4 +1,4 @@
-"""Making the demo's competitions, people and baseline files. A second start finds them and makes nothing."""
+"""The demo's competitions, people and baseline files, made at the first start."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Simulated teams: their files are sent in as of the last weeks, and scored by the compute worker as everybody's are."""
+"""Simulated teams: files sent in over the last weeks, and scored like all others."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ POLL_S = 1.0
 
 
 def teams_create(competition: Competition, files: list[SimulatedFile], *, folder: Path, now: datetime) -> int:
-    """Make the teams, and send their files in, each at its own instant; returns how many submissions there are.
+    """Make the teams and send in their files, each at its own time; return the number of submissions.
 
     A second call finds what the first made.
     """

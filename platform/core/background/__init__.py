@@ -1,1 +1,1 @@
-"""Work that no web request does: rows that ask for it, messages that name a row, processes that claim it."""
+"""Work outside web requests: rows that ask for it, messages that name a row, processes that claim it."""

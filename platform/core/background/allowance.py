@@ -1,4 +1,4 @@
-"""Limit on work for nothing on one day (UTC): files that are refused cost time, whatever kind they are of."""
+"""A daily limit (UTC) on wasted work: files that are refused cost time, too."""
 
 from datetime import datetime, timedelta
 

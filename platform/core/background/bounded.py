@@ -1,4 +1,4 @@
-"""Running a function that reads what strangers sent: in a process of its own, with bounds that the kernel keeps.
+"""Run functions that read strangers' files in a process of its own, with limits kept by the kernel.
 
 The child is forked, so it starts within milliseconds and has everything imported. It must touch neither the database nor the
 network: it reads files, and answers with what JSON can hold. A library with threads of its own, such as the table library, does not
@@ -39,7 +39,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Call:
-    """A function by `module:name`, and its arguments, which JSON can hold. The module must not need Django."""
+    """A function by `module:name` with arguments that JSON can hold. The module must not need Django."""
 
     function: str
     arguments: Mapping[str, object]
@@ -71,13 +71,13 @@ class ChildFailed(Exception):
 def run_bounded(
     work: Callable[[], Any] | Call, bounds: Bounds, *, is_wanted: Callable[[], bool], every_s: float
 ) -> Any:
-    """Run `work` in a child process and return its result. The child is stopped once `is_wanted`, called every `every_s` seconds, is false.
+    """Run `work` in a child process, which is stopped once `is_wanted` is false; return its result.
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
     reader, writer = os.pipe()
     try:
-        child = _started(work, bounds, writer) if isinstance(work, Call) else _forked(work, bounds, reader, writer)
+        child = _start(work, bounds, writer) if isinstance(work, Call) else _fork(work, bounds, reader, writer)
     except OSError:  # no room for another process
         os.close(reader)
         raise
@@ -91,10 +91,10 @@ def run_bounded(
     finally:
         os.close(reader)
         _, status = os.waitpid(child, 0)
-    return _read(answer, os.waitstatus_to_exitcode(status))
+    return _read_answer(answer, os.waitstatus_to_exitcode(status))
 
 
-def _forked(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -> int:
+def _fork(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -> int:
     child = os.fork()
     if child == 0:
         os.close(reader)
@@ -103,7 +103,7 @@ def _forked(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -
 
 
 def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
-    """Never returns into the parent's stack: no handler, no clean-up and no buffer of the parent's is run twice."""
+    """Answer and end at once: no handler, clean-up or buffer of the parent's is run twice."""
     code = 1
     try:
         bind(bounds, _mapped_bytes())
@@ -119,7 +119,7 @@ def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
         os._exit(code)
 
 
-def _started(call: Call, bounds: Bounds, writer: int) -> int:
+def _start(call: Call, bounds: Bounds, writer: int) -> int:
     """A new interpreter, which binds itself before it imports anything of the call."""
     limits = [str(bounds.wall_s), str(bounds.cpu_s), str(bounds.memory_bytes), str(_mapped_bytes())]
     command = [sys.executable, "-m", "core.background.call", str(writer), call.function, *limits]
@@ -169,7 +169,7 @@ def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: 
             raise AnswerTooLong
 
 
-def _read(answer: bytes, exit_code: int) -> Any:
+def _read_answer(answer: bytes, exit_code: int) -> Any:
     if exit_code == -signal.SIGXCPU:
         raise OverBounds("processor time")
     if exit_code == -signal.SIGABRT:  # how native libraries end that are refused memory

@@ -1,4 +1,4 @@
-"""Program of a new interpreter for `run_bounded`: `python -m core.background.call FD module:function LIMITS`, arguments on standard input.
+"""The child of `run_bounded`: `python -m core.background.call FD module:function LIMITS`.
 
 No Django, no database: the function reads and writes files, and answers with what JSON can hold.
 """

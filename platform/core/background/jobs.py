@@ -27,7 +27,7 @@ WOKEN_AT_ONCE: Final = 8  # messages on a queue: each is followed by another whi
 
 
 class Queue(StrEnum):
-    """Queues of Celery, each with processes of its own, so that what people wait for never waits for what takes long."""
+    """Celery's queues, each with its own processes, so that short work never waits for long work."""
 
     SHORT = "background"
     LONG = "background-long"
@@ -100,7 +100,7 @@ def _next_row(queue: Queue, asker: str) -> tuple[str, int] | None:
 
 
 def send(name: str, pk: int) -> bool:
-    """Let the asker of a row take turns, and wake a process. False when the broker is away: the reconciler sends it again."""
+    """Queue the row's asker for a turn and wake a process; False if the broker is away."""
     job = _jobs[name]
     asker = job.waiting().filter(pk=pk).values_list("asker", flat=True).first()
     if asker is None:  # nobody asks for it any more
@@ -115,7 +115,7 @@ def send_after_commit(name: str, pk: int) -> None:
 
 
 def resend(*, now: datetime) -> int:
-    """For the reconciler: wake the processes for whatever waits and nobody does, because a message or a process was lost."""
+    """Wake processes for waiting rows whose message or process was lost; a step of the reconciler."""
     for job in jobs():
         lost = job.waiting().filter(unclaimed(now)).order_by().values_list("asker", flat=True).distinct()
         for asker in list(lost[:RESENT_AT_ONCE]):

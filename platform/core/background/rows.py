@@ -17,7 +17,7 @@ RENEWALS = 4  # of a claim within its time
 
 
 class ClaimedRow(models.Model):
-    """A row that one process has at a time. A claim is like a lease: who does not renew it in time is taken for dead."""
+    """A row that one process claims at a time; a claim that is not renewed in time is over."""
 
     claim_id = models.UUIDField(null=True, blank=True, editable=False)
     claimed_until = models.DateTimeField(null=True, blank=True, editable=False)
@@ -63,7 +63,7 @@ def unclaimed(now: datetime) -> Q:
 
 
 def claim(rows: QuerySet[Any], pk: int, *, now: datetime, lease_s: float) -> uuid.UUID | None:
-    """Claim the row for one caller, if it is among `rows` and nobody works on it; returns the id of the claim."""
+    """Claim the row if it is among `rows` and free; return the claim's id, or None."""
     claim_id = uuid.uuid4()
     free = rows.filter(unclaimed(now), pk=pk)
     won = free.update(claim_id=claim_id, claimed_until=now + timedelta(seconds=lease_s), attempts=F("attempts") + 1)

@@ -1,4 +1,4 @@
-"""Turns in the background: the asker that was served longest ago is next, with one piece of work at a time.
+"""Turns in the background: the asker served longest ago is next, with one piece of work at a time.
 
 A team's, a person's or a competition's hundred files so hold up nobody else's one. A claim reads the index of those who wait, and
 costs the same however many rows each of them has.
@@ -29,7 +29,7 @@ class TurnTaken:
 
 
 def turn_ask(queue: str, asker: str, *, now: datetime) -> None:
-    """Let the asker wait for its turn. Its row must be committed: who ends a turn looks for more rows afterwards."""
+    """Put the asker in line. Its row must be committed: the end of a turn looks for more rows."""
     turns = Turn.objects.filter(queue=queue, asker=asker)
     if turns.filter(waiting_since__isnull=False).exists() or turns.update(waiting_since=now):
         return
@@ -37,7 +37,7 @@ def turn_ask(queue: str, asker: str, *, now: datetime) -> None:
 
 
 def turn_take(queue: str, *, now: datetime, lease_s: float) -> TurnTaken | None:
-    """The turn of who waits and was served longest ago; None when nobody waits whose last piece of work is over."""
+    """The turn of the asker that waits, is not being served and was served longest ago, or None."""
     waiting = turns_waiting(queue, now=now)
     order = F("served_at").asc(nulls_first=True), "pk"
     for pk, asker in waiting.order_by(*order).values_list("pk", "asker")[:TRIED]:
@@ -55,7 +55,7 @@ def turns_waiting(queue: str, *, now: datetime) -> QuerySet[Turn]:
 
 @contextmanager
 def turn_kept(turn: TurnTaken, *, lease_s: float) -> Iterator[None]:
-    """Keep the turn for the length of the block; afterwards the asker does not wait, until it is asked for again."""
+    """Keep the turn during the block; afterwards the asker no longer waits."""
     own_turn = Turn.objects.filter(pk=turn.pk, claim_id=turn.claim_id)
     try:
         with claim_kept(own_turn, turn.claim_id, lease_s=lease_s):

@@ -1,1 +1,1 @@
-"""Parts of pages that neither a style sheet nor a template can make: colours and covers from names, icons."""
+"""Drawn parts of pages: charts, icons, and colours and covers made from names."""

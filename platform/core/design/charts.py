@@ -1,4 +1,4 @@
-"""Charts as data: what a page's script draws, and the table with the same numbers behind it. The page decides on words, this on form."""
+"""Charts as data: drawn by a page's script, with a table of the same numbers behind it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -100,7 +100,7 @@ class Chart:
                     "title": series.title,
                     "form": series.form,
                     "tone": series.tone,
-                    "points": [[point.x, point.y, _told(series, point)] for point in series.points],
+                    "points": [[point.x, point.y, _point_words(series, point)] for point in series.points],
                 }
                 for series in self.series
             ],
@@ -118,7 +118,7 @@ class Chart:
         return spec
 
 
-def _told(series: Series, point: Point) -> str:
+def _point_words(series: Series, point: Point) -> str:
     """One point in words, for whoever points at it or hears it read."""
     words = [point.note or series.title, f"{point.y_text}, {point.x_text}"]
     return ": ".join(word for word in words if word)

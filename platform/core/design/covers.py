@@ -1,4 +1,4 @@
-"""Covers and colours made from names: the same name always gets the same, so a competition without a picture still has a face."""
+"""Covers and colours made from names; the same name always gets the same."""
 
 import random
 import re

@@ -1,1 +1,1 @@
-"""Texts of organizers and participants as the site keeps and shows them; `files/markup/` makes their HTML."""
+"""People's texts as the site stores and shows them; `files/markup/` makes their HTML."""

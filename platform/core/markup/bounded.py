@@ -1,4 +1,4 @@
-"""Rendering texts of any length within bounds: short ones here, long ones in a process of their own, each once."""
+"""Render texts within bounds: short ones here, long ones once each in a process of their own."""
 
 import threading
 from functools import lru_cache

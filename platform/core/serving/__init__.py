@@ -1,1 +1,1 @@
-"""The web server: a loop that reads heads and bodies and sends answers, and threads that are given whole requests alone."""
+"""The web server: a loop receives and sends, and threads work on complete requests."""

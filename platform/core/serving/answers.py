@@ -1,4 +1,4 @@
-"""Answers of the application, held until the loop has sent it: no thread waits for who takes it slowly."""
+"""Answers of the application, held until the loop has sent them: slow clients hold no thread."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -53,7 +53,7 @@ def respond(application: Application, environment: WSGIEnvironment) -> Answer:
 
 
 def _with_length(headers: list[tuple[str, str]], code: int, size: int) -> list[tuple[str, str]]:
-    """The headers with the content's length; that of an answer to HEAD, whose content is empty, stays as it is."""
+    """The headers with the content's length; an answer to HEAD keeps the length that it names."""
     is_named = any(name.lower() == "content-length" for name, _ in headers)
     if is_named and size == 0 and code != HTTPStatus.NO_CONTENT:
         return headers

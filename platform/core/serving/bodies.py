@@ -1,4 +1,4 @@
-"""Bodies while they come: small ones in memory, large ones on the disk, none slower or longer than it may be."""
+"""Bodies that are being received: small ones in memory, large ones on disk, within their limits."""
 
 import asyncio
 import io

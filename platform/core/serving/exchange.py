@@ -1,4 +1,4 @@
-"""One request and its answer: may the body come, the body, the application in a thread, the answer sent by the loop."""
+"""One request and its answer: admission, body, application in a thread, answer sent by the loop."""
 
 import asyncio
 import io
@@ -63,7 +63,7 @@ class Exchange(HTTPMessageDelegate):
         if length is not None and length <= UNASKED_BYTES:
             self.body = Body(Admission(UNASKED_BYTES), self.server.disk)
             return
-        answer = await self._asked()
+        answer = await self._ask_for_body()
         if answer.admission is None and "HTTP_EXPECT" in self.environment:  # its sender waits with the body
             self.is_begun = True
             await self._close_on_fault(self._send(answer))
@@ -73,10 +73,10 @@ class Exchange(HTTPMessageDelegate):
             answer.content.close()
             self.body = Body(answer.admission, self.server.disk)
 
-    async def _asked(self) -> Answer:
+    async def _ask_for_body(self) -> Answer:
         """The application's answer to the body before it comes."""
         return await self.server.in_thread(
-            self.server.responded, self.environment | {ASKING: True, "wsgi.input": io.BytesIO()}
+            self.server.run_application, self.environment | {ASKING: True, "wsgi.input": io.BytesIO()}
         )
 
     def _refuse(self, answer: Answer) -> None:
@@ -166,14 +166,14 @@ class Exchange(HTTPMessageDelegate):
         elif server.is_overloaded():
             answer = server.overloaded_answer(self.path)
         else:
-            answer = await server.in_thread(self._responded)
+            answer = await server.in_thread(self._respond)
         await self._send(answer)
 
-    def _responded(self) -> Answer:
+    def _respond(self) -> Answer:
         """In a thread; nothing is done for who has gone meanwhile, unless what they sent is to be kept."""
         if self.connection.stream.closed() and not (self.body is not None and self.body.admission.keeps_part):
             raise StreamClosedError
-        return self.server.responded(self.environment)
+        return self.server.run_application(self.environment)
 
     async def _send(self, answer: Answer) -> None:
         sent = 0
@@ -211,7 +211,7 @@ class Exchange(HTTPMessageDelegate):
 
 
 def _length(headers: HTTPHeaders) -> int | None:
-    """Of the body; None where it comes in chunks, 0 where none comes, or the connection will refuse what it says."""
+    """The body's length: None in chunks, 0 without a body or where the connection refuses the header."""
     if "Transfer-Encoding" in headers:
         return None
     text = headers.get("Content-Length", "0")

@@ -1,4 +1,4 @@
-"""Rules for the bodies that the site takes: how many bytes from whom at which address, decided before they are read.
+"""Limits on request bodies by person and address, decided before the body is read.
 
 Every body may be as large as a form without a file: of anybody `UNASKED_BYTES`, of who is signed in `FORM_BYTES`. More, and files,
 come only where a view declares it: a function by `takes_body`, a view of the API by a method `body_room`. Either
@@ -142,26 +142,26 @@ def _is_multipart(request: HttpRequest) -> bool:
 def _admission(
     request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, object]
 ) -> Admission | HttpResponseBase:
-    is_somebody = request.user.is_authenticated
+    is_signed_in = request.user.is_authenticated
     if (declared := getattr(view, "takes_body", None)) is not None:
-        return _admission_for(declared.room(request, **kwargs), is_somebody, takes_files=True)
+        return _admission_for(declared.room(request, **kwargs), is_signed_in, takes_files=True)
     api_view = getattr(view, "cls", None)
     if isinstance(api_view, type) and issubclass(api_view, APIView) and hasattr(api_view, "body_room"):
         return _admission_of_api(request, view, kwargs)
-    return Admission(form_room(is_somebody))
+    return Admission(form_room(is_signed_in))
 
 
 def _admission_for(
-    room_bytes: int | None, is_somebody: bool, *, takes_files: bool, keeps_part: bool = False
+    room_bytes: int | None, is_signed_in: bool, *, takes_files: bool, keeps_part: bool = False
 ) -> Admission:
     if room_bytes is None:
-        return Admission(form_room(is_somebody))
+        return Admission(form_room(is_signed_in))
     return Admission(room_bytes, takes_files, keeps_part)
 
 
-def form_room(is_somebody: bool) -> int:
+def form_room(is_signed_in: bool) -> int:
     """The largest size of a form without a file."""
-    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if is_somebody else UNASKED_BYTES
+    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE if is_signed_in else UNASKED_BYTES
 
 
 def _admission_of_api(request: HttpRequest, view: Any, kwargs: dict[str, object]) -> Admission | HttpResponseBase:
@@ -224,7 +224,7 @@ def _file_bytes(folder: Path, part_of_name: str) -> int:
 
 
 def require_spool_room(more_bytes: int, sender: str, *, own_bytes: int = 0) -> None:
-    """Raise `ReceivingFull` when so many bytes more, of a body that has `own_bytes`, are too many at a time.
+    """Raise `ReceivingFull` if so many more bytes, for a body of `own_bytes` so far, are too many.
 
     That is, of all; or of one sender's several bodies together more than half of that.
     """

@@ -52,7 +52,7 @@ def _target(target: str) -> str:
 
 
 class StoredContent:
-    """The content of an answer that is a file: it is sent by the loop, piece by piece, when the thread is free again."""
+    """An answer's content that is a file; the loop sends it after the thread is free again."""
 
     def __init__(self, file: IO[bytes], block_size: int = 0) -> None:
         self.file = file

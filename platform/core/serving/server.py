@@ -1,4 +1,4 @@
-"""The loop with its threads, for one process: accepts connections, gives whole requests to the application, answers health itself."""
+"""The loop of one process and its threads: connections, complete requests, health."""
 
 import asyncio
 import resource
@@ -35,7 +35,7 @@ ALIVE, READY = "/healthz", "/readyz"
 
 
 class SiteServer(HTTPServerConnectionDelegate):
-    """Serves one WSGI application. Bodies and answers wait in the loop; threads hold complete requests, and work."""
+    """Serves one WSGI application: bodies and answers wait in the loop, and threads do the work."""
 
     def __init__(
         self,
@@ -109,8 +109,8 @@ class SiteServer(HTTPServerConnectionDelegate):
     async def _done_by(self, pool: Executor, work: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
-    def responded(self, environment: WSGIEnvironment) -> Answer:
-        """Call the application, in a thread; a fault that not even its page for faults survives is told in a sentence."""
+    def run_application(self, environment: WSGIEnvironment) -> Answer:
+        """Call the application, in a thread; answer with a plain sentence if even its error page fails."""
         try:
             return respond(self.application, environment)
         except Exception:
@@ -136,15 +136,15 @@ class SiteServer(HTTPServerConnectionDelegate):
     async def _health(self, environment: WSGIEnvironment) -> Answer:
         """By threads of its own; who asks for readiness while it is being found out gets the same answer."""
         if environment["PATH_INFO"] == ALIVE:
-            return await self._done_by(self.health, self.responded, environment)
+            return await self._done_by(self.health, self.run_application, environment)
         if self._readiness is None:
-            self._readiness = asyncio.ensure_future(self._found_out(environment))
+            self._readiness = asyncio.ensure_future(self._check_health(environment))
             self._readiness.add_done_callback(self._forget_readiness)
         answer, content = await asyncio.shield(self._readiness)
         return Answer(answer.status, answer.reason, answer.headers, BytesIO(content))
 
-    async def _found_out(self, environment: WSGIEnvironment) -> tuple[Answer, bytes]:
-        answer = await self._done_by(self.health, self.responded, environment)
+    async def _check_health(self, environment: WSGIEnvironment) -> tuple[Answer, bytes]:
+        answer = await self._done_by(self.health, self.run_application, environment)
         with answer.content as content:
             return answer, content.read()
 
@@ -160,10 +160,10 @@ class SiteServer(HTTPServerConnectionDelegate):
 
 
 class Listener(HTTPServer):
-    """Tornado's HTTP server with a bound on connections, of which one address has a quarter where addresses are clients' own."""
+    """Tornado's HTTP server with a limit on connections, and on those of one address."""
 
     def limit(self, *, most: int, each_alike: bool) -> None:
-        """Set the bounds. Behind a proxy all connections come from one address; there the proxy counts them by client."""
+        """Set the limits. Behind a proxy, which counts by client, all connections have one address."""
         self._most, self._each = most, most // 4 if each_alike else most
         self._open: Counter[str] = Counter()
 

@@ -1,4 +1,4 @@
-"""The server as gunicorn runs it: gunicorn starts, watches, reloads and ends the processes, each of which serves by its own loop."""
+"""The server's worker class for gunicorn, which starts, watches, reloads and ends the processes."""
 
 import asyncio
 import os

@@ -36,7 +36,7 @@ def hue(name: str) -> str:
 
 @register.inclusion_tag("components/cover.html")
 def cover(name: str) -> dict[str, Cover]:
-    """A drawing that stands for a competition that brings no picture; its element around it has the `hue` class."""
+    """The drawn cover of a competition without a picture; the element around it has the `hue` class."""
     return {"cover": make_cover(name)}
 
 

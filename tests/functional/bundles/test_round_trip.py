@@ -296,7 +296,7 @@ def test_a_bundle_that_there_is_no_room_for_is_refused_in_words(site: Scenario, 
     run_background()
     page = visitor.get(sent["Location"] + "status/").content.decode()
     assert "of 10 bytes, and" in page
-    assert "The fault was ours" not in page
+    assert "The fault is ours" not in page
 
 
 def test_export_and_clone_in_the_browser(site: Scenario, tmp_path: Path) -> None:

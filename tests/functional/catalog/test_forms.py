@@ -126,9 +126,7 @@ def test_what_a_service_owns_is_read_only_in_the_admin_and_for_administrators(
     for row in rows:
         name = f"{row._meta.app_label}_{row._meta.model_name}"
         url = reverse(f"admin:{name}_change", args=[row.pk])
-        page = client.get(url).content.decode()
-        assert 'name="_save"' not in page
-        assert "Add another" not in page
+        assert 'name="_save"' not in client.get(url).content.decode()
         before = type(row).objects.filter(pk=row.pk).values().get()
         client.post(url, {"title": "Changed", "name": "Changed"})
         assert type(row).objects.filter(pk=row.pk).values().get() == before

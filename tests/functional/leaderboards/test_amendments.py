@@ -228,7 +228,7 @@ def test_an_organizer_publishes_an_amendment_on_the_page_after_the_reveal(commit
     assert client.post(url, {"act": "commit", "reason": "Labels mended"}).status_code == 302
     page = client.get(url).content.decode()
     assert "Labels mended" in page
-    assert "Nothing has changed since the commitment but what the amendments say" in page
+    assert "Nothing has changed since the commitment except as the amendments say" in page
     assert "Reveal to everyone" not in page
 
 

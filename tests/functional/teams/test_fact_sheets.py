@@ -25,7 +25,7 @@ from competitions.submissions.fact_sheets import FACT_SHEET_CLOSED, NOT_YOUR_FAC
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
-from tests.admin_forms import save_confirmed
+from tests.admin_forms import save_form
 from tests.answers import read_result
 from tests.permissions import user_client
 from tests.refusals import refuses
@@ -263,7 +263,7 @@ def test_an_edited_answer_and_a_changed_question_show_on_the_board(asking: Scena
     assert board.entries.get().values["fact:method"] == "Transformer"
     question = Question.objects.get(key="method")
     url = reverse("organize:question", args=[asking.competition.slug, "fact-sheet", question.pk])
-    assert save_confirmed(user_client(asking.organizer), url, is_on_board=None).status_code == 302
+    assert save_form(user_client(asking.organizer), url, is_on_board=None).status_code == 302
     assert "fact:method" not in board.entries.get().values
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from core.branding import Brand, brand_checked, contrast
+from core.branding import Brand, check_brand, contrast
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +18,7 @@ def test_name_colours_sign_foot_and_legal_pages_are_the_operators(settings: Any,
     logo, privacy = tmp_path / "sign.svg", tmp_path / "privacy.md"
     logo.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     privacy.write_text("We keep **little**. <script>alert(1)</script>")
-    settings.BRAND = brand_checked(
+    settings.BRAND = check_brand(
         Brand(
             name="Open Chemistry",
             footer="A house of chemists",
@@ -67,7 +67,7 @@ def test_without_settings_it_is_podium(db: None) -> None:
 )
 def test_what_could_not_be_shown_is_refused_at_the_start(brand: Brand, message: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=message):
-        brand_checked(brand)
+        check_brand(brand)
 
 
 def test_contrast_is_that_of_the_guidelines() -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -249,11 +248,11 @@ def test_a_cancelled_run_does_not_wait_until_its_packages_are_installed(bench: B
             lambda: any("environment-install" in container for container in running_containers(bench)), what="pip runs"
         )
         execution.cancel("cancelled")
-        cancelled_at = time.monotonic()
         preparing.join(60)
     assert not preparing.is_alive()
-    assert time.monotonic() - cancelled_at < 5
-    assert bench.see_through(execution).result["outcome"] == "cancelled"
+    result = bench.see_through(execution).result
+    assert result["outcome"] == "cancelled"
+    assert not [note for note in result["notes"] if "Installed" in note], "pip was stopped before its end"
 
 
 def test_a_worker_that_stops_gives_back_what_it_has_not_staged(

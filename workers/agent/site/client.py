@@ -34,6 +34,7 @@ LASTING_S = 90.0  # a try this long was a transfer: for a site that is away, gat
 LASTING_TRIES = 5  # so many of them start the patience anew: a transfer that can never succeed comes to an end
 BRIEF_PATIENCE_S = 1.0  # for calls that are made again and again: two more tries, then the next one
 JITTER = 0.25
+CHANCE = random.Random()  # of our own: a thread that draws from the one that all share disturbs whoever seeded it
 POOL_CONNECTIONS = 32
 NOT_WELCOME = ("worker_quarantined", "self_test_required", "role_required")
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def jitter(pause_s: float) -> float:
 
     Loops that keep exact time fall into step, with each other and with whatever loses their calls.
     """
-    return pause_s * random.uniform(1 - JITTER, 1)
+    return pause_s * CHANCE.uniform(1 - JITTER, 1)
 
 
 def _backoff() -> Callable[[], float]:
@@ -82,7 +83,7 @@ def _backoff() -> Callable[[], float]:
 
     def following() -> float:
         nonlocal pause
-        chosen = pause * random.uniform(0.5, 1.0)
+        chosen = pause * CHANCE.uniform(0.5, 1.0)
         pause = min(pause * 2, LONGEST_PAUSE_S)
         return chosen
 
@@ -217,7 +218,7 @@ class SiteClient:
                     until, lasting = ended + patience_s, lasting + 1
                 wait = pause()
                 if isinstance(error, AnswerLost):  # the site is there: what waits for this answer goes on soon
-                    wait = min(wait, LONGEST_PAUSE_AFTER_A_LOSS_S * random.uniform(0.5, 1.0))
+                    wait = min(wait, LONGEST_PAUSE_AFTER_A_LOSS_S * CHANCE.uniform(0.5, 1.0))
                 if time.monotonic() + wait > until or self._stop.wait(wait):
                     raise
 

@@ -59,7 +59,7 @@ def matching_pythons(marker: str) -> frozenset[Python]:
     MarkerRefused
         It cannot be evaluated, or asks for more than the Python of an image.
 
-    >>> sorted(python.minor for python in pythons_of('python_version < "3.11"') if python == Python(python.minor))
+    >>> sorted(python.minor for python in matching_pythons('python_version < "3.11"') if python == Python(python.minor))
     [9, 10]
     """
     if len(marker) > MAX_CHARACTERS:

@@ -1,4 +1,4 @@
-"""`manage.py settings_write`: write down what follows from the models' settings, for readers that have no models."""
+"""`manage.py settings_write`: write files made from the models' settings, for readers without models."""
 
 from argparse import ArgumentParser
 from pathlib import Path

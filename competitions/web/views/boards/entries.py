@@ -53,7 +53,7 @@ def _visible_board(entry: Entry, visited: Visit) -> Leaderboard | None:
 
 @require_safe
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
-    """One row of a board: its score and how the team came there, its values, and what the team says of it in public."""
+    """One row of a board: its score over time, its values, and the team's public answers."""
     entry, visited, board = _entry(request, pk)
     columns = page_columns(board, board.visible_columns, has_facts=False)
     primary = _shown_primary(board)
@@ -156,7 +156,7 @@ def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
 @require_safe
 @xframe_options_sameorigin
 def entry_details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
-    """The detailed results of what counts in a row, for whoever sees the board, as far as they are for everybody."""
+    """The detailed results of a row's submission, where they are public."""
     entry, _, board = _entry(request, pk)
     run = next((candidate for candidate in detailed_runs(entry, board) if candidate.pk == run_id), None)
     if run is None:

@@ -84,7 +84,7 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, etag: str) -> HttpResponse:
-    """The page. Visitors who are not signed in all get the same one, so it is rendered once for each version of the board."""
+    """The page of a board; for visitors it is rendered once for each version of the board."""
     same_for_all = not request.user.is_authenticated and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
     if same_for_all and (body := caches["pages"].get(etag)):
         return HttpResponse(body)
@@ -122,7 +122,7 @@ class PlaceOnBoard:
 
 @dataclass(frozen=True)
 class DrawnPage:
-    """The rows of one page of a board as HTML, each with its number: the same for everybody who may see the board."""
+    """The rows of one page of a board as HTML by entry, the same for everybody who may see it."""
 
     rows: list[tuple[int, str]]
     ranks: dict[int, int | None]  # by number
@@ -134,7 +134,7 @@ class DrawnPage:
     levels: list[Level]  # of the baselines
 
     def around(self, number: int | None) -> tuple[SafeString, SafeString]:
-        """The rows before the one of that number, and those after it; where it is not on the page, all come before."""
+        """The rows before and after the one of that number; all come before it if it is not on the page."""
         at = next((at for at, (pk, _) in enumerate(self.rows) if pk == number), len(self.rows))
         before, after = self.rows[:at], self.rows[at + 1 :]
         return SafeString("".join(row for _, row in before)), SafeString("".join(row for _, row in after))
@@ -147,7 +147,7 @@ def _page(board: Leaderboard, place: PlaceOnBoard, sort: str) -> BoardPage:
 
 
 def _drawn(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, sort: str, decides: str) -> DrawnPage:
-    """A page's rows, drawn once for each version of the board; fifty rows take longer to draw than all else of the page."""
+    """A page's rows, drawn once for each version of the board: they take longest to draw."""
     page = hashlib.sha256(
         repr((RELEASE, place, sort, decides, [column.key for column in columns])).encode()
     ).hexdigest()
@@ -265,7 +265,7 @@ def _search(request: HttpRequest, board: Leaderboard) -> dict[str, object]:
 
 
 def _own_row(page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, object]:
-    """The drawn rows with a gap where one's own is, which is drawn for nobody else; in another order it has no rank to show."""
+    """The drawn rows around one's own, which is drawn apart; in another order it has no rank to show."""
     own = own_entry.pk if own_entry and not sort and own_entry.pk in page.ranks else None
     before, after = page.around(own)
     return {

@@ -1,4 +1,4 @@
-"""A submission's own page, which follows its runs while they go, with its files, choices and fact sheet; and its row."""
+"""A submission's page with its runs, files, choices and fact sheet; and its row in the list."""
 
 from uuid import UUID
 
@@ -195,7 +195,7 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object
 @require_safe
 @login_required
 def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
-    """A file that the newest attempt left, of the run that the address names; else of the first that has it and is no smoke run."""
+    """A file of a run's newest attempt: of the named run, else of the first with it that is no smoke run."""
     submission, chosen = find(request, pk), request.GET.get("run", "")
     reader = reader_for(person(request))
     for run in sorted(submission.runs.all(), key=lambda run: run.is_smoke):
@@ -250,7 +250,7 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
 @login_required
 @xframe_options_sameorigin
 def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
-    """The page with details that the scoring program wrote, for a frame: its scripts run in an origin of their own and reach nothing."""
+    """The scoring program's page of details, for a frame in which its scripts reach nothing."""
     submission = find(request, pk)
     run = get_object_or_404(submission.runs, pk=run_id)
     if not may_download(reader_for(person(request)), submission.phase, DETAILED_RESULTS, is_smoke=run.is_smoke):

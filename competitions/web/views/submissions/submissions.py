@@ -1,15 +1,14 @@
 """The Submissions page: the team's list, and the panel that makes a submission."""
 
-from typing import Any, Final
+from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.disclosure.scores import visible_columns
@@ -21,22 +20,20 @@ from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
-from competitions.resources.models import Upload
-from competitions.resources.rooms import takes_uploads
-from competitions.resources.uploads import upload_whole
+from competitions.resources.rooms import take_upload, takes_uploads
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
 from competitions.web.forms import SubmissionForm, cleaned
 from competitions.web.presentation.charts import own_chart
-from competitions.web.refused_forms import back_to_form, entered_values
+from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
 from competitions.web.views.competitions import render_tab
 from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from core.design.charts import Chart
-from core.refusals import Refusal, RefusalKind
+from core.refusals import Refusal
 from files.text import is_number
 
 # Filters of the list: name -> statuses.
@@ -81,7 +78,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) -> Chart | None:
-    """The scores of the listed submissions over time, on the phase's board where there is one that this person sees."""
+    """A chart of the listed submissions' scores over time, on the phase's board if this person sees it."""
     board = visited.board(phase)
     primary = deciding_column(list(board.columns.all())) if board is not None else None
     if board is None or primary is None or primary not in visible_columns(visited.reader, board):
@@ -135,7 +132,7 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 
 
 def _expected_file_name(phase: Phase) -> str | None:
-    from scoring.formats.submissions import official_filename
+    from scoring.formats.submissions import official_filename  # with numpy, which the site does not need to start
 
     prediction_format = phase.prediction_format
     return (
@@ -149,7 +146,7 @@ def _expected_file_name(phase: Phase) -> str | None:
 @require_POST
 @login_required
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make a submission from a finished upload (the page's script) or from a file in the form (without script).
+    """Make a submission from a finished upload, or from a file in the form.
 
     The script asks for JSON; a refusal then carries its code, so that the upload is not lost.
     """
@@ -158,7 +155,6 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     phase = visited.phase(form["phase"].value())
     if phase is None:
         raise Http404
-    wants_json = request.headers.get("Accept", "") == "application/json"
     try:
         values = cleaned(form)
         require_registration(user=user, competition=visited.competition)
@@ -166,7 +162,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             NewSubmission(
                 user=user,
                 phase=phase,
-                upload=_upload(values, user, visited),
+                upload=take_upload(user, values["file"], visited.now, key=values["upload"]),
                 kind=Kind(values["kind"]),
                 description=values["description"],
                 fact_sheet=answers_of_form(request.POST),
@@ -177,30 +173,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             now=timezone.now(),
         )
     except Refusal as refusal:
-        if wants_json:
-            answer = {"code": refusal.code, "detail": refusal.detail} | refusal.extra
-            return JsonResponse(answer, status=refusal.http_status)
         return back_to_form(request, refusal, f"{visited.url('submissions')}?phase={phase.slug}")
     url = f"{visited.url('submissions')}?phase={phase.slug}#submission-{submission.pk}"
-    if wants_json:
+    if wants_json(request):
         return JsonResponse({"id": submission.pk, "url": url}, status=201)
     messages.success(request, f"Submission #{submission.pk} was accepted.")
     return redirect(url)
-
-
-def _upload(values: dict[str, Any], user: User, visited: Visit) -> Upload:
-    if values["upload"]:
-        return get_object_or_404(Upload, key=values["upload"], user=user)
-    file = values["file"]
-    if file is None:
-        raise NO_FILE()
-    return upload_whole(
-        user=user,
-        file_name=file.name or "upload",
-        size_bytes=file.size or 0,
-        chunks=file.chunks(),
-        now=visited.now,
-    )
-
-
-NO_FILE: Final = RefusalKind(422, "no_file", "No file was chosen. Choose the file that holds your submission.")

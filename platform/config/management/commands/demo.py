@@ -1,4 +1,4 @@
-"""`manage.py demo`: prepare, start, seed and follow the demo site until Ctrl-C; with `--check`, until it is proven."""
+"""`manage.py demo`: run the demo site until Ctrl-C, or with `--check` until its baselines are scored."""
 
 import signal
 import time

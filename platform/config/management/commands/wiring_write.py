@@ -1,4 +1,4 @@
-"""`manage.py wiring_write`: write the documentation's page of signals, steps of the reconciler and background work."""
+"""`manage.py wiring_write`: write the page of signals, reconciler steps and background work."""
 
 from argparse import ArgumentParser
 from pathlib import Path
