@@ -232,7 +232,7 @@ def register(request: HttpRequest) -> HttpResponse:
 def claim(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
     message = body_message(request, Claim)
-    worker = queue.workers.filter(key=_uuid(message.worker_id) or NOBODY).first()
+    worker = queue.workers.filter(key=_uuid(message.worker_id) or NOBODY).order_by("pk").first()
     if worker is None:
         raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
