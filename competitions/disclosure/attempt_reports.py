@@ -5,7 +5,7 @@ While scores are sealed, a scoring program speaks in fixed words, which carry no
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from competitions.catalog.models import Phase
 from competitions.disclosure.scores import hidden_keys
@@ -29,7 +29,7 @@ class AttemptReport:
     reason: str
     code: str
     detail: str
-    meters: Mapping[str, Any]
+    meters: Mapping[str, object]
     stages: frozenset[str]
     is_smoke: bool = False  # on a public split: nothing hidden is in it
 
@@ -73,7 +73,7 @@ def _in_fixed_words(report: AttemptReport) -> AttemptReport:
 
 
 def disclosed_meters(
-    phase: Phase, reported: dict[str, Any], *, before: dict[str, Any], is_scoring: bool
-) -> dict[str, Any]:
+    phase: Phase, reported: Mapping[str, object], *, before: Mapping[str, object], is_scoring: bool
+) -> Mapping[str, object]:
     """The meters of a heartbeat, or those of before where they are of a scoring program whose scores are sealed."""
     return before if is_scoring and phase.holds_sealed_scores else reported

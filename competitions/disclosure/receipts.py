@@ -68,7 +68,7 @@ def _disclosed_part(phase: Phase, part: dict[str, Any], streams: Collection[LogS
     return shown
 
 
-def _sealed_stage(stage: dict[str, Any]) -> dict[str, Any]:
+def _sealed_stage(stage: dict[str, object]) -> dict[str, object]:
     if stage.get("name") != SCORING_STAGE:
         return stage
     return {name: stage[name] for name in OF_THE_CONTAINER if name in stage}

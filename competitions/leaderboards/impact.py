@@ -24,7 +24,7 @@ def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], 
 
 
 @impact_check(Leaderboard)
-def freeze_moves(board: Leaderboard, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def freeze_moves(board: Leaderboard, changes: Mapping[str, datetime | None], now: datetime) -> Iterator[str]:
     if "freeze_at" not in changes:
         return
     freeze_at: datetime | None = changes["freeze_at"]

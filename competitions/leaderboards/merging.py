@@ -24,9 +24,9 @@ def boards_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs
 def _join_picks(board: Leaderboard, team: Team, absorbed: Team) -> None:
     """The absorbed team's choices fill what the other has left, earliest first; what does not fit is dropped."""
     limit = {**dict.fromkeys(ONE_REPLACES, 1), Rule.SELECTED: board.max_selected}.get(Rule(board.rule))
-    theirs = Pick.objects.filter(leaderboard=board, team=absorbed)
+    absorbed_picks = Pick.objects.filter(leaderboard=board, team=absorbed)
     if limit is not None:
         room = max(limit - Pick.objects.filter(leaderboard=board, team=team).count(), 0)
-        fitting_picks = list(theirs.order_by("picked_at", "pk").values_list("pk", flat=True)[:room])
-        theirs.exclude(pk__in=fitting_picks).delete()
-    theirs.update(team=team)
+        fitting_picks = list(absorbed_picks.order_by("picked_at", "pk").values_list("pk", flat=True)[:room])
+        absorbed_picks.exclude(pk__in=fitting_picks).delete()
+    absorbed_picks.update(team=team)

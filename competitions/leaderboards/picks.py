@@ -78,12 +78,12 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     Team.objects.select_for_update().get(pk=submission.team_id)  # a team's choices take turns: the limit holds
     submission.refresh_from_db()
     _require_usable(board, submission)
-    mine = Pick.objects.filter(leaderboard=board, team=submission.team_id)
-    if (pick := mine.filter(submission=submission).first()) is not None:
+    team_picks = Pick.objects.filter(leaderboard=board, team=submission.team_id)
+    if (pick := team_picks.filter(submission=submission).first()) is not None:
         return pick
     if board.rule in ONE_REPLACES:
-        mine.delete()
-    if board.rule == Rule.SELECTED and mine.count() >= board.max_selected:
+        team_picks.delete()
+    if board.rule == Rule.SELECTED and team_picks.count() >= board.max_selected:
         raise TOO_MANY_SELECTED(board=board, limit=board.max_selected)
     pick = Pick.objects.create(
         leaderboard=board, submission=submission, team_id=submission.team_id, picked_by=by, picked_at=now
@@ -125,8 +125,8 @@ def finals_choose(
     _require_open(board, now)
     team = require_team(user=by, competition=board.phase.competition)
     Team.objects.select_for_update().get(pk=team.pk)
-    mine = Pick.objects.filter(leaderboard=board, team=team)
-    selected = set(mine.values_list("submission", flat=True))
+    team_picks = Pick.objects.filter(leaderboard=board, team=team)
+    selected = set(team_picks.values_list("submission", flat=True))
     if selected & set(shown) != set(seen):
         raise SELECTION_CHANGED(board=board)
     final = selected - set(shown) | set(chosen)
@@ -139,7 +139,7 @@ def finals_choose(
             raise NothingToPick(board)
         _require_usable(board, submission)
         Pick.objects.create(leaderboard=board, submission=submission, team=team, picked_by=by, picked_at=now)
-    mine.exclude(submission__in=final).delete()
+    team_picks.exclude(submission__in=final).delete()
     _refresh(board, team)
 
 

@@ -4,12 +4,13 @@ It may run twice or late: whatever it finds is written down only while the check
 """
 
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import structlog
 from django.conf import settings
@@ -34,6 +35,13 @@ from core.refusals import InvalidFile, Refusal
 log = structlog.get_logger(__name__)
 ACTOR = "check"
 ORGANIZERS_FAULTS = ("bad_reference", "bad_schema")  # the sample submission or the description of the table
+
+
+class Watch(TypedDict):
+    """The watch on a child process: a question if its answer is still wanted, and the seconds between two questions."""
+
+    is_wanted: Callable[[], bool]
+    every_s: float
 
 
 @dataclass(frozen=True)
@@ -116,15 +124,15 @@ def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     submission = check.submission
     contract = file_contract(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
-    limits: dict[str, Any] = {
+    watch: Watch = {
         "is_wanted": partial(_is_wanted, claim_id),
         "every_s": settings.BACKGROUND_LEASE_S / RENEWALS,
     }
     try:
         with local_copy(submission.file) as path:
             if contract.table is not None:
-                return _verdict_on_table(contract, path, submission.phase, bounds, limits)
-            inspection = run_bounded(partial(_inspected, contract, path), bounds, **limits)
+                return _verdict_on_table(contract, path, submission.phase, bounds, watch)
+            inspection = run_bounded(partial(_inspected, contract, path), bounds, **watch)
     except OverBounds as error:
         return _refusal(_too_costly(submission, error))
     if "refused" in inspection:
@@ -133,12 +141,12 @@ def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     return Verdict(FileCheck.Status.PASSED, recognised=recognised)
 
 
-def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Bounds, limits: dict[str, Any]) -> Verdict:
+def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Bounds, watch: Watch) -> Verdict:
     """A table has the columns that the phase names and the ids of its sample submission."""
     with ExitStack() as stack:
         shown = phase.sample_submission
         sample = None if shown is None else (stack.enter_context(local_copy(shown.file)), shown.file_name)
-        fault = run_bounded(table_check(contract, path, sample), bounds, **limits)
+        fault = run_bounded(table_check(contract, path, sample), bounds, **watch)
     if not fault:
         return Verdict(FileCheck.Status.PASSED, recognised=Recognised(contract.kind, Program.NONE))
     if fault["code"] in ORGANIZERS_FAULTS:
@@ -151,7 +159,7 @@ def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Boun
     return _refusal(InvalidFile(fault["code"], fault["message"]))
 
 
-def _inspected(contract: Contract, path: Any) -> dict[str, Any]:
+def _inspected(contract: Contract, path: Any) -> dict[str, object]:
     """In the child: what the file is, or why it is refused, in words that JSON can hold."""
     try:
         recognised = inspect(contract, path)
@@ -179,8 +187,8 @@ def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: dat
     lock = store_bytes(recognised.requirements.encode()) if recognised is not None and recognised.requirements else None
     held = Run.objects.select_for_update(of=("self",)).select_related("queue", "task")
     runs = list(held.filter(submission=check.submission_id, state=State.CHECKING).order_by("pk"))
-    mine = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
-    if not mine.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
+    own_check = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
+    if not own_check.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
         return False
     if recognised is not None:
         check.submission.requirements = lock

@@ -81,7 +81,8 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
 
 def _is_new_claim(worker: ComputeWorker, claim_id: str) -> bool:
     """Write the claim down; False when it is there already. Claims of one worker take turns from here on."""
-    recent: list[str] = ComputeWorker.objects.select_for_update().get(pk=worker.pk).recent_claims
+    locked = ComputeWorker.objects.select_for_update().filter(pk=worker.pk)
+    recent: list[str] = locked.values_list("recent_claims", flat=True).get()
     if claim_id in recent:
         return False
     ComputeWorker.objects.filter(pk=worker.pk).update(recent_claims=[*recent, claim_id][-REMEMBERED_CLAIMS:])

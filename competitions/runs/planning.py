@@ -75,7 +75,7 @@ def plan_for(submission: Submission, task: Task) -> Plan:
     )
 
 
-def stored_plan(plan: Plan) -> dict[str, Any]:
+def stored_plan(plan: Plan) -> dict[str, object]:
     """The plan as a run stores it."""
     return plan.model_dump(mode="json", exclude_defaults=True)
 

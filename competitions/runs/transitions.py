@@ -147,7 +147,7 @@ def _update_submission(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
         status = State.CANCELLED  # asked for while its smoke run ended: it goes no further, and has no score
     if (status, reason) == (was, reason_was):
         return
-    changes: dict[str, Any] = {"status": status, "reason": reason, "finished_at": now if status in FINAL else None}
+    changes: dict[str, object] = {"status": status, "reason": reason, "finished_at": now if status in FINAL else None}
     if not {status, State(was)} & set(FINAL):
         Submission.objects.filter(pk=submission_id).update(**changes)
         return

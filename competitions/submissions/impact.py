@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Count
 
@@ -24,7 +24,7 @@ def _submissions(count: int) -> str:
 
 
 @impact_check(Phase)
-def submissions_fall_outside(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def submissions_fall_outside(phase: Phase, changes: Mapping[str, object], now: datetime) -> Iterator[str]:
     submissions = Submission.objects.filter(phase=phase)
     closes_at = changes.get("closes_at")
     if closes_at is not None and (late := submissions.filter(received_at__gte=closes_at, is_late=False).count()):
@@ -45,7 +45,7 @@ LIMITS: Final[tuple[tuple[str, str, str, Callable[[Phase, datetime], datetime] |
 
 
 @impact_check(Phase)
-def quotas_shrink(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def quotas_shrink(phase: Phase, changes: Mapping[str, int | None], now: datetime) -> Iterator[str]:
     """Every smaller quota is said: teams planned with the former one, whether they have used it up or not."""
     for name, each, period, began_at in LIMITS:
         before, after = getattr(phase, name), changes.get(name)

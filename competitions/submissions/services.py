@@ -337,4 +337,4 @@ def team_reinstate(*, team: Team, now: datetime) -> bool:
     return True
 
 
-REINSTATED: Final[dict[str, Any]] = {"disqualified_at": None, "disqualified_reason": ""}
+REINSTATED: Final[dict[str, object]] = {"disqualified_at": None, "disqualified_reason": ""}

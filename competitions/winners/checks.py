@@ -5,6 +5,7 @@ input, row by row; on a held-out part the score is compared. Code that copies or
 """
 
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ def phase_checks(phase: Phase) -> list[Task]:
 class Finding:
     """The result of one check; `faults` are sentences without the name of the check."""
 
-    facts: dict[str, Any]
+    facts: Mapping[str, object]
     faults: list[str]
 
     @property
@@ -61,10 +62,10 @@ def finding(place: Place, check: Run, plain: Run) -> Finding:
         return Finding(facts, [f"the run failed, {Reason(check.reason).label}: {check.detail}".rstrip(": ")])
     judge = _held_out if kind == Check.HELD_OUT else _row_by_row
     judgement = judge(place, check, plain)
-    return replace(judgement, facts=facts | judgement.facts)
+    return replace(judgement, facts={**facts, **judgement.facts})
 
 
-def budget_meters(run: Run) -> dict[str, Any]:
+def budget_meters(run: Run) -> dict[str, object]:
     """The part of the phase's budget that the run used."""
     phase = run.submission.phase
     return {

@@ -3,7 +3,7 @@
 import re
 import zipfile
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
@@ -16,7 +16,7 @@ BYTES_OF_A_NUMBER: Final = 4  # single precision, as official files of predictio
 _NUMBER: Final = re.compile(rb"\d+(?:\.\d+)?")
 
 
-def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, Any]:
+def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, object]:
     """The largest files with their sizes, and the constants: numbers written in texts, and those that the other files have room
     for, beside the number of predictions. Raises `CannotCompare` where the zip cannot be read."""
     with local_copy(stored) as path:

@@ -5,7 +5,7 @@ import tempfile
 import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
@@ -57,7 +57,7 @@ class Difference:
     largest: float | None
     notes: list[str] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return asdict(self)
 
 
@@ -136,7 +136,7 @@ def made_by(run: Run | None, place: Place) -> Arrays:
     return read_predictions(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)
 
 
-def read_predictions(stored: StoredFile, file_name: str, prediction_format: dict[str, Any] | None) -> Arrays:
+def read_predictions(stored: StoredFile, file_name: str, prediction_format: Mapping[str, object] | None) -> Arrays:
     """The predictions in a submitted file, or in the output of a run (a zip that holds such a file).
 
     Without an official format, text files are read line by line. Raises `CannotCompare`.
@@ -161,7 +161,7 @@ def read_predictions(stored: StoredFile, file_name: str, prediction_format: dict
 
 
 @contextmanager
-def _official_file(path: Path, file_name: str, prediction_format: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+def _official_file(path: Path, file_name: str, prediction_format: Mapping[str, object]) -> Iterator[tuple[Path, str]]:
     """The official file itself, or the member of that name in a zip of a run's output."""
     official_name = official_filename(str(prediction_format["dataset"]), str(prediction_format["split"]))
     if file_name == official_name:

@@ -82,8 +82,8 @@ def _invite_free(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> l
 
 def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
     """Ranked rows of teams that were not invited yet, best first; a team with several rows stands for its best."""
-    asked = set(Place.objects.filter(lane=lane).values_list("team", flat=True))
-    team_count = lane.top + len(asked)
+    invited = set(Place.objects.filter(lane=lane).values_list("team", flat=True))
+    team_count = lane.top + len(invited)
     rows = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related(
         "team__captain", "score__submission"
     )
@@ -91,8 +91,8 @@ def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
     rank, value = 0, None
     for place, entry in enumerate(rows.order_by(*Entry.IN_ORDER)[: team_count * 20], start=1):
         rank, value = (rank, value) if entry.rank_key == value else (place, entry.rank_key)
-        if entry.team_id not in asked:
-            asked.add(entry.team_id)
+        if entry.team_id not in invited:
+            invited.add(entry.team_id)
             candidates.append((rank, entry))
     return candidates
 

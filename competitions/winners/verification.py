@@ -87,7 +87,7 @@ def _actor(by: User) -> str:
     return f"user:{by.username}"
 
 
-def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, Any]]:
+def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, object]]:
     """The results of this run and of those before it: a tolerance is set by how far repeated runs are apart."""
     this = {key: comparison.get(key) for key in ("wall_s", "mae", "equal_share", "score_difference")}
     return [*comparison.get("earlier", []), this]
@@ -147,7 +147,7 @@ def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
     outside the organizers' tolerance."""
     runs = list(verification.runs.select_related("task", "submission__phase"))
     wall_s = sum(float(run.meters.get("wall_s", 0.0)) for run in runs)
-    comparison: dict[str, Any] = {
+    comparison: dict[str, object] = {
         "wall_s": wall_s,
         "limit_s": verification.phase.time_limit_s,
         "runs": [_named_meters(run) for run in runs],
@@ -172,12 +172,12 @@ def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
         if abs(score) > place.lane.score_tolerance:
             faults.append(f"the score differs by {score:+.6g}; {place.lane.score_tolerance:g} is allowed")
     findings = _findings(place, {run.task_id: run for run in runs})
-    comparison["checks"] = [outcome.facts | {"faults": outcome.faults} for outcome in findings]
+    comparison["checks"] = [{**outcome.facts, "faults": outcome.faults} for outcome in findings]
     faults += [fault for outcome in findings for fault in outcome.named_faults]
     return comparison | {"is_within": not faults, "faults": faults}
 
 
-def _named_meters(run: Run) -> dict[str, Any]:
+def _named_meters(run: Run) -> dict[str, object]:
     return {"title": run.task.name} | budget_meters(run)
 
 
@@ -189,7 +189,7 @@ def _findings(place: Place, plain: dict[int, Run]) -> list[Finding]:
     return [finding(place, run, plain[run.task.checks_id]) for run in checks if run.task.checks_id in plain]
 
 
-def _code(place: Place, predictions: int) -> dict[str, Any]:
+def _code(place: Place, predictions: int) -> dict[str, object]:
     """The files of the zip, for the organizers."""
     return {"code": code_facts(place.code, predictions=predictions)} if place.code is not None else {}
 
@@ -205,8 +205,8 @@ def _outside(lane: Lane, difference: Difference) -> list[str]:
 
 def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[float]]]:
     """Over all tasks: the worst of each; and pairs of predictions of the first for the plot."""
-    theirs = {run.task_id: run for run in place.submission.runs.all()}
-    both = [(made_by(run, place), _submitted(place, theirs.get(run.task_id))) for run in runs]
+    submission_runs = {run.task_id: run for run in place.submission.runs.all()}
+    both = [(made_by(run, place), _submitted(place, submission_runs.get(run.task_id))) for run in runs]
     differences = [compare(output, sent) for output, sent in both]
     means = [difference.mae for difference in differences if difference.mae is not None]
     largest = [difference.largest for difference in differences if difference.largest is not None]

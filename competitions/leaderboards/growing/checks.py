@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from competitions.catalog.changes.impact import impact_check, phase_cost
 from competitions.catalog.models import Competition, Leaderboard, Phase
@@ -15,7 +15,7 @@ HOUR_S: Final = 3600
 CHANGED: Final = ("dataset_check", "max_datasets", "time_limit_s", "scoring_time_limit_s")
 
 
-def growth_cost(phase: Phase, changes: Mapping[str, Any] | None = None) -> str:
+def growth_cost(phase: Phase, changes: Mapping[str, object] | None = None) -> str:
     """The most that filling the board costs with these changes, as a sentence: cells times time limits."""
     settings = {name: getattr(phase, name) for name in CHANGED} | dict(changes or {})
     algorithms, limit_s = (
@@ -37,7 +37,7 @@ def growing_board_costs(phase: Phase) -> Iterator[str]:
 
 
 @impact_check(Phase)
-def filling_costs(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+def filling_costs(phase: Phase, changes: Mapping[str, object], now: datetime) -> Iterator[str]:
     joined = Dataset.objects.filter(submission__phase=phase).count()
     if "dataset_check" in changes and changes["dataset_check"] is None:
         if joined:

@@ -38,7 +38,7 @@ class FactColumn:
     def is_link(self) -> bool:
         return self.question.is_address
 
-    def shown_in(self, values: dict[str, Any]) -> str | None:
+    def shown_in(self, values: Mapping[str, Any]) -> str | None:
         return shown_answer(values[self.key]) if self.key in values else None
 
     def get_sorting_display(self) -> str:
@@ -53,14 +53,14 @@ def fact_columns(phase: Phase) -> list[FactColumn]:
 VERIFIED: Final = "badge:verified"
 
 
-def badge_values(submission: Submission) -> dict[str, Any]:
+def badge_values(submission: Submission) -> dict[str, object]:
     """The badge of a verified submission's row: the measured time and its limit, in seconds."""
     if submission.verified_at is None:
         return {}
     return {VERIFIED: {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}}
 
 
-def fact_values(submission: Submission, facts: Sequence[FactColumn]) -> dict[str, Any]:
+def fact_values(submission: Submission, facts: Sequence[FactColumn]) -> dict[str, object]:
     """The answers to these questions as values of a row."""
     given = submission.fact_sheet
     return {fact.key: given[fact.question.key] for fact in facts if fact.question.key in given}

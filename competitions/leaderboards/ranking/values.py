@@ -48,10 +48,10 @@ def column_values(submission: Submission, columns: Sequence[Column], *, each_tas
     return values
 
 
-def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[str, Any]:
+def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[str, object]:
     """The submission's results on submitted datasets, as far as it has been run on them: `key@task` to the score, or
     `failed@task` to the reason."""
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for run in submission.runs.all():
         if run.fills_board and run.state == State.FAILED:
             values[task_key(FAILED, run.task_id)] = run.reason

@@ -1,6 +1,6 @@
 """Columns of a board's page and exports: its own, one for each task or submitted dataset, and answers of the fact sheet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -39,7 +39,7 @@ class TaskColumn:
     def get_sorting_display(self) -> str:
         return self.column.get_sorting_display()
 
-    def shown_in(self, values: dict[str, Any]) -> str | None:
+    def shown_in(self, values: Mapping[str, Any]) -> str | None:
         if self.key not in values:
             return None
         spread_key = self.column.spread_key
@@ -73,7 +73,7 @@ class DatasetColumn(TaskColumn):
         """The column's name in a file: its key and the dataset's name, which another dataset may have too."""
         return f"{self.key} {self.dataset.name}"
 
-    def state_in(self, values: dict[str, Any]) -> CellState:
+    def state_in(self, values: Mapping[str, object]) -> CellState:
         if self.key in values:
             return CellState.SCORED
         reason = self.reason_in(values)
@@ -81,7 +81,7 @@ class DatasetColumn(TaskColumn):
             return CellState.WAITING
         return CellState.NOT_RUN if reason in NOT_RUN else CellState.FAILED
 
-    def reason_in(self, values: dict[str, Any]) -> str:
+    def reason_in(self, values: Mapping[str, object]) -> str:
         """The reason for which there is no score; empty while one may still come."""
         return str(values.get(task_key(FAILED, self.task_id), ""))
 
@@ -125,7 +125,7 @@ def _dataset_columns(board: Leaderboard, columns: list[Column]) -> list[ShownCol
     return shown
 
 
-def shown_values(columns: Sequence[ShownColumn], values: dict[str, Any]) -> list[str | None]:
+def shown_values(columns: Sequence[ShownColumn], values: Mapping[str, Any]) -> list[str | None]:
     """A row's values as shown, in the order of the columns; None where there is none."""
     return [column.shown_in(values) for column in columns]
 

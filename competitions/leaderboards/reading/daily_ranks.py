@@ -29,8 +29,8 @@ def _note(board: Leaderboard, now: datetime) -> bool:
     """False where another process has noted them meanwhile."""
     ranks = _best_ranks(board)
     with transaction.atomic():
-        mine = Leaderboard.objects.filter(pk=board.pk, ranks_noted_at=board.ranks_noted_at)
-        if not mine.update(ranks_noted_at=now, version=F("version") + 1):
+        unnoted = Leaderboard.objects.filter(pk=board.pk, ranks_noted_at=board.ranks_noted_at)
+        if not unnoted.update(ranks_noted_at=now, version=F("version") + 1):
             return False
         DailyRank.objects.filter(leaderboard=board).delete()
         rows = (DailyRank(leaderboard=board, team_id=team, rank=rank) for team, rank in ranks.items())

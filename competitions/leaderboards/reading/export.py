@@ -1,7 +1,7 @@
 """A board as CSV."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.http import StreamingHttpResponse
@@ -49,7 +49,7 @@ def _heading(column: ShownColumn) -> str:
     return safe_cell(column.heading) if isinstance(column, DatasetColumn) else column.key
 
 
-def _value(column: ShownColumn, values: dict[str, Any]) -> str:
+def _value(column: ShownColumn, values: Mapping[str, Any]) -> str:
     """The value as shown; on a submitted dataset it may be "failed", and is empty before it was run."""
     if isinstance(column, DatasetColumn) and column.state_in(values) == CellState.FAILED:
         return str(CellState.FAILED)

@@ -69,7 +69,7 @@ def is_held(run: Run, *, attempt: int, lease_id: str) -> bool:
 
 @transaction.atomic
 def run_heartbeat(
-    *, run_id: str, attempt: int, lease_id: str, state: State, meters: dict[str, Any], now: datetime
+    *, run_id: str, attempt: int, lease_id: str, state: State, meters: Mapping[str, object], now: datetime
 ) -> Run:
     """Renew the lease, take the reported state and meters; returns the run, whose cancel flag the worker must obey."""
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
@@ -253,7 +253,7 @@ def _keep_in_scoring_log(run: Run, words: str) -> None:
     )
 
 
-def _disclosed_progress(run: Run, state: State, meters: dict[str, Any]) -> dict[str, Any]:
+def _disclosed_progress(run: Run, state: State, meters: Mapping[str, object]) -> Mapping[str, object]:
     """The meters to show of a run whose worker reports this state and these meters."""
     is_scoring = State.SCORING in (state, run.state) and not run.is_smoke
     return disclosed_meters(run.submission.phase, meters, before=run.meters, is_scoring=is_scoring)

@@ -1,6 +1,7 @@
 """Results that workers send. The message was checked when it was read; its scores are checked here against the board."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -38,8 +39,8 @@ class Result:
     detail: str = ""
     scores: dict[str, float] = field(default_factory=dict)
     stages: tuple[StageRecord, ...] = ()
-    meters: dict[str, Any] = field(default_factory=dict)
-    receipt: dict[str, Any] = field(default_factory=dict)
+    meters: Mapping[str, object] = field(default_factory=dict)
+    receipt: dict[str, object] = field(default_factory=dict)
     usage: tuple[StageUsage, ...] = ()
 
 
@@ -97,6 +98,6 @@ def _meters(stages: tuple[StageRecord, ...]) -> dict[str, int | float]:
     return shown.model_dump(include=set(METERED), exclude_none=True) if shown else {}
 
 
-def _receipt(answer: Complete) -> dict[str, Any]:
+def _receipt(answer: Complete) -> dict[str, object]:
     fields = {"stages", "timings", "host", "worker_version", "notes"}
     return answer.model_dump(mode="json", include=fields, exclude_unset=True)

@@ -24,7 +24,7 @@ NOT_THE_WORKERS: Final = (
 RUN_QUARANTINED: Final = "run_quarantined"
 
 
-def log_fields(run: Run) -> dict[str, Any]:
+def log_fields(run: Run) -> dict[str, object]:
     """The fields of every line of the log about a run."""
     return {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
 

@@ -41,13 +41,13 @@ def queue_positions(runs: Iterable[Run]) -> dict[UUID, QueuePosition]:
     for run in runs:
         if run.state == State.QUEUED:
             by_queue[run.queue].append(run)
-    return {pk: position for queue, asked in by_queue.items() for pk, position in _positions(queue, asked).items()}
+    return {pk: position for queue, queried in by_queue.items() for pk, position in _positions(queue, queried).items()}
 
 
-def _positions(queue: Queue, asked: list[Run]) -> dict[UUID, QueuePosition]:
+def _positions(queue: Queue, queried: list[Run]) -> dict[UUID, QueuePosition]:
     line = _waiting_line(queue)
-    of_teams = _oldest_first(queue, asked, line.teams)
-    sought, positions = {run.pk for run in asked}, dict[UUID, QueuePosition]()
+    of_teams = _oldest_first(queue, queried, line.teams)
+    sought, positions = {run.pk for run in queried}, dict[UUID, QueuePosition]()
     for place, turn in enumerate(hand_outs(line.teams, line.in_flight, cap=queue.max_in_flight_per_team), start=1):
         if of_teams.get(turn):
             pk = of_teams[turn].popleft()
@@ -58,11 +58,11 @@ def _positions(queue: Queue, asked: list[Run]) -> dict[UUID, QueuePosition]:
     return positions
 
 
-def _oldest_first(queue: Queue, asked: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
+def _oldest_first(queue: Queue, queried: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
     """By (team, priority): the waiting runs of the teams whose runs are asked for; no query where those are all of them."""
-    runs: Iterable[Run] = asked
-    teams = {run.team_id for run in asked}
-    if len(asked) != sum(each.runs for each in waiting if each.team in teams):
+    runs: Iterable[Run] = queried
+    teams = {run.team_id for run in queried}
+    if len(queried) != sum(each.runs for each in waiting if each.team in teams):
         runs = Run.objects.filter(queue=queue, state=State.QUEUED, team__in=teams).only("team", "priority", "queued_at")
     turns: dict[tuple[int, int], deque[UUID]] = defaultdict(deque)
     for run in sorted(runs, key=lambda run: (run.queued_at, run.pk)):

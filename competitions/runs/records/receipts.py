@@ -1,14 +1,13 @@
 """A run's receipt: enough to run it again and to say what differs."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from competitions.catalog.sealed_keys import ScoreColumn
 from competitions.runs.models import Run
 from competitions.runs.worker_api.jobs import column_keys
 
 
-def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, Any]:
+def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, object]:
     """Digests of everything the run is given, as they are when it is handed out, with its image and limits.
 
     `columns` are the phase's now: the scores must be theirs, also when a board changes meanwhile.
@@ -43,7 +42,7 @@ def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, Any
     }
 
 
-def submission_environment(run: Run) -> dict[str, Any]:
+def submission_environment(run: Run) -> dict[str, object]:
     """The team's weights, image and packages by name and digest; empty where it brought none."""
     submission, environment = run.submission, {}
     if submission.weights is not None:

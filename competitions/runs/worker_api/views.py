@@ -5,9 +5,9 @@ Plain Django views: a compute worker is no user, so nothing of users' authentica
 
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 from uuid import UUID
 
 import structlog
@@ -125,8 +125,16 @@ def token_queue(request: HttpRequest) -> Queue:
     return queue
 
 
-def token_lease(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
-    """The lease that a run token stands for, as arguments of the services. It must be a token of this very run."""
+class Lease(TypedDict):
+    """A lease that a run token stands for, as arguments of the services."""
+
+    run_id: str
+    attempt: int
+    lease_id: str
+
+
+def token_lease(request: HttpRequest, run_id: UUID) -> Lease:
+    """The lease that the request's token stands for. It must be a token of this very run."""
     grant = jobs.read_run_token(bearer(request))
     if grant is None or grant[0] != str(run_id):
         raise UNAUTHORIZED(detail="This token is not valid for this run.")
@@ -136,12 +144,13 @@ def token_lease(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
     return {"run_id": grant[0], "attempt": grant[1], "lease_id": grant[2]}
 
 
-def require_same_lease(lease: Mapping[str, Any], message: Heartbeat | Complete | Release) -> None:
+def require_same_lease(lease: Lease, message: Heartbeat | Complete | Release) -> None:
     """Raise `InvalidResult` for a message about another attempt than the one whose token it shows."""
-    for name in ("lease_id", "attempt"):
+    shown = {"lease_id": lease["lease_id"], "attempt": lease["attempt"]}
+    for name, expected in shown.items():
         value = getattr(message, name)
-        if value not in ("", None, lease[name]):
-            raise InvalidResult(f"'{name}' is {ascii(value)[:80]}, and the token is that of {lease[name]}.")
+        if value not in ("", None, expected):
+            raise InvalidResult(f"'{name}' is {ascii(value)[:80]}, and the token is that of {expected}.")
 
 
 def _room_of_queue(request: HttpRequest) -> int:
@@ -181,7 +190,7 @@ def body_message(request: HttpRequest, model: type[M]) -> M:
     return understood(model, json_body(request))
 
 
-def as_json(message: Message) -> dict[str, Any]:
+def as_json(message: Message) -> dict[str, object]:
     """A part of a message as it is kept: what was not said is not there."""
     return message.model_dump(mode="json", exclude_unset=True)
 
@@ -222,16 +231,16 @@ def register(request: HttpRequest) -> HttpResponse:
 @worker_view("POST", _room_of_queue)
 def claim(request: HttpRequest) -> HttpResponse:
     queue = token_queue(request)
-    asked = body_message(request, Claim)
-    worker = queue.workers.filter(key=_uuid(asked.worker_id) or NOBODY).first()
+    message = body_message(request, Claim)
+    worker = queue.workers.filter(key=_uuid(message.worker_id) or NOBODY).order_by("pk").first()
     if worker is None:
         raise UNAUTHORIZED(detail="This worker is not registered on the token's queue. Register first.")
     now = timezone.now()
-    _report(worker, [as_json(fault) for fault in asked.slot_faults], asked.images, now)
+    _report(worker, [as_json(fault) for fault in message.slot_faults], message.images, now)
     _require_welcome(worker)
-    if asked.free_slots == 0:
+    if message.free_slots == 0:
         return HttpResponse(status=204)
-    run = dispatch.run_claim(worker=worker, free_gpus=asked.free_gpus, now=now, claim_id=asked.claim_id)
+    run = dispatch.run_claim(worker=worker, free_gpus=message.free_gpus, now=now, claim_id=message.claim_id)
     if run is None:
         return HttpResponse(status=204)
     named = {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
@@ -250,7 +259,9 @@ def _require_welcome(worker: ComputeWorker) -> None:
         raise ROLE_REQUIRED()
 
 
-def _report(worker: ComputeWorker, faults: list[dict[str, Any]], images: Sequence[str] | None, now: datetime) -> None:
+def _report(
+    worker: ComputeWorker, faults: list[dict[str, object]], images: Sequence[str] | None, now: datetime
+) -> None:
     """The worker lives and has these images; slots that it took out of service are kept for its page, and logged when they change."""
     if faults != worker.slot_faults:
         log.warning("slots_out_of_service" if faults else "slots_in_service", worker=worker.name, faults=faults)
@@ -269,11 +280,11 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
     beat = body_message(request, Heartbeat)
     require_same_lease(lease, beat)
-    progress = {"progress": as_json(beat.progress)} if beat.progress else {}
+    meters: dict[str, object] = {**beat.meters.known()}
+    if beat.progress:
+        meters["progress"] = as_json(beat.progress)
     with transaction.atomic():
-        run = reports.run_heartbeat(
-            **lease, state=State(beat.state), meters=beat.meters.known() | progress, now=timezone.now()
-        )
+        run = reports.run_heartbeat(**lease, state=State(beat.state), meters=meters, now=timezone.now())
         append_logs(run, beat.logs)
         reports.keep_usage(run, beat.usage)
     ComputeWorker.objects.filter(pk=run.worker_id or 0).update(last_seen_at=timezone.now())
@@ -308,7 +319,7 @@ def _read_body(request: HttpRequest, limit_bytes: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _output_limit(lease: dict[str, Any], name: str) -> int:
+def _output_limit(lease: Lease, name: str) -> int:
     """The most bytes that an output of this name may have. Raises `InvalidResult` or `LeaseLost`."""
     if name not in OUTPUT_NAMES:
         raise InvalidResult(f"There is no output {name!r}; known are {', '.join(OUTPUT_NAMES)}.")

@@ -46,7 +46,7 @@ class Contract:
         return not self.as_on_codabench and self.kind == Kind.PREDICTION and self.prediction_format is not None
 
     @property
-    def table(self) -> dict[str, Any] | None:
+    def table(self) -> dict[str, object] | None:
         """The schema of the table, where the file is one."""
         return (self.prediction_format or {}).get("table") if self.is_prediction_file else None
 
