@@ -1,4 +1,4 @@
-"""What organizers define, for administrators to look at."""
+"""Competitions and their parts, for administrators to look at."""
 
 from django.contrib import admin
 from django.urls import reverse

@@ -13,7 +13,7 @@ PARTS: Final = ("ingestion_program", "scoring_program", "input_data", "reference
 SMOKE: Final = "smoke-"  # before the part's name
 
 
-def downloads_of(phase: Phase) -> dict[str, Resource]:
+def phase_downloads(phase: Phase) -> dict[str, Resource]:
     """Files that participants may have of a phase, by the name in the address: its own, and what was opened of its tasks.
 
     Reference data is in none of it, whatever is opened, but for the labels of a smoke run's public split. Nothing is opened of
@@ -62,6 +62,6 @@ def downloads_of_all(phases: Iterable[Phase]) -> list[Download]:
     """Everything that the phases offer; a file that several of them offer under one file name once, by the first."""
     downloads: dict[tuple[str, str], Download] = {}
     for phase in phases:
-        for name, resource in downloads_of(phase).items():
+        for name, resource in phase_downloads(phase).items():
             downloads.setdefault((resource.file_id, resource.file_name), Download(phase, name, resource))
     return list(downloads.values())

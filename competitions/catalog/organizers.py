@@ -76,7 +76,7 @@ class OrganizerRights:
     sees_sealed: bool
 
 
-def organizers_of(competition: Competition) -> list[OrganizerRights]:
+def competition_organizers(competition: Competition) -> list[OrganizerRights]:
     """In the order in which they came."""
     rows = CompetitionOrganizer.objects.filter(competition=competition).select_related("user").order_by("pk")
     return [OrganizerRights(row.user, row.can_see_sealed) for row in rows]

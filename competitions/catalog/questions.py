@@ -98,11 +98,11 @@ def read_answers(
     """
     if not isinstance(given, Mapping):
         raise refusal({"answers": "they must be a mapping from key to answer."})
-    asked = {question.key: question for question in questions}
-    known = ", ".join(asked) or "none"
-    faults = {str(key)[:60]: f"nobody asks this; the keys are {known}." for key in given if key not in asked}
+    by_key = {question.key: question for question in questions}
+    known = ", ".join(by_key) or "none"
+    faults = {str(key)[:60]: f"nobody asks this; the keys are {known}." for key in given if key not in by_key}
     answers: Answers = {}
-    for key, question in asked.items():
+    for key, question in by_key.items():
         try:
             answer = _answer(question, given.get(key))
         except _Fault as fault:

@@ -1,4 +1,4 @@
-"""Which scores are under seal: a record of what was asked for, which no later change of boards and columns takes back."""
+"""The record of the scores that workers were asked for under seal, which no later change of boards and columns takes back."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -34,10 +34,10 @@ def sealed_keys_record(*, phase: Phase, now: datetime, columns: Sequence[ScoreCo
     """
     if phase.revealed_at is not None:
         return
-    asked = _set_sealed(phase, score_columns(phase) if columns is None else columns)
-    if not asked:
+    sealed = _set_sealed(phase, score_columns(phase) if columns is None else columns)
+    if not sealed:
         return
-    missing = asked - set(phase.sealed_keys.values_list("leaderboard_id", "key"))
+    missing = sealed - set(phase.sealed_keys.values_list("leaderboard_id", "key"))
     if missing:
         _record(phase, missing, now)
 

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
-from competitions.catalog.downloads import downloads_of
+from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Phase
 from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import RobotView, read_uuid
@@ -60,7 +60,7 @@ def _opened_to(user: User, key: UUID) -> Resource:
     for name in tasks:
         uses |= Q(**{f"tasks__{name}__key": key})
     for phase in Phase.objects.visible_to(user).filter(uses).select_related("competition").distinct():
-        offered = next((resource for resource in downloads_of(phase).values() if resource.key == key), None)
+        offered = next((resource for resource in phase_downloads(phase).values() if resource.key == key), None)
         if offered is not None and _takes_part(user, phase):
             return offered
     raise Http404

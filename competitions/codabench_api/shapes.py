@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from competitions.bundles.writer import fact_sheet_yaml
-from competitions.catalog.downloads import downloads_of
+from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.codabench_api.files import address
 from competitions.disclosure.outputs import may_download
@@ -117,7 +117,7 @@ def _participant(competition: Competition, user: Any) -> str | None:
 
 def phase_shape(phase: Phase, now: datetime) -> dict[str, object]:
     """A phase with its tasks, and the files that its participants may have."""
-    downloads = downloads_of(phase)
+    downloads = phase_downloads(phase)
     board = phase.main_board
     return {
         "id": phase.pk,

@@ -7,13 +7,19 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import CompetitionOrganizer, Phase, SealedUse
 
 Answer = TypeVar("Answer")
+
+
+def sealed_right(role: str) -> Coalesce:
+    """The right to see sealed scores, as an annotation of competitions that are joined to a person's `role` as organizer."""
+    return Coalesce(F(f"{role}__can_see_sealed"), Value(False))
 
 
 @dataclass(frozen=True)

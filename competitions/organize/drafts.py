@@ -52,7 +52,7 @@ def draft_answer(
     `version` is the one that the form was shown for; the same answers again change nothing.
     Raises `DraftChangedElsewhere`, `ALREADY_PUBLISHED` or `ANSWERS_TOO_LONG`.
     """
-    locked = _locked(draft)
+    locked = _lock_draft(draft)
     if sum(len(text) for texts in answers.values() for text in texts) > MAX_CHARS:
         raise ANSWERS_TOO_LONG(limit=MAX_CHARS)
     if locked.answers.get(step) == dict(answers):
@@ -66,7 +66,7 @@ def draft_answer(
     return locked
 
 
-def _locked(draft: CompetitionDraft) -> CompetitionDraft:
+def _lock_draft(draft: CompetitionDraft) -> CompetitionDraft:
     locked = CompetitionDraft.objects.select_for_update(of=("self",)).select_related("competition").get(pk=draft.pk)
     if locked.is_published:
         raise ALREADY_PUBLISHED()
@@ -79,7 +79,7 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
 
     Raises `WRONG_KIND_OF_FILE`, `UploadIncomplete`, `StorageQuotaUsed` or `ALREADY_PUBLISHED`.
     """
-    locked = _locked(draft)
+    locked = _lock_draft(draft)
     if upload.file is None:
         raise UploadIncomplete(upload)
     if not upload.file_name.lower().endswith(slot.suffixes):
@@ -106,7 +106,7 @@ def _bytes_of_drafts(owner: User) -> int:
 @transaction.atomic
 def draft_detach(*, draft: CompetitionDraft, role: str, now: datetime) -> None:
     """Take a file out of the draft. Raises `ALREADY_PUBLISHED`."""
-    locked = _locked(draft)
+    locked = _lock_draft(draft)
     files = list(locked.files.filter(role=role).values_list("file", flat=True))
     locked.files.filter(role=role).delete()
     CompetitionDraft.objects.filter(pk=locked.pk).update(version=F("version") + 1, changed_at=now)
@@ -124,11 +124,11 @@ def draft_discard(*, draft: CompetitionDraft, now: datetime) -> None:
     mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)
 
 
-def file_of(draft: CompetitionDraft, role: str) -> DraftFile | None:
+def find_file(draft: CompetitionDraft, role: str) -> DraftFile | None:
     """The draft's file in this place."""
     return next((file for file in draft.files.all() if file.role == role), None)
 
 
-def resource_suffix(file: DraftFile) -> str:
+def file_suffixes(file: DraftFile) -> str:
     """All suffixes of a file's name, as its reader tells formats by them: `.csv.gz`."""
     return "".join(PurePath(file.file_name.lower()).suffixes[-2:])

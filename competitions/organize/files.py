@@ -32,36 +32,36 @@ def recognition_perform(pk: int) -> None:
     if claim_id is None:
         return
     file = DraftFile.objects.select_related("file").get(pk=pk)
-    mine = waiting_files().filter(pk=pk, claim_id=claim_id)
+    claimed = waiting_files().filter(pk=pk, claim_id=claim_id)
     try:
-        answer = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, mine)
+        answer = {"fault": OURS} if file.attempts > settings.BACKGROUND_ATTEMPTS else _read(file, claimed)
     except Stopped:
         log.info("recognition_stopped", file=pk)
         return
     state = DraftFile.State.FAILED if answer["fault"] else DraftFile.State.FINISHED
-    mine.update(state=state, fault=answer["fault"], preview=answer.get("preview", {}), claimed_until=None)
+    claimed.update(state=state, fault=answer["fault"], preview=answer.get("preview", {}), claimed_until=None)
 
 
 RECOGNITION: Final = jobs.Job(RECOGNITION_JOB, waiting=waiting_files, perform=recognition_perform)
 
 
-def _read(file: DraftFile, mine: QuerySet[DraftFile]) -> dict[str, Any]:
+def _read(file: DraftFile, claimed: QuerySet[DraftFile]) -> dict[str, Any]:
     lease_s = settings.BACKGROUND_LEASE_S
     with local_copy(file.file) as path:
         request = {"do": "recognise", "path": str(path), "file_name": file.file_name}
         try:
-            return work_on_tables(request, is_wanted=partial(_is_wanted, mine, lease_s), every_s=lease_s / RENEWALS)
+            return work_on_tables(request, is_wanted=partial(_is_wanted, claimed, lease_s), every_s=lease_s / RENEWALS)
         except AnswerTooLong:
             return {"fault": TOO_WIDE}
         except OverBounds as error:
             return {"fault": f"It took more {error.what} to read than this site gives. Make it smaller."}
 
 
-def _is_wanted(mine: QuerySet[DraftFile], lease_s: float) -> bool:
+def _is_wanted(claimed: QuerySet[DraftFile], lease_s: float) -> bool:
     """Keep the claim while the file is read."""
-    row = mine.first()
+    row = claimed.first()
     return (
         row is not None
         and row.claim_id is not None
-        and renew(mine.all(), row.claim_id, now=timezone.now(), lease_s=lease_s)
+        and renew(claimed.all(), row.claim_id, now=timezone.now(), lease_s=lease_s)
     )

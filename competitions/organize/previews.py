@@ -8,18 +8,18 @@ from competitions.organize.answers import Solution
 from competitions.organize.building.texts import PAGES
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps import table
-from competitions.organize.steps.dataset import facts_of
+from competitions.organize.steps.dataset import dataset_facts
 from competitions.organize.steps.step import Step, StepForm
 
 
-def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, object]:
+def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[str, object]:
     """The context of this step's preview, made of the form's values as they are, right or wrong."""
     values = {name: form[name].value() for name in form.fields}
     context: dict[str, object] = {"values": values}
     if step.slug == "schedule":
         context["dates"] = [str(values[name] or "?").replace("T", " ") for name in ("opens_at", "closes_at")]
     if draft.start == CompetitionDraft.Start.TABLE:
-        context |= _table(table.solution_of(draft))
+        context |= _table(table.solution_preview(draft))
     if step.slug == "dataset":
         context["facts"] = _facts(values.get("dataset"))
     if step.slug == "labels":
@@ -27,11 +27,11 @@ def preview_of(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping[s
     if step.slug == "pages":
         context["texts"] = {name: values[f"{name}_text"] or "" for name in PAGES}
     if step.slug == "columns":
-        context["targets"] = table.shapes_of(draft, values.get("targets") or [])
+        context["targets"] = table.column_shapes(draft, values.get("targets") or [])
     if isinstance(form, table.MetricForm):
         context["chosen"] = form.chosen()
     if step.slug == "split":
-        context["parts"] = table.parts_of(draft, values)
+        context["parts"] = table.part_sizes(draft, values)
     return context
 
 
@@ -48,4 +48,4 @@ def _table(solution: Solution | None) -> Mapping[str, object]:
 
 
 def _facts(name: Any) -> Mapping[str, object] | None:
-    return facts_of(str(name)) if name in scoring.names() else None
+    return dataset_facts(str(name)) if name in scoring.names() else None

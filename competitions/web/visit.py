@@ -6,8 +6,8 @@ from functools import cached_property
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, Subquery, Value
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, Subquery
+from django.db.models.functions import Now
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -23,7 +23,7 @@ from competitions.catalog.models import (
     RulesVersion,
 )
 from competitions.compute.models import ComputeWorker
-from competitions.disclosure.readers import Reader
+from competitions.disclosure.readers import Reader, sealed_right
 from competitions.disclosure.scores import may_know_board, may_see_board
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
@@ -237,7 +237,7 @@ def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
         "team_id": Subquery(membership.values("team")[:1]),
         "is_invited": Exists(invitations),
         "is_organizer": Q(role__isnull=False),
-        "sees_sealed": Coalesce(F("role__can_see_sealed"), Value(False)),
+        "sees_sealed": sealed_right("role"),
         "unread": unread_notifications(user),
     }
     if for_team:

@@ -25,7 +25,7 @@ from competitions.api.serializers.teams import (
     TeamOut,
 )
 from competitions.api.views.base import ApiView, checked
-from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
+from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
 from competitions.catalog.models import Competition
 from competitions.catalog.tags import clean_tag
 from competitions.resources.downloads import stored_response
@@ -82,7 +82,7 @@ class PhaseFile(ApiView):
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, phase_slug: str, name: str) -> HttpResponseBase:
         user, phase = self.person(), self.phase(competition__slug=slug, slug=phase_slug)
-        resource = downloads_of(phase).get(name)
+        resource = phase_downloads(phase).get(name)
         if resource is None:
             raise Http404
         if not Competition.objects.managed_by(user).filter(pk=phase.competition_id).exists():

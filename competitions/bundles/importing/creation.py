@@ -33,7 +33,7 @@ from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.tags import tags_set
 from competitions.catalog.texts.images import image_import
-from competitions.catalog.texts.pages import address_of
+from competitions.catalog.texts.pages import page_address
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
@@ -187,7 +187,7 @@ class Maker:
             body, form = self._read_text(spec.file, (page.body, Format(page.format)) if page.pk else None)
             by_title = Page.Tab.DATA if spec.title.strip().lower() == "data" else Page.Tab.OVERVIEW
             tab = Page.Tab(spec.podium.tab or by_title)
-            write(page, is_checked=False, tab=tab, slug=address_of(page, tab), body=body, format=form, index=index)
+            write(page, is_checked=False, tab=tab, slug=page_address(page, tab), body=body, format=form, index=index)
         before.remove_others()
 
     def _images(self, competition: Competition, now: datetime) -> None:

@@ -22,8 +22,8 @@ from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.guards import BreaksContest, require_standing, rules_broken
 from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.changes.boards import watch_board
-from competitions.catalog.changes.change import changed_values, values_of
-from competitions.catalog.changes.impact import impact_of
+from competitions.catalog.changes.change import changed_values, editable_values
+from competitions.catalog.changes.impact import change_impact
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.catalog.rights import may_host
 from competitions.catalog.services import current_rules
@@ -103,7 +103,7 @@ class Push:
         after = LiveDocument(changed, owner)
         changes = differences(before.values, after.values)
         impact = [
-            *impact_of(settings, changed_values(settings, values_of(changed)), now),
+            *change_impact(settings, changed_values(settings, editable_values(changed)), now),
             *_impact(phases, _phases(changed), now),
             *_impact_of_boards(boards, changed, now),
             *_impact_of_files(changed, changes),
@@ -195,10 +195,10 @@ def _impact(
         if pk not in after:
             continue
         changed, new_tasks = after[pk]
-        changes: dict[str, object] = changed_values(phase, values_of(changed))
+        changes: dict[str, object] = changed_values(phase, editable_values(changed))
         if tasks != new_tasks:
             changes["tasks"] = new_tasks
-        yield from (f"{phase.name}: {sentence}" for sentence in impact_of(phase, changes, now))
+        yield from (f"{phase.name}: {sentence}" for sentence in change_impact(phase, changes, now))
 
 
 def _boards(competition: Competition) -> dict[int, Callable[[Leaderboard, datetime], list[str]]]:

@@ -16,10 +16,10 @@ from competitions.catalog.changes.change import (
     change_to,
     changed_values,
     definition_changed,
+    editable_values,
     require_faultless,
-    values_of,
 )
-from competitions.catalog.changes.impact import FieldValues, impact_check, impact_of
+from competitions.catalog.changes.impact import FieldValues, change_impact, impact_check
 from competitions.catalog.models import Column, Leaderboard, Phase
 from core.confirmations import require_confirmation
 
@@ -67,7 +67,9 @@ def column_changes(board: Leaderboard, columns: Sequence[Column]) -> ColumnChang
     """The difference between the columns that the board has and those that it would have."""
     stored = {column.pk: column for column in board.columns.all()} if board.pk else {}
     written = [
-        column for column in columns if column.pk not in stored or values_of(column) != values_of(stored[column.pk])
+        column
+        for column in columns
+        if column.pk not in stored or editable_values(column) != editable_values(stored[column.pk])
     ]
     named = {column.pk for column in columns}
     return ColumnChanges(tuple(written), tuple(column for pk, column in stored.items() if pk not in named))
@@ -127,8 +129,8 @@ def _column_faults(board: Leaderboard, columns: Sequence[Column]) -> Iterator[tu
 
 def _state(board: Leaderboard) -> dict[str, object]:
     """The stored board and columns that a confirmation is for."""
-    columns = {f"{COLUMNS}.{column.pk}": tuple(values_of(column).items()) for column in board.columns.all()}
-    return values_of(board) | columns
+    columns = {f"{COLUMNS}.{column.pk}": tuple(editable_values(column).items()) for column in board.columns.all()}
+    return editable_values(board) | columns
 
 
 def _impact(
@@ -142,12 +144,12 @@ def _impact(
     sentences = _sentences(board, changes, differences.removed, now)
     if change.fields <= UNRANKED:
         return sentences
-    return [*sentences, *(_rehearsed(change, columns, now) if _is_compared(board) else _too_many(board))]
+    return [*sentences, *(_rehearse(change, columns, now) if _is_compared(board) else _too_many(board))]
 
 
 def _sentences(board: Leaderboard, changes: FieldValues, removed: Iterable[Column], now: datetime) -> list[str]:
     gone = [f"The column “{column.title}” leaves the board. Its scores stay recorded." for column in removed]
-    return [*impact_of(board, changes, now), *gone]
+    return [*change_impact(board, changes, now), *gone]
 
 
 def _is_compared(board: Leaderboard) -> bool:
@@ -167,10 +169,10 @@ def watch_board(board: Leaderboard) -> Callable[[Leaderboard, datetime], list[st
         if not board.score_count:
             return []
         after = {column.pk: column for column in changed.columns.all()}
-        changes = changed_values(board, values_of(changed))
+        changes = changed_values(board, editable_values(changed))
         sentences = _sentences(board, changes, [before[pk] for pk in before if pk not in after], now)
-        are_same = {pk: values_of(row) for pk, row in before.items()} == {
-            pk: values_of(row) for pk, row in after.items()
+        are_same = {pk: editable_values(row) for pk, row in before.items()} == {
+            pk: editable_values(row) for pk, row in after.items()
         }
         if are_same and changes.keys() <= UNRANKED:
             return sentences
@@ -180,7 +182,7 @@ def watch_board(board: Leaderboard) -> Callable[[Leaderboard, datetime], list[st
     return impact
 
 
-def _rehearsed(change: Change[Leaderboard], columns: Sequence[Column], now: datetime) -> list[str]:
+def _rehearse(change: Change[Leaderboard], columns: Sequence[Column], now: datetime) -> list[str]:
     """Sentences of those who watch boards on the change, which is made and taken back."""
     assert change.before is not None, "a new board has no ranks"
     compares = [watch(change.before) for watch in _watches]

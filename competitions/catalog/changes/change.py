@@ -12,7 +12,7 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db.models import Manager, Model
 from django.dispatch import Signal
 
-from competitions.catalog.changes.impact import FieldValues, impact_of
+from competitions.catalog.changes.impact import FieldValues, change_impact
 from core.confirmations import require_confirmation
 
 RowT = TypeVar("RowT", bound=Model)
@@ -52,7 +52,7 @@ def _key(value: Any) -> Any:
     return value.pk if isinstance(value, Model) else value
 
 
-def values_of(row: Model) -> dict[str, object]:
+def editable_values(row: Model) -> dict[str, object]:
     """The values of the row that people may set, by field; related rows by their number."""
     return {field.name: getattr(row, field.attname) for field in type(row)._meta.concrete_fields if field.editable}
 
@@ -66,7 +66,7 @@ def change_to(row: RowT, related: Related | None = None, *, is_checked: bool = T
     if row.pk is not None:
         rows: Manager[RowT] = type(row)._default_manager
         stored = rows.select_for_update(of=("self",), no_key=True).filter(pk=row.pk).first()
-    values = values_of(row) | dict(related or {})
+    values = editable_values(row) | dict(related or {})
     changed = frozenset(values if stored is None else changed_values(stored, values))
     if changed and is_checked:
         _validate(row, unchanged=set(values) - changed)
@@ -95,7 +95,7 @@ def require_agreement(stored: Model, values: Mapping[str, object], *, confirmed:
     state = {
         field.name: field.value_from_object(stored) for field in type(stored)._meta.concrete_fields if field.editable
     }
-    require_confirmation(impact_of(stored, changed_values(stored, values), now), state, confirmed)
+    require_confirmation(change_impact(stored, changed_values(stored, values), now), state, confirmed)
 
 
 def write(change: Change[RowT], now: datetime, related: Related | None = None) -> Change[RowT]:

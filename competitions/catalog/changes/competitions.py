@@ -9,9 +9,9 @@ from competitions.catalog.changes.change import (
     Change,
     Fault,
     change_to,
+    editable_values,
     require_agreement,
     require_faultless,
-    values_of,
     write,
 )
 from competitions.catalog.changes.impact import FieldValues, impact_check, utc
@@ -32,7 +32,7 @@ def change_competition(
     change = change_to(competition)
     require_faultless(list(faults_of_competition(change)))
     if change.before is not None:
-        require_agreement(change.before, values_of(competition), confirmed=confirmed, now=now)
+        require_agreement(change.before, editable_values(competition), confirmed=confirmed, now=now)
     written = write(change, now)
     if tags is not None:
         tags_set(competition=competition, names=tags)

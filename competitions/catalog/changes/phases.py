@@ -9,9 +9,9 @@ from django.db import transaction
 from competitions.catalog.changes.change import (
     Change,
     change_to,
+    editable_values,
     require_agreement,
     require_faultless,
-    values_of,
     write,
 )
 from competitions.catalog.changes.impact import FieldValues, impact_check, utc
@@ -33,7 +33,7 @@ def change_phase(phase: Phase, *, tasks: Collection[Task], now: datetime, confir
     entered = {name: getattr(phase, name) for name in RULED} | related
     require_faultless(list(faults_of_change(before, phase.competition, entered)))
     if change.before is not None:
-        require_agreement(change.before, values_of(phase) | related, confirmed=confirmed, now=now)
+        require_agreement(change.before, editable_values(phase) | related, confirmed=confirmed, now=now)
     return write(change, now, related)
 
 

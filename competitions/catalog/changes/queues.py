@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from competitions.catalog.changes.change import Change, change_to, require_agreement, values_of, write
+from competitions.catalog.changes.change import Change, change_to, editable_values, require_agreement, write
 from competitions.catalog.changes.impact import FieldValues, impact_check
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
@@ -19,7 +19,7 @@ def change_queue(queue: Queue, *, now: datetime, confirmed: object = "") -> Chan
     """
     change = change_to(queue)
     if change.before is not None:
-        require_agreement(change.before, values_of(queue), confirmed=confirmed, now=now)
+        require_agreement(change.before, editable_values(queue), confirmed=confirmed, now=now)
     return write(change, now)
 
 

@@ -10,9 +10,9 @@ from competitions.catalog.changes.change import (
     Change,
     Fault,
     change_to,
+    editable_values,
     require_agreement,
     require_faultless,
-    values_of,
     write,
 )
 from competitions.catalog.changes.impact import FieldValues, impact_check
@@ -31,7 +31,7 @@ def change_task(
     change = change_to(task, related)
     require_faultless(list(faults_of_task(change)))
     if change.before is not None:
-        require_agreement(change.before, values_of(task) | related, confirmed=confirmed, now=now)
+        require_agreement(change.before, editable_values(task) | related, confirmed=confirmed, now=now)
     return write(change, now, related)
 
 

@@ -48,7 +48,7 @@ def store_upload(upload: TemporaryUploadedFile) -> StoredFile:
         return store_path(path)
 
 
-def image_name_of(upload: TemporaryUploadedFile) -> str:
+def storable_name(upload: TemporaryUploadedFile) -> str:
     """The file's own name, with `_` for what cannot stand in a name here."""
     name = clean_file_name(upload.name or "image")[-200:]
     return "".join(sign if NAME.fullmatch(f"x{sign}") else "_" for sign in name).lstrip(".") or "image"

@@ -37,7 +37,7 @@ class PredictionFormatWidget(forms.Widget):
         official = [f"{dataset} {split}" for dataset in sorted(DATASETS) for split in splits(dataset)]
         context = {
             "name": name,
-            "sent": self.parts_of(value),
+            "sent": self.control_values(value),
             "kinds": KINDS,
             "official": official,
             "formats": FORMATS,
@@ -46,7 +46,7 @@ class PredictionFormatWidget(forms.Widget):
         return render_to_string("forms/prediction_format.html", context)
 
     @staticmethod
-    def parts_of(value: Any) -> Mapping[str, Any]:
+    def control_values(value: Any) -> Mapping[str, Any]:
         """The values of the controls: of a stored format, or those that were sent and are wrong."""
         if isinstance(value, Sent):
             return value.parts
@@ -67,9 +67,9 @@ class PredictionFormatWidget(forms.Widget):
         }
 
     @classmethod
-    def data_of(cls, name: str, value: Any) -> dict[str, list[str]]:
+    def stored_data(cls, name: str, value: Any) -> dict[str, list[str]]:
         """The stored format as the controls send it back."""
-        parts = cls.parts_of(value)
+        parts = cls.control_values(value)
         data = {f"{name}_{part}": [_typed(parts[part])] for part in SINGLE}
         for part in COLUMN_PARTS:
             data[f"{name}_column_{part}"] = [_typed(column.get(part)) for column in parts["columns"]]
@@ -124,14 +124,14 @@ class PredictionFormatField(forms.Field):
         kind = value.parts["kind"] if isinstance(value, Sent) else ANY
         if kind == KEPT:
             return self.stored
-        prediction_format = _format_of(kind, value.parts) if kind != ANY else None
+        prediction_format = _read_format(kind, value.parts) if kind != ANY else None
         return self.stored if self.stored and prediction_format == self._as_sent_back() else prediction_format
 
     def _as_sent_back(self) -> dict[str, object] | None:
         """The value of a form that nobody touched."""
-        data = MultiValueDict(PredictionFormatWidget.data_of("f", self.stored))
+        data = MultiValueDict(PredictionFormatWidget.stored_data("f", self.stored))
         sent = PredictionFormatWidget().value_from_datadict(data, {}, "f")
-        return _format_of(sent.parts["kind"], sent.parts) if sent is not None else None
+        return _read_format(sent.parts["kind"], sent.parts) if sent is not None else None
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         try:
@@ -145,23 +145,23 @@ def _typed(value: Any) -> str:
     return "yes" if value is True else "" if value in (None, False) else str(value)
 
 
-def _format_of(kind: str, parts: Parts) -> dict[str, object]:
-    prediction_format = _table_of(parts) if kind == TABLE else _official_of(parts)
+def _read_format(kind: str, parts: Parts) -> dict[str, object]:
+    prediction_format = _read_table(parts) if kind == TABLE else _read_official(parts)
     validate_prediction_format(prediction_format)
     return prediction_format
 
 
-def _official_of(parts: Parts) -> dict[str, object]:
+def _read_official(parts: Parts) -> dict[str, object]:
     dataset, _, split = parts["official"].partition(" ")
     rows = {"rows": _whole(parts["rows"])} if parts["rows"] else {}
     return {"dataset": dataset, "split": split, **rows}
 
 
-def _table_of(parts: Parts) -> dict[str, object]:
+def _read_table(parts: Parts) -> dict[str, object]:
     """The table as `TableSchema.as_json` writes it: what is as by default is left out."""
     from scoring.tables.schema import FORMATS, TableSchema
 
-    columns = [_column_of(row) for row in parts["columns"] if row["name"]]
+    columns = [_read_column(row) for row in parts["columns"] if row["name"]]
     table: dict[str, object] = {"id_column": parts["id_column"], "columns": columns}
     if parts["rows"]:
         table["rows"] = _whole(parts["rows"])
@@ -178,7 +178,7 @@ def _table_of(parts: Parts) -> dict[str, object]:
     return {"table": TableSchema.from_json(table).as_json()}
 
 
-def _column_of(row: Mapping[str, str]) -> dict[str, object]:
+def _read_column(row: Mapping[str, str]) -> dict[str, object]:
     column: dict[str, object] = {"name": row["name"], "type": row["type"] or "number"}
     for bound in ("minimum", "maximum"):
         if row[bound]:

@@ -21,7 +21,7 @@ class Leaderboard(models.Model):
     """A board of a phase. A phase has one for everybody and may have more: a final one that stays sealed, for instance."""
 
     class Rule(models.TextChoices):
-        """Which scored submissions of a team stand on the board; `rules.py` says what each means."""
+        """Rules for which scored submissions of a team stand on the board; `rules.py` says what each means."""
 
         BEST = "best", "the best submission counts"
         LAST = "last", "the last submission counts"

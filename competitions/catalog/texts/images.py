@@ -54,22 +54,22 @@ def image_request(
         _require_room(competition, file, name)
     if _shown_at_once(competition, place, file, name):
         return
-    asked, _ = ImageUpload.objects.update_or_create(
+    upload, _ = ImageUpload.objects.update_or_create(
         competition=competition,
         place=place,
         name=name,
         defaults={"file": file, "fault": "", "created_at": now, "attempts": 0, "claim_id": None, "claimed_until": None},
     )
-    jobs.send_after_commit(IMAGE_JOB, asked.pk)
+    jobs.send_after_commit(IMAGE_JOB, upload.pk)
 
 
 def _require_room(competition: Competition, file: StoredFile, name: str) -> None:
-    shown, asked = (
+    shown, waiting = (
         competition.images.exclude(name=name),
         competition.image_uploads.filter(place=ImageUpload.Place.PAGE).exclude(name=name),
     )
-    used = [rows.aggregate(total=Sum("file__size_bytes"))["total"] or 0 for rows in (shown, asked)]
-    if shown.count() + asked.count() >= MAX_IMAGES or sum(used) + file.size_bytes > MAX_TOTAL_BYTES:
+    used = [rows.aggregate(total=Sum("file__size_bytes"))["total"] or 0 for rows in (shown, waiting)]
+    if shown.count() + waiting.count() >= MAX_IMAGES or sum(used) + file.size_bytes > MAX_TOTAL_BYTES:
         raise IMAGES_FULL()
 
 
@@ -100,26 +100,26 @@ def image_perform(pk: int) -> None:
     claim_id = claim(waiting_images(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
     if claim_id is None:
         return
-    asked = ImageUpload.objects.select_related("file", "competition").get(pk=pk)
-    mine = waiting_images().filter(pk=pk, claim_id=claim_id)
+    upload = ImageUpload.objects.select_related("file", "competition").get(pk=pk)
+    claimed = waiting_images().filter(pk=pk, claim_id=claim_id)
     try:
-        fault = OURS if asked.attempts > settings.BACKGROUND_ATTEMPTS else _encode(asked, mine)
+        fault = OURS if upload.attempts > settings.BACKGROUND_ATTEMPTS else _encode(upload, claimed)
     except Stopped:
         log.info("image_stopped", image=pk)
         return
     if fault:
-        mine.update(fault=fault, claimed_until=None)
+        claimed.update(fault=fault, claimed_until=None)
 
 
 IMAGE: Final = jobs.Job(IMAGE_JOB, waiting=waiting_images, perform=image_perform)
 
 
-def _encode(asked: ImageUpload, mine: QuerySet[ImageUpload]) -> str:
+def _encode(upload: ImageUpload, claimed: QuerySet[ImageUpload]) -> str:
     """The fault of the image; empty: it is shown now."""
-    image, fault = _anew(asked.file, asked.place, is_wanted=partial(_is_wanted, mine))
+    image, fault = _anew(upload.file, upload.place, is_wanted=partial(_is_wanted, claimed))
     with transaction.atomic():
-        if image and mine.select_for_update().exists():  # else another image took its place meanwhile
-            _show(asked.competition, asked.place, asked.name, image)
+        if image and claimed.select_for_update().exists():  # else another image took its place meanwhile
+            _show(upload.competition, upload.place, upload.name, image)
     return fault
 
 
@@ -155,15 +155,15 @@ def image_import(
     if image:
         _show(competition, place, name, image)
         return
-    asked = {"file": file, "fault": fault, "created_at": now}
-    ImageUpload.objects.update_or_create(competition=competition, place=place, name=name, defaults=asked)
+    defaults = {"file": file, "fault": fault, "created_at": now}
+    ImageUpload.objects.update_or_create(competition=competition, place=place, name=name, defaults=defaults)
 
 
-def _is_wanted(mine: QuerySet[ImageUpload]) -> bool:
+def _is_wanted(claimed: QuerySet[ImageUpload]) -> bool:
     """Keep the claim while the image is written."""
-    row = mine.first()
+    row = claimed.first()
     return (
         row is not None
         and row.claim_id is not None
-        and renew(mine.all(), row.claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+        and renew(claimed.all(), row.claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
     )

@@ -28,7 +28,7 @@ def page_save(page: Page) -> Page:
     is_moved = before is None or before.tab != page.tab
     if page.tab == Page.Tab.OWN and is_moved and others.count() >= MAX_TABS:
         raise TOO_MANY_TABS()
-    page.slug = address_of(page, Page.Tab(page.tab))
+    page.slug = page_address(page, Page.Tab(page.tab))
     if is_moved:
         highest = others.aggregate(highest=Max("index"))["highest"]
         page.index = 0 if highest is None else highest + 1
@@ -36,7 +36,7 @@ def page_save(page: Page) -> Page:
     return page
 
 
-def address_of(page: Page, tab: Page.Tab) -> str:
+def page_address(page: Page, tab: Page.Tab) -> str:
     """The last part of its address on this tab: what it has, else one made of its title that is free; empty without a tab of its own."""
     if tab != Page.Tab.OWN or page.slug:
         return page.slug if tab == Page.Tab.OWN else ""

@@ -42,13 +42,13 @@ class AdminPhaseForm(PhaseForm):
         stored = Phase.objects.get(pk=self.instance.pk)
         try:
             require_agreement(stored, cleaned, confirmed=self.confirmed, now=timezone.now())
-        except NeedsConfirmation as asked:
+        except NeedsConfirmation as refusal:
             data = cast("QueryDict", self.data).copy()
-            data["confirmation_sent"] = asked.confirmation
+            data["confirmation_sent"] = refusal.confirmation
             self.data = data
-            told = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in asked.impact))
+            sentences = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in refusal.impact))
             text = "Nothing is saved yet. This phase has begun, and this is what the change does:<ul>{}</ul>Save again to confirm it."
-            self.add_error(None, format_html(text, told))
+            self.add_error(None, format_html(text, sentences))
 
 
 def form_for(competition: Competition, by: User) -> type[forms.ModelForm[Phase]]:
@@ -139,7 +139,7 @@ class PhaseAdmin(GuardedAdmin):
         return form_for(competition, request.user)
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Which competition it is for decides what tasks it can have, so that is asked first."""
+        """Ask first which competition it is for: that decides what tasks it can have."""
         if request.method == "POST" or named_competition(request) is not None:
             return super().add_view(request, form_url, extra_context)
         competitions = list(managed_competitions(request).order_by("title"))
@@ -187,7 +187,7 @@ class PhaseAdmin(GuardedAdmin):
         return redirect("web:reveal", phases[0].competition.slug, phases[0].slug)
 
     def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
-        """Store what the form has asked to confirm already; a refusal of the service is a fault of the program here."""
+        """Store what the form has refusal to confirm already; a refusal of the service is a fault of the program here."""
         form.write(timezone.now())
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

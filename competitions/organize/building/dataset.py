@@ -18,7 +18,7 @@ from competitions.organize.building.document import (
     phase,
     write_yaml,
 )
-from competitions.organize.steps.dataset import LSC_SPLITS, facts_of
+from competitions.organize.steps.dataset import LSC_SPLITS, dataset_facts
 from scoring import reference, synthetic
 from scoring.errors import ScoringInputError
 from scoring.formats import submissions
@@ -30,7 +30,7 @@ PREDICTIONS, RESULTS = "ogb-predictions", "ogb-results"
 def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
     """Write the bundle into an empty folder. The sample answers the first split at random; who sends results is not tried."""
     name = cast("DatasetChoice", answers.steps["dataset"])["dataset"]
-    facts = facts_of(name)
+    facts = dataset_facts(name)
     splits = _splits(answers, facts)
     copy_program(folder, _program(name, facts))
     rows: dict[str, int | None] = {

@@ -140,11 +140,11 @@ def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
             name=draft.title,
             now=timezone.now(),
             progress=progress,
-            record=partial(_built, draft, claim_id, sample),
+            record=partial(_take_over, draft, claim_id, sample),
         )
 
 
-def _tried(draft: CompetitionDraft, competition: Competition, sample: Sample | None) -> dict[str, object]:
+def _begin_trial(draft: CompetitionDraft, competition: Competition, sample: Sample | None) -> dict[str, object]:
     """Have the sample scored, where there is one; what keeps it from that is said, and the competition stays."""
     if sample is None:
         return {"trial": None}
@@ -165,14 +165,14 @@ def _step(draft: CompetitionDraft, claim_id: uuid.UUID, step: str) -> None:
         raise _ClaimLost
 
 
-def _built(draft: CompetitionDraft, claim_id: uuid.UUID, sample: Sample | None, imported: Imported) -> None:
-    """Inside the transaction that makes the competition: it takes the place of the one before, and its trial is on its way."""
+def _take_over(draft: CompetitionDraft, claim_id: uuid.UUID, sample: Sample | None, imported: Imported) -> None:
+    """Let the competition take the place of the one before, and begin its trial. Call in the transaction that makes it."""
     now, competition = timezone.now(), imported.competition
     if draft.competition is not None:
         competition_remove(draft.competition, now=now)
     _prepare_trial(competition)
     build = CompetitionDraft.Build.FINISHED
-    result = _tried(draft, competition, sample)
+    result = _begin_trial(draft, competition, sample)
     if not _over(draft, claim_id, build=build, built_version=draft.version, competition=competition, **result):
         raise _ClaimLost
 
@@ -187,5 +187,5 @@ def _prepare_trial(competition: Competition) -> None:
 
 
 def _over(draft: CompetitionDraft, claim_id: uuid.UUID, **result: Any) -> bool:
-    mine = waiting_builds().filter(pk=draft.pk, claim_id=claim_id)
-    return bool(mine.update(build_step="", claimed_until=None, **result))
+    claimed = waiting_builds().filter(pk=draft.pk, claim_id=claim_id)
+    return bool(claimed.update(build_step="", claimed_until=None, **result))

@@ -14,11 +14,11 @@ PAGES: Final = ("overview", "data", "evaluation", "rules")
 
 def default_texts(draft: CompetitionDraft) -> dict[str, str]:
     """Markdown by page. What was not answered yet is left out."""
-    context: dict[str, object] = {"draft": draft, "start": draft.start, **_answered(draft)}
+    context: dict[str, object] = {"draft": draft, "start": draft.start, **_answers(draft)}
     return {name: render_to_string(f"organize/guided/texts/{name}.md", context).strip() + "\n" for name in PAGES}
 
 
-def _answered(draft: CompetitionDraft) -> dict[str, object]:
+def _answers(draft: CompetitionDraft) -> dict[str, object]:
     names = ("about", "schedule", "columns", "metric", "split", "dataset", "program")
     answers: dict[str, object] = {name: question_answered(draft, name) for name in names}
     return answers | (

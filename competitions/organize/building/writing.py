@@ -14,7 +14,7 @@ from competitions.organize.building.texts import default_texts
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import CANNOT_BE_BUILT
 from competitions.organize.steps.pages import TEXTS
-from competitions.organize.steps.paths import answered, path_of, require_complete
+from competitions.organize.steps.paths import answered, draft_path, require_complete
 from competitions.organize.tables.program import bounds, work_on_tables
 from competitions.resources.storage import local_copy
 from core.background.bounded import OverBounds, run_bounded
@@ -41,10 +41,10 @@ def bundle_write_draft(
             for file in draft.files.select_related("file")
         }
         answers = Answers(draft.start, _steps(draft), files, _texts(draft))
-        return WRITERS[draft.start](answers, folder, partial(_bounded, is_wanted=is_wanted, every_s=every_s))
+        return WRITERS[draft.start](answers, folder, partial(_run_bounded, is_wanted=is_wanted, every_s=every_s))
 
 
-def _bounded(
+def _run_bounded(
     work: Callable[[], Any] | dict[str, object], *, is_wanted: Callable[[], bool], every_s: float
 ) -> dict[str, Any]:
     """The answer of the work. Raises `CANNOT_BE_BUILT` where it names a fault, or takes more than it may."""
@@ -63,7 +63,7 @@ def _bounded(
 
 
 def _steps(draft: CompetitionDraft) -> dict[str, dict[str, object]]:
-    return {step.slug: answered(draft, step.slug) or {} for step in path_of(draft)}
+    return {step.slug: answered(draft, step.slug) or {} for step in draft_path(draft)}
 
 
 def _texts(draft: CompetitionDraft) -> dict[str, str]:

@@ -12,7 +12,7 @@ from competitions.catalog.changes.boards import change_board, new_board
 from competitions.catalog.models import Competition, Leaderboard, Phase, setting_names
 from competitions.leaderboards.forms import ColumnFormSet
 from competitions.organize.editing.change_form import CompetitionForm
-from competitions.organize.editing.columns import COLUMNS, FORM_SET, merged, news_of_column, stored_values
+from competitions.organize.editing.columns import COLUMNS, FORM_SET, merge, news_of_column, stored_values
 from competitions.organize.editing.phases import PhaseMoment
 
 
@@ -61,16 +61,16 @@ class BoardForm(CompetitionForm):
     def was_left(self, name: str, cleaned: Mapping[str, object], seen: str) -> bool:
         return name.startswith(COLUMNS) or super().was_left(
             name, cleaned, seen
-        )  # of columns `merged` asks field by field
+        )  # of columns `merge` asks field by field
 
-    def news_of(self, name: str) -> str:
-        return news_of_column(self.columns, name) if name.startswith(COLUMNS) else super().news_of(name)
+    def field_news(self, name: str) -> str:
+        return news_of_column(self.columns, name) if name.startswith(COLUMNS) else super().field_news(name)
 
     def take_over(self, names: list[str]) -> None:
         """Show what others changed in columns beside what the reader entered."""
         seen = self._seen()
         super().take_over([name for name in names if not name.startswith(COLUMNS)])
-        data = merged(self.columns, seen, cast("QueryDict", self.data))
+        data = merge(self.columns, seen, cast("QueryDict", self.data))
         self.data = data
         self.columns = FORM_SET(data, instance=self.instance, prefix=COLUMNS)
 

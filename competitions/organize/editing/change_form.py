@@ -60,8 +60,8 @@ class ChangeForm(EditForm[Any]):
         try:
             require_confirmation(self.consequences(now), self.stored, self.confirmed)
             return self.write(now)
-        except NeedsConfirmation as asked:
-            self.impact, self.confirmation = asked.impact, asked.confirmation
+        except NeedsConfirmation as refusal:
+            self.impact, self.confirmation = refusal.impact, refusal.confirmation
         except ValidationError as error:
             self._show(error)
         return None

@@ -36,7 +36,7 @@ def news_of_column(columns: Any, name: str) -> str:
     return f"{label} of the column “{row.title}”" if row is not None else str(label)
 
 
-def merged(columns: Any, seen: Mapping[str, str], sent: QueryDict) -> QueryDict:
+def merge(columns: Any, seen: Mapping[str, str], sent: QueryDict) -> QueryDict:
     """The data that was sent, brought up to date: a field that its sender left alone says what is stored now, columns that others added are
     there, and those that others deleted are gone, unless the sender changed them; then they are new columns.
     """

@@ -35,7 +35,7 @@ class Slot:
 
     @property
     def owner(self) -> str:
-        """Whose place it is, as addresses say it."""
+        """The kind of row that it belongs to, as addresses name it."""
         return "task" if isinstance(self.row, Task) else "phase"
 
     @property
@@ -61,7 +61,7 @@ class Slot:
         )
 
 
-def slots_of(row: Task | Phase) -> list[Slot]:
+def file_slots(row: Task | Phase) -> list[Slot]:
     """Every place for a file that it has."""
     return [Slot(row, name) for name in (OF_TASKS if isinstance(row, Task) else OF_PHASES)]
 
@@ -83,7 +83,7 @@ def upload_check(slot: Slot, upload: Upload, by: User) -> None:
 
 def consequences(slot: Slot, competition: Competition) -> list[str]:
     """Sentences on what a new version does; empty where it does nothing to anybody."""
-    also = [str(row.name) for row in _users_of(slot, competition) if row != slot.row]
+    also = [str(row.name) for row in _other_users(slot, competition) if row != slot.row]
     sentences = [f"It takes the place of the same file in {', '.join(also)}, too."] if also else []
     if isinstance(slot.row, Task):
         return [*sentences, *_of_runs(slot.row)]
@@ -105,7 +105,7 @@ def _of_runs(task: Task) -> Iterator[str]:
         yield f"{waiting} {'run' if waiting == 1 else 'runs'} not started yet will use the new version."
 
 
-def _users_of(slot: Slot, competition: Competition) -> list[Task | Phase]:
+def _other_users(slot: Slot, competition: Competition) -> list[Task | Phase]:
     """Tasks or phases of the competition that name the same version at the same place."""
     if slot.resource is None:
         return [slot.row]
@@ -113,7 +113,7 @@ def _users_of(slot: Slot, competition: Competition) -> list[Task | Phase]:
     return list(rows.filter(**{slot.name: slot.resource}))
 
 
-def confirmation_of(slot: Slot, competition: Competition) -> str:
+def replacement_confirmation(slot: Slot, competition: Competition) -> str:
     """The confirmation of these consequences, for the version that is there now."""
     return state_digest([slot.resource, *consequences(slot, competition)])
 
@@ -125,11 +125,11 @@ def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: Us
     Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, and as `upload_check`.
     """
     locked = Slot(type(slot.row).objects.select_for_update(of=("self",)).get(pk=slot.row.pk), slot.name)
-    if confirmed != confirmation_of(locked, competition):
+    if confirmed != replacement_confirmation(locked, competition):
         raise FILE_CHANGED_ELSEWHERE()
     upload_check(locked, upload, by)
     assert upload.file is not None, "checked"
-    users = _users_of(locked, competition)
+    users = _other_users(locked, competition)
     if (before := locked.resource) is not None:
         return resource_replace(
             resource=before, file=upload.file, file_name=upload.file_name, owner=by, may_change=lambda row: row in users

@@ -159,7 +159,7 @@ class PhaseForm(CompetitionForm):
         super().take_over([name for name in names if name != FORMAT])
         widget = self.fields[FORMAT].widget
         if FORMAT in names and isinstance(widget, PredictionFormatWidget) and isinstance(self.data, QueryDict):
-            for key, texts in widget.data_of(FORMAT, self.row[FORMAT]).items():
+            for key, texts in widget.stored_data(FORMAT, self.row[FORMAT]).items():
                 self.data.setlist(key, texts)
 
     def submit(self, now: datetime) -> Model | None:

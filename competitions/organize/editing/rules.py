@@ -50,7 +50,7 @@ class RulesForm(CompetitionForm):
         return rules_publish(competition=self.competition, text=text, form=written, now=now)
 
 
-def template_of(competition: Competition) -> str:
+def rules_template(competition: Competition) -> str:
     """Rules to begin with."""
     context = {"schedule": {"max_team_size": competition.max_team_size}}
     return render_to_string("organize/guided/texts/rules.md", context).strip() + "\n"

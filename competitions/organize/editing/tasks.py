@@ -51,7 +51,7 @@ class TaskForm(CompetitionForm):
         self._offer_people(instance)
         checks = self.fields["checks"]
         assert isinstance(checks, forms.ModelChoiceField)
-        checks.queryset = tasks_of(competition).filter(checks=None).exclude(pk=self.instance.pk)
+        checks.queryset = competition_tasks(competition).filter(checks=None).exclude(pk=self.instance.pk)
         if instance is not None:
             del self.fields["like"], self.fields["shares_data"]
             return
@@ -59,7 +59,7 @@ class TaskForm(CompetitionForm):
         assert isinstance(like, forms.ModelChoiceField)
         readable = Task.objects.readable_by(by).filter(dataset=None)  # whose programs may be copied
         like.queryset = Task.objects.filter(
-            Q(pk__in=readable.values("pk")) | Q(pk__in=tasks_of(competition).values("pk"))
+            Q(pk__in=readable.values("pk")) | Q(pk__in=competition_tasks(competition).values("pk"))
         )
 
     def _offer_people(self, instance: Task | None) -> None:
@@ -90,6 +90,6 @@ class TaskForm(CompetitionForm):
         self.instance.competition, self.instance.owner = self.competition, self.by
 
 
-def tasks_of(competition: Competition) -> Any:
+def competition_tasks(competition: Competition) -> Any:
     """The organizers' own tasks of a competition, in their order; what teams submitted as datasets is not among them."""
     return competition.tasks.filter(dataset=None)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from django import forms
 from django.db.models import Model
 
-from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, image_name_of
+from competitions.catalog.form_fields.images import IMAGE_HELP, ImageUploadField, storable_name
 from competitions.catalog.models import Page
 from competitions.catalog.models.texts import IMAGE_NAME
 from competitions.catalog.texts.pages import MAX_TABS, page_save
@@ -53,5 +53,5 @@ class ImageForm(forms.Form):
     def clean(self) -> dict[str, object]:
         cleaned = super().clean() or self.cleaned_data
         if upload := cleaned.get("upload"):
-            cleaned["name"] = cleaned.get("name") or image_name_of(upload)
+            cleaned["name"] = cleaned.get("name") or storable_name(upload)
         return cleaned

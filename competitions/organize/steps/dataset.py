@@ -21,7 +21,7 @@ FAMILIES: Final = {
 }
 
 
-def facts_of(name: str) -> DatasetFacts:
+def dataset_facts(name: str) -> DatasetFacts:
     """A dataset that the site knows; `split` is the one that predictions are made for, None where teams send results."""
     described = scoring.describe(name)
     split = next(iter(splits(name)), None)

@@ -6,26 +6,26 @@ from competitions.organize.models import CompetitionDraft, DraftFile
 from competitions.organize.refusals import DRAFT_INCOMPLETE
 from competitions.organize.steps.pages import TEXTS
 from competitions.organize.steps.questions import QUESTIONS
-from competitions.organize.steps.step import FileSlot, Step, values_of
+from competitions.organize.steps.step import FileSlot, Step, form_values
 
 
-def path_of(draft: CompetitionDraft) -> tuple[Step, ...]:
+def draft_path(draft: CompetitionDraft) -> tuple[Step, ...]:
     return (*QUESTIONS[draft.start], TEXTS)
 
 
-def step_of(draft: CompetitionDraft, slug: str) -> Step | None:
-    return next((step for step in path_of(draft) if step.slug == slug), None)
+def find_step(draft: CompetitionDraft, slug: str) -> Step | None:
+    return next((step for step in draft_path(draft) if step.slug == slug), None)
 
 
-def slot_of(draft: CompetitionDraft, role: str) -> FileSlot | None:
-    return next((slot for step in path_of(draft) for slot in step.slots if slot.role == role), None)
+def find_slot(draft: CompetitionDraft, role: str) -> FileSlot | None:
+    return next((slot for step in draft_path(draft) for slot in step.slots if slot.role == role), None)
 
 
 def answered(draft: CompetitionDraft, slug: str) -> dict[str, object] | None:
     """The values of a step as its form reads them; None while they are missing or not right."""
-    step = step_of(draft, slug)
+    step = find_step(draft, slug)
     answers = draft.answers.get(slug, {} if slug == TEXTS.slug else None)
-    return None if step is None or answers is None else values_of(step, draft, answers)
+    return None if step is None or answers is None else form_values(step, draft, answers)
 
 
 def is_done(draft: CompetitionDraft, step: Step) -> bool:
@@ -43,7 +43,7 @@ def _is_filled(slot: FileSlot, state: str | None) -> bool:
 
 def first_open(draft: CompetitionDraft) -> Step | None:
     """The first step that is not done; None when the competition can be built."""
-    return next((step for step in path_of(draft) if not is_done(draft, step)), None)
+    return next((step for step in draft_path(draft) if not is_done(draft, step)), None)
 
 
 def require_complete(draft: CompetitionDraft) -> None:

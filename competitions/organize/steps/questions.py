@@ -7,7 +7,7 @@ from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.code import FILES, PROGRAM
 from competitions.organize.steps.common import ABOUT, SCHEDULE
 from competitions.organize.steps.dataset import DATASET, LABELS, LSC_DATASET, LSC_LABELS
-from competitions.organize.steps.step import Step, values_of
+from competitions.organize.steps.step import Step, form_values
 from competitions.organize.steps.table import COLUMNS, DATA, METRIC, SPLIT
 
 Start = CompetitionDraft.Start
@@ -23,4 +23,4 @@ def question_answered(draft: CompetitionDraft, slug: str) -> dict[str, object] |
     """The values of a question as its form reads them; None while they are missing or not right."""
     step = next((step for step in QUESTIONS[draft.start] if step.slug == slug), None)
     answers = draft.answers.get(slug)
-    return None if step is None or answers is None else values_of(step, draft, answers)
+    return None if step is None or answers is None else form_values(step, draft, answers)

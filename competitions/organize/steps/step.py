@@ -70,7 +70,9 @@ def bound(form: type[StepForm], draft: "CompetitionDraft", answers: Mapping[str,
     return form(draft, data)
 
 
-def values_of(step: Step, draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]]) -> dict[str, object] | None:
+def form_values(
+    step: Step, draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]]
+) -> dict[str, object] | None:
     """These answers as the step's form reads them; None where they are not right."""
     form = bound(step.form, draft, answers)
     return form.cleaned_data if form.is_valid() else None

@@ -27,18 +27,18 @@ SOLUTION: Final = FileSlot(
 Choices = list[tuple[str, str]]
 
 
-def recognised(draft: "CompetitionDraft", role: str) -> Solution | None:
+def table_preview(draft: "CompetitionDraft", role: str) -> Solution | None:
     """The preview of a table; None until it was read."""
     file = next((file for file in draft.files.all() if file.role == role), None)
     return cast("Solution", file.preview) if file is not None and file.preview else None
 
 
-def solution_of(draft: "CompetitionDraft") -> Solution | None:
-    return recognised(draft, SOLUTION.role)
+def solution_preview(draft: "CompetitionDraft") -> Solution | None:
+    return table_preview(draft, SOLUTION.role)
 
 
 def _column_names(draft: "CompetitionDraft", role: str = SOLUTION.role) -> list[str]:
-    table = recognised(draft, role)
+    table = table_preview(draft, role)
     return [column["name"] for column in table["columns"]] if table else []
 
 
@@ -60,7 +60,7 @@ class ColumnsForm(StepForm):
     )
 
     def prepare(self) -> None:
-        solution = solution_of(self.draft)
+        solution = solution_preview(self.draft)
         usage, identity = (solution["usage_column"], solution["id_column"]) if solution else (None, None)
         every: Choices = [(name, name) for name in _column_names(self.draft) if name != usage]
         for field in ("id_column", "targets"):
@@ -72,18 +72,18 @@ class ColumnsForm(StepForm):
         self.fields["targets"].initial = proposed[-1:] if len(proposed) > 3 else proposed
 
     def clean(self) -> dict[str, object]:
-        cleaned, solution = self.cleaned_data, solution_of(self.draft)
+        cleaned, solution = self.cleaned_data, solution_preview(self.draft)
         identity, targets = cleaned.get("id_column"), cleaned.get("targets", [])
         if solution is None:
             raise ValidationError("Upload the solution first.")
         if identity in targets:
             self.add_error("targets", f"“{identity}” is the id. Choose the columns that teams predict.")
         self._require_ids(solution, identity)
-        told = set(targets) & set(_column_names(self.draft, "test"))
-        if told:
+        revealed = set(targets) & set(_column_names(self.draft, "test"))
+        if revealed:
             self.add_error(
                 "targets",
-                f"The test data hold {', '.join(sorted(told))}: that tells the answers. Upload them without it.",
+                f"The test data hold {', '.join(sorted(revealed))}: that tells the answers. Upload them without it.",
             )
         return cleaned
 
@@ -95,9 +95,9 @@ class ColumnsForm(StepForm):
         self.add_error("id_column", f"“{identity}” is no id: {what}. Each row needs an id of its own.")
 
 
-def metrics_of(draft: "CompetitionDraft") -> list[Metric]:
+def allowed_metrics(draft: "CompetitionDraft") -> list[Metric]:
     """The metrics that the chosen targets allow, the likeliest first."""
-    solution, targets = solution_of(draft), _answer(draft, "columns", "targets")
+    solution, targets = solution_preview(draft), _answer(draft, "columns", "targets")
     if solution is None or not set(targets) <= set(_column_names(draft)) or not targets:
         return []
     grouped = any(_answer(draft, "columns", "group"))
@@ -120,7 +120,7 @@ class MetricForm(StepForm):
     )
 
     def prepare(self) -> None:
-        self.metrics = metrics_of(self.draft)
+        self.metrics = allowed_metrics(self.draft)
         groups: dict[str, Choices] = {}
         for number, metric in enumerate(self.metrics):
             name = "Suits your target" if number < 5 else metric.group.capitalize()
@@ -160,7 +160,7 @@ class MetricForm(StepForm):
         for name in self._of_others():
             self.errors.pop(name, None)  # nobody asks for them
         if metric is not None:
-            cleaned["parameters"] = self._parameters_of(metric)
+            cleaned["parameters"] = self._changed_parameters(metric)
         if cleaned.get("metric") == OWN:
             cleaned["parameters"] = cleaned.get("own_parameters", {})
             if not any(file.role == "metric" for file in self.draft.files.all()):
@@ -180,7 +180,7 @@ class MetricForm(StepForm):
         }
         return settings if chosen == OWN else settings | {"own_title", "own_direction", "own_parameters"}
 
-    def _parameters_of(self, metric: Metric) -> dict[str, object]:
+    def _changed_parameters(self, metric: Metric) -> dict[str, object]:
         """The values that differ from the usual ones."""
         given = {}
         for parameter in metric.parameters:
@@ -307,13 +307,13 @@ class SplitForm(StepForm):
 
 def _usage_column(draft: "CompetitionDraft") -> str | None:
     """The column of the solution that names the parts."""
-    solution = solution_of(draft)
+    solution = solution_preview(draft)
     return solution["usage_column"] if solution else None
 
 
-def shapes_of(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[str, object]]:
+def column_shapes(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[str, object]]:
     """The distribution of these columns, as bars."""
-    solution = solution_of(draft)
+    solution = solution_preview(draft)
     if solution is None:
         return []
     shapes, columns = solution["shapes"], {column["name"]: column for column in solution["columns"]}
@@ -324,9 +324,9 @@ def shapes_of(draft: "CompetitionDraft", targets: Sequence[str]) -> list[dict[st
     ]
 
 
-def parts_of(draft: "CompetitionDraft", values: dict[str, object]) -> list[tuple[str, int]]:
+def part_sizes(draft: "CompetitionDraft", values: dict[str, object]) -> list[tuple[str, int]]:
     """About how many rows each part has, as the values say; nothing where they do not say it."""
-    solution = solution_of(draft)
+    solution = solution_preview(draft)
     if solution is None:
         return []
     if values.get("how") == "column":
@@ -362,7 +362,7 @@ COLUMNS: Final = Step(
     ColumnsForm,
     preview="organize/guided/previews/columns.html",
     template="columns",
-    intro="They were recognised. Check that the id and the target are right.",
+    intro="They were table_preview. Check that the id and the target are right.",
 )
 METRIC: Final = Step(
     "metric",

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from competitions.organize.tables.reading import recognised
+from competitions.organize.tables.reading import recognise_table
 from competitions.organize.tables.writing import write_files
 from scoring.errors import ScoringInputError
 
-WORK: Final[Mapping[str, Callable[..., Mapping[str, object]]]] = {"recognise": recognised, "write": write_files}
+WORK: Final[Mapping[str, Callable[..., Mapping[str, object]]]] = {"recognise": recognise_table, "write": write_files}
 
 
 def answer(do: str, **given: Any) -> dict[str, object]:

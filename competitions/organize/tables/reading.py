@@ -16,7 +16,7 @@ BARS: Final = 12
 MAX_SHAPES: Final = 60
 
 
-def recognised(path: str, file_name: str) -> dict[str, Solution]:
+def recognise_table(path: str, file_name: str) -> dict[str, Solution]:
     """Recognise the table and the distribution of its columns. Raises `ScoringInputError`."""
     with open_table(Path(path), filename=file_name) as source:
         table = read_source(source)

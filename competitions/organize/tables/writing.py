@@ -20,7 +20,7 @@ BASELINE: Final = "constant_baseline.csv"
 def write_files(target: str, plan: Plan) -> dict[str, object]:
     """Write them into the folder; answers the schema of submissions and which parts there are. Raises `ScoringInputError`."""
     folder = Path(target)
-    solution = divided(_table(plan, "solution"), plan["split"], plan["targets"])
+    solution = divide(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = table_reference.ChosenMetric(**plan["metric"])
     reference = table_reference.reference_for(
         solution,
@@ -48,7 +48,7 @@ def _table(plan: Plan, role: str) -> pl.DataFrame:
     return read_table(Path(path), filename=name)
 
 
-def divided(solution: pl.DataFrame, split: Split, targets: list[str]) -> pl.DataFrame:
+def divide(solution: pl.DataFrame, split: Split, targets: list[str]) -> pl.DataFrame:
     """The solution with its parts in the column `Usage`; without that column where there is one part."""
     how = split["how"]
     if how == "column":

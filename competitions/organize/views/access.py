@@ -14,13 +14,13 @@ from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 
 
-def draft_of(request: HttpRequest, key: UUID) -> CompetitionDraft:
+def own_draft(request: HttpRequest, key: UUID) -> CompetitionDraft:
     """The asker's own draft with its files. That of somebody else does not exist: 404."""
     drafts = CompetitionDraft.objects.filter(owner=person(request)).select_related("owner", "competition", "trial")
     return get_object_or_404(drafts.prefetch_related("files__file"), key=key)
 
 
-def upload_of(request: HttpRequest) -> Upload:
+def sent_upload(request: HttpRequest) -> Upload:
     """The upload: sent by the page's script, which names it, or with the form itself. Raises `NO_FILE`."""
     values = cleaned(UploadForm(request.POST, request.FILES))
     return take_upload(person(request), values["file"], timezone.now(), key=values["upload"])

@@ -14,7 +14,7 @@ from competitions.catalog.models import Announcement, Competition
 from competitions.catalog.texts.announcements import announcement_withdraw
 from competitions.organize.forms import SendForm
 from competitions.organize.models import OrganizersMail
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.announcements import AnnouncementForm
 from competitions.organize.workspace.mails import MAILS_A_DAY, MailForm, mail_send, recipients
 from competitions.web.views.teams import person
@@ -27,7 +27,7 @@ SHOWN_MAILS = 20
 @login_required
 def announcements(request: HttpRequest, slug: str) -> HttpResponse:
     """All of them: shown, planned and withdrawn."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     rows = Announcement.objects.filter(competition=competition)
     context = {"competition": competition, "tab": "announcements", "announcements": rows, "now": timezone.now()}
     return render(request, "organize/messages/announcements.html", context)
@@ -37,7 +37,7 @@ def announcements(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def announcement(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
     """Write or change one; a preview shows it as readers will see it and stores nothing."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     with transaction.atomic():
         row = _row(competition, number, for_update=request.method == "POST")
         if row.pk and request.POST.get("action") == "withdraw":
@@ -72,7 +72,7 @@ def _row(competition: Competition, number: int | None, *, for_update: bool) -> A
 @login_required
 def mail(request: HttpRequest, slug: str) -> HttpResponse:
     """Write a mail, see to how many people it goes, and send it; what was sent is below."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     form = MailForm(competition, request.POST or None, request.GET.getlist("team"))
     if request.method == "POST" and form.is_valid() and request.POST.get("action") != "change":
         return _send(request, competition, form)

@@ -14,7 +14,7 @@ from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import board_delete, board_deletion
 from competitions.organize.editing.winners import LaneForm
 from competitions.organize.views.changes import change_page, delete_page
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.winners.models import Lane
 
 
@@ -22,7 +22,7 @@ from competitions.winners.models import Lane
 @login_required
 def boards(request: HttpRequest, slug: str) -> HttpResponse:
     """Every board with its columns, by phase."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     phases = competition.phases.prefetch_related("leaderboards__columns", "leaderboards__phase").order_by("index", "pk")
     return render(
         request, "organize/editing/boards.html", {"competition": competition, "tab": "boards", "phases": phases}
@@ -33,7 +33,7 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Change a board and its columns."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     before = get_object_or_404(Leaderboard.objects.select_related("phase"), pk=pk, phase__competition=competition)
 
     def make(data: QueryDict | None) -> BoardForm:
@@ -50,7 +50,7 @@ def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A further board of a phase, or its first one."""
-    phase = get_object_or_404(competition_of(request, slug).phases.select_related("competition"), pk=pk)
+    phase = get_object_or_404(managed_competition(request, slug).phases.select_related("competition"), pk=pk)
 
     def make(data: QueryDict | None) -> BoardForm:
         if data:
@@ -64,7 +64,7 @@ def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a board, then delete it."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     chosen = get_object_or_404(Leaderboard.objects.select_related("phase"), pk=pk, phase__competition=competition)
     return delete_page(
         request, competition, tab="boards", deletion=board_deletion(chosen), delete=partial(board_delete, chosen)
@@ -75,7 +75,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Change the winners' lane of a board."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     boards = Leaderboard.objects.select_related("phase__competition")
     chosen = get_object_or_404(boards, pk=pk, phase__competition=competition)
 

@@ -31,7 +31,7 @@ def change_page(
 
     `make` gives the form, with a locked row where there are data to save.
     """
-    form, is_saved = _submitted(request, make)
+    form, is_saved = _submit(request, make)
     competition = form.competition if isinstance(form, CompetitionForm) else None
     back_url = list_url(back or tab, competition)
     if is_saved:
@@ -76,7 +76,7 @@ def _saves(request: HttpRequest) -> bool:
     return request.method == "POST" and "preview" not in request.POST
 
 
-def _submitted(request: HttpRequest, make: Callable[[QueryDict | None], ChangeForm]) -> tuple[ChangeForm, bool]:
+def _submit(request: HttpRequest, make: Callable[[QueryDict | None], ChangeForm]) -> tuple[ChangeForm, bool]:
     """The form, and whether it was saved; what it tried is undone where it was not."""
     with transaction.atomic():
         form = make(request.POST or None)

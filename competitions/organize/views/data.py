@@ -15,18 +15,18 @@ from competitions.organize.editing.data import (
     OF_PHASES,
     OF_TASKS,
     Slot,
-    confirmation_of,
     consequences,
     file_replace,
-    slots_of,
+    file_slots,
+    replacement_confirmation,
     upload_check,
 )
 from competitions.organize.editing.deletions import task_delete, task_deletion
-from competitions.organize.editing.tasks import TaskForm, tasks_of
+from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, UploadForm
-from competitions.organize.views.access import upload_named, upload_of
+from competitions.organize.views.access import sent_upload, upload_named
 from competitions.organize.views.changes import change_page, delete_page
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import PAGE_SIZE
 from competitions.resources.rooms import takes_uploads
 from competitions.runs.models import Run
@@ -41,7 +41,7 @@ from core.refusals import Refusal
 @login_required
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     """Every file of the competition by task and phase. `?outdated=yes`: and which submissions ran with former versions."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     tasks = competition.tasks.filter(dataset=None).select_related(*(f"{name}__file" for name in OF_TASKS))
     phases = competition.phases.select_related(*(f"{name}__file" for name in OF_PHASES)).order_by("index", "pk")
     runs = Run.objects.filter(submission__phase__competition=competition)
@@ -49,7 +49,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "competition": competition,
         "tab": "data",
-        "groups": [(row, [(slot, _head(slot)) for slot in slots_of(row)]) for row in (*tasks, *phases)],
+        "groups": [(row, [(slot, _head(slot)) for slot in file_slots(row)]) for row in (*tasks, *phases)],
         "outdated": outdated,
         "outdated_first": (outdated or [])[:PAGE_SIZE],
     }
@@ -60,12 +60,12 @@ def _head(slot: Slot) -> Any:
     return table_head(slot.resource) if slot.resource else None
 
 
-@takes_uploads(lambda request, slug, **place: competition_of(request, slug))
+@takes_uploads(lambda request, slug, **place: managed_competition(request, slug))
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> HttpResponse:
     """Take an upload for a place, by the page's script or in the form; say what it does, and put it there once that is confirmed."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     slot = _slot(competition, owner, pk, name)
     if request.method != "POST":
         return _confirm_page(request, competition, slot)
@@ -73,7 +73,7 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
         return _replace(request, competition, slot)
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        upload = upload_of(request)
+        upload = sent_upload(request)
         upload_check(slot, upload, person(request))
     except Refusal as refusal:
         if not wants_json:
@@ -87,17 +87,19 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
 @login_required
 def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Name a task, or add one with the programs of another."""
-    competition = competition_of(request, slug)
-    before = None if pk is None else get_object_or_404(tasks_of(competition), pk=pk)
+    competition = managed_competition(request, slug)
+    before = None if pk is None else get_object_or_404(competition_tasks(competition), pk=pk)
 
     def make(data: QueryDict | None) -> TaskForm:
-        rows = tasks_of(competition).select_for_update(of=("self",)) if data else tasks_of(competition)
+        rows = (
+            competition_tasks(competition).select_for_update(of=("self",)) if data else competition_tasks(competition)
+        )
         instance = None if before is None else get_object_or_404(rows, pk=before.pk)
         return TaskForm(competition, data, by=person(request), instance=instance)
 
     title = f"Task “{before.name}”" if before else "New task"
     phases = list(before.phases.filter(competition=competition).order_by("index", "pk")) if before else []
-    has_others = tasks_of(competition).exists()
+    has_others = competition_tasks(competition).exists()
     return change_page(
         request,
         make,
@@ -112,8 +114,8 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 @login_required
 def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a task, then delete it."""
-    competition = competition_of(request, slug)
-    chosen = get_object_or_404(tasks_of(competition), pk=pk)
+    competition = managed_competition(request, slug)
+    chosen = get_object_or_404(competition_tasks(competition), pk=pk)
     return delete_page(
         request,
         competition,
@@ -137,7 +139,7 @@ def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) ->
         "slot": slot,
         "upload": upload_named(request, cleaned(UploadForm(request.GET))["upload"]),
         "sentences": consequences(slot, competition),
-        "confirmation": confirmation_of(slot, competition),
+        "confirmation": replacement_confirmation(slot, competition),
     }
     return render(request, "organize/editing/file.html", context)
 

@@ -15,7 +15,7 @@ from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import ImageForm, PageForm
 from competitions.organize.forms import ImageNameForm, PreviewForm
 from competitions.organize.views.changes import change_page, show_preview, wants_preview
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.resources.rooms import takes_images
 from competitions.web.forms import cleaned
 from competitions.web.visit import visit
@@ -25,7 +25,7 @@ from competitions.web.visit import visit
 @login_required
 def pages(request: HttpRequest, slug: str) -> HttpResponse:
     """Every page by the tab that shows it, in order."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     by_tab = [
         (label, [page for page in competition.pages.all() if page.tab == tab])
         for tab, label in (
@@ -47,7 +47,7 @@ def pages(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Write a page, or a new one; while one types the preview is asked for alone."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     if wants_preview(request):
         return show_preview(request, competition, Page(**PreviewForm(request.POST).shown("body")))
     before = None if pk is None else get_object_or_404(competition.pages, pk=pk)
@@ -68,7 +68,7 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 @login_required
 def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
     """Move a page up or down, or delete it."""
-    chosen = get_object_or_404(competition_of(request, slug).pages, pk=pk)
+    chosen = get_object_or_404(managed_competition(request, slug).pages, pk=pk)
     if action == "delete":
         chosen.delete()
         messages.success(request, f"The page “{chosen.title}” was deleted.")
@@ -77,12 +77,12 @@ def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespo
     return redirect("organize:pages", slug)
 
 
-@takes_images(competition_of)
+@takes_images(managed_competition)
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def images(request: HttpRequest, slug: str) -> HttpResponse:
     """Images that pages show: what to write for each, and a form for another one."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     form = ImageForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         upload, name = form.cleaned_data["upload"], form.cleaned_data["name"]
@@ -90,11 +90,11 @@ def images(request: HttpRequest, slug: str) -> HttpResponse:
         image_request(competition=competition, place=page_place, file=store_upload(upload), name=name, now=now)
         messages.success(request, f"“{name}” was uploaded. It can be shown in a few seconds.")
         return redirect("organize:images", slug)
-    context = {"competition": competition, "tab": "images", "form": form} | _images_of(competition)
+    context = {"competition": competition, "tab": "images", "form": form} | _page_images(competition)
     return render(request, "organize/pages/images.html", context, status=422 if form.errors else 200)
 
 
-def _images_of(competition: Competition) -> dict[str, object]:
+def _page_images(competition: Competition) -> dict[str, object]:
     shown = list(competition.images.select_related("file", "small"))
     return {
         "images": shown,
@@ -109,7 +109,7 @@ def _images_of(competition: Competition) -> dict[str, object]:
 @login_required
 def image_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete an image, and what was uploaded in its place and is not shown yet."""
-    competition, name = competition_of(request, slug), cleaned(ImageNameForm(request.POST))["name"]
+    competition, name = managed_competition(request, slug), cleaned(ImageNameForm(request.POST))["name"]
     competition.image_uploads.filter(place=ImageUpload.Place.PAGE, name=name).delete()
     competition.images.filter(name=name).delete()
     messages.success(request, f"The image “{name}” was deleted. Texts that name it show its description.")

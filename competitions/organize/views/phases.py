@@ -13,7 +13,7 @@ from competitions.catalog.models import Competition
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.phases import PhaseForm, new_phase_values, phase_delete
 from competitions.organize.views.changes import change_page
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.web.presentation.timeline import timeline
 from competitions.web.views.teams import person
 
@@ -22,7 +22,7 @@ from competitions.web.views.teams import person
 @login_required
 def phases(request: HttpRequest, slug: str) -> HttpResponse:
     """Every phase in order, with how far it is, what it takes, and how much came in."""
-    competition, now = competition_of(request, slug), timezone.now()
+    competition, now = managed_competition(request, slug), timezone.now()
     phases = list(
         competition.phases.prefetch_related("leaderboards").annotate(made=Count("submissions")).order_by("index", "pk")
     )
@@ -38,7 +38,7 @@ def phases(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Change a phase, or add one."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     before = None if pk is None else get_object_or_404(competition.phases, pk=pk)
 
     def make(data: QueryDict | None) -> PhaseForm:
@@ -65,7 +65,7 @@ def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespons
 @login_required
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Delete a phase to which nobody submitted."""
-    chosen = get_object_or_404(competition_of(request, slug).phases, pk=pk)
+    chosen = get_object_or_404(managed_competition(request, slug).phases, pk=pk)
     phase_delete(chosen)
     messages.success(request, f"The phase “{chosen.name}” was deleted.")
     return redirect("organize:phases", slug)

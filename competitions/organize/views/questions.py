@@ -19,7 +19,7 @@ from competitions.organize.editing.questions import (
     remove_question,
 )
 from competitions.organize.views.changes import change_page, delete_page
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 
 FORMS: Final[Mapping[str, type[QuestionForm]]] = {
     "registration": RegistrationQuestionForm,
@@ -40,7 +40,7 @@ def _rows(competition: Competition, kind: str) -> QuerySet[Any]:
 @login_required
 def questions(request: HttpRequest, slug: str) -> HttpResponse:
     """Every question, in the order in which they are asked."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     context = {
         "competition": competition,
         "tab": "questions",
@@ -54,7 +54,7 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def question(request: HttpRequest, slug: str, kind: str, pk: int | None = None) -> HttpResponse:
     """Change a question, or add one."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     rows = _rows(competition, kind)
     before = None if pk is None else get_object_or_404(rows, pk=pk)
 
@@ -72,7 +72,7 @@ def question(request: HttpRequest, slug: str, kind: str, pk: int | None = None) 
 @login_required
 def delete(request: HttpRequest, slug: str, kind: str, pk: int) -> HttpResponse:
     """Say what goes with a question, then delete it."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     chosen = get_object_or_404(_rows(competition, kind), pk=pk)
     deletion = question_deletion(chosen)
     return delete_page(

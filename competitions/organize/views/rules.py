@@ -7,10 +7,10 @@ from django.views.decorators.http import require_http_methods
 from competitions.catalog.models import Competition, Format, RulesVersion
 from competitions.catalog.services import current_rules
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.rules import RulesForm, difference, template_of
+from competitions.organize.editing.rules import RulesForm, difference, rules_template
 from competitions.organize.forms import PreviewForm
 from competitions.organize.views.changes import change_page, show_preview, wants_preview
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.web.visit import visit
 
 
@@ -18,7 +18,7 @@ from competitions.web.visit import visit
 @login_required
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
     """Change the rules; what everybody must do then is said first. `?template=yes` begins with rules that suit most."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     if wants_preview(request):
         return show_preview(request, competition, RulesVersion(**PreviewForm(request.POST).shown("text")))
     before = current_rules(competition)
@@ -26,7 +26,7 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
     def make(data: QueryDict | None) -> RulesForm:
         if data:  # versions are numbered one after the other
             Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)
-        start = {"text": template_of(competition)} if before is None or "template" in request.GET else {}
+        start = {"text": rules_template(competition)} if before is None or "template" in request.GET else {}
         return RulesForm(competition, data, instance=current_rules(competition), initial=start)
 
     def context(form: ChangeForm) -> dict[str, object]:

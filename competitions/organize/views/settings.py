@@ -10,14 +10,19 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
-from competitions.catalog.organizers import organizer_add, organizer_remove, organizer_sees_sealed, organizers_of
+from competitions.catalog.organizers import (
+    competition_organizers,
+    organizer_add,
+    organizer_remove,
+    organizer_sees_sealed,
+)
 from competitions.catalog.publishing import competition_publish, competition_withdraw
 from competitions.catalog.readiness import competition_warnings
 from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, VisibilityForm
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import NOT_CONFIRMED
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import settings as sections
 from competitions.resources.rooms import takes_images
 from competitions.submissions.models import Submission
@@ -27,12 +32,12 @@ from competitions.web.views.teams import person
 SHOWN_USES: Final = 50  # of the right to see sealed scores, the newest
 
 
-@takes_images(competition_of, count=2)
+@takes_images(managed_competition, count=2)
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def settings(request: HttpRequest, slug: str) -> HttpResponse:
     """All sections; the one that was sent is saved, or comes back with what is wrong."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     if request.method != "POST":
         return _page(request, competition, {})
     section = cleaned(sections.SectionForm(request.POST))["section"]
@@ -53,7 +58,7 @@ def _page(
             (name, title, sent.get(name) or form(competition, by=person(request), auto_id=f"{name}-%s"))
             for name, (title, form) in sections.SECTIONS.items()
         ],
-        "organizers": organizers_of(competition),
+        "organizers": competition_organizers(competition),
         "sealed_uses": SealedUse.objects.filter(phase__competition=competition).select_related("user", "phase")[
             :SHOWN_USES
         ],
@@ -68,7 +73,7 @@ def _page(
 @login_required
 def organizers(request: HttpRequest, slug: str) -> HttpResponse:
     """Add an organizer, remove one, or give and take the right to see sealed scores."""
-    competition, user = competition_of(request, slug), person(request)
+    competition, user = managed_competition(request, slug), person(request)
     values = cleaned(OrganizerForm(request.POST))
     action = values["action"]
     if action == "add":
@@ -91,7 +96,7 @@ def organizers(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     """Publish, withdraw or delete the competition."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     values = cleaned(VisibilityForm(request.POST))
     action = values["action"]
     if action == "publish":

@@ -11,8 +11,8 @@ from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.organize.forms import SubmissionsForm
-from competitions.organize.views.teams import page_of
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.teams import list_page
+from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import (
     ACTIONS,
     ASKS_FIRST,
@@ -33,12 +33,12 @@ from competitions.web.views.teams import person
 @login_required
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """List the submissions that the address asks for, or act on those that are ticked."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     if request.method == "POST":
         return _act(request, competition)
     form = FilterForm(competition, request.GET)
     rows = form.narrowed().select_related("team", "phase__competition", "submitted_by")
-    shown, following = page_of(request, rows, PAGE_SIZE)
+    shown, following = list_page(request, rows, PAGE_SIZE)
     context = {
         "competition": competition,
         "tab": "submissions",
@@ -85,7 +85,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
 @login_required
 def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Run again what failed on a submitted dataset, and nothing else of the submissions that were run on it."""
-    rows = Dataset.objects.filter(submission__phase__competition=competition_of(request, slug))
+    rows = Dataset.objects.filter(submission__phase__competition=managed_competition(request, slug))
     dataset = get_object_or_404(rows, submission=pk)
     actor = f"organizer:{person(request).get_username()}"
     count = cells_rerun(dataset=dataset, actor=actor, now=timezone.now())

@@ -20,7 +20,7 @@ from competitions.environments.services import environment_file_remove
 from competitions.organize.editing.teams import TeamForm
 from competitions.organize.forms import BulkForm
 from competitions.organize.views.changes import change_page
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
 from competitions.organize.workspace.submissions import submission_rows
@@ -37,7 +37,7 @@ def _reader(request: HttpRequest) -> Reader:
     return reader_for(person(request), timezone.now())
 
 
-def page_of(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[list[Any], str]:
+def list_page(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[list[Any], str]:
     """The first rows, and the query of the address at which the list goes on; empty at its end."""
     shown = list(rows[: size + 1])
     if len(shown) <= size:
@@ -51,17 +51,17 @@ def page_of(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[list[
 @login_required
 def teams(request: HttpRequest, slug: str) -> HttpResponse:
     """The competition's teams, narrowed by the address; those that are ticked are disqualified or reinstated."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     if request.method == "POST":
         return _act_on_teams(request, competition)
-    form, best = _asked(request, competition)
-    shown, following = page_of(request, form.narrowed(best), team_list.PAGE_SIZE)
+    form, best = _filtered_teams(request, competition)
+    shown, following = list_page(request, form.narrowed(best), team_list.PAGE_SIZE)
     context = {
         "competition": competition,
         "tab": "teams",
         "form": form,
         "best": best,
-        "rows": [(team, team_list.best_of(team, best)) for team in shown],
+        "rows": [(team, team_list.best_score(team, best)) for team in shown],
         "actions": [
             *((name, words) for name, (words, _) in team_list.ACTIONS.items()),
             (team_list.MAIL, "Write a mail"),
@@ -71,7 +71,9 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "organize/teams/teams.html", context)
 
 
-def _asked(request: HttpRequest, competition: Competition) -> tuple[team_list.TeamFilter, team_list.BestColumn | None]:
+def _filtered_teams(
+    request: HttpRequest, competition: Competition
+) -> tuple[team_list.TeamFilter, team_list.BestColumn | None]:
     form = team_list.TeamFilter(competition, request.GET)
     return form, team_list.best_column(competition, form.cleaned_data.get("phase"), _reader(request))
 
@@ -91,8 +93,8 @@ def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpRespons
 @login_required
 def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The teams that the address asks for, all of them, as a file."""
-    competition = competition_of(request, slug)
-    form, best = _asked(request, competition)
+    competition = managed_competition(request, slug)
+    form, best = _filtered_teams(request, competition)
     return StreamingHttpResponse(
         team_list.team_lines(form.narrowed(best), best),
         content_type="text/csv; charset=utf-8",
@@ -104,7 +106,7 @@ def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
 @login_required
 def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     """One team: its people with what they answered, what it sent in, and what became of it."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     shown = get_object_or_404(Team.objects.select_related("captain", "merged_into"), competition=competition, key=team)
     if request.method == "POST":
         values = cleaned(BulkForm(request.POST, actions=team_list.ACTIONS))
@@ -132,7 +134,7 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
 @login_required
 def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     """Rename a team, or mark it as a baseline."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     rows = Team.objects.filter(competition=competition, merged_into=None, key=team)
     before = get_object_or_404(rows)
 
@@ -146,7 +148,7 @@ def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
 @login_required
 def team_file_remove(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     """Take away a file that a team brought for its code."""
-    rows = EnvironmentFile.objects.filter(team__competition=competition_of(request, slug)).select_related("team")
+    rows = EnvironmentFile.objects.filter(team__competition=managed_competition(request, slug)).select_related("team")
     file = get_object_or_404(rows, key=key)
     environment_file_remove(file=file, note=f"Removed by {person(request)}.")
     messages.success(request, f"{file.reference} was removed. Its name and digest stay.")
@@ -157,12 +159,12 @@ def team_file_remove(request: HttpRequest, slug: str, key: UUID) -> HttpResponse
 @login_required
 def registrations(request: HttpRequest, slug: str) -> HttpResponse:
     """Registrations, narrowed by the address; those that are ticked are approved or denied."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     if request.method == "POST":
         _decide(request, competition)
         return redirect("organize:registrations", slug)
     form = registration_list.RegistrationFilter(request.GET)
-    shown, following = page_of(request, form.narrowed(competition), registration_list.PAGE_SIZE)
+    shown, following = list_page(request, form.narrowed(competition), registration_list.PAGE_SIZE)
     context = {
         "competition": competition,
         "tab": "registrations",
@@ -185,5 +187,5 @@ def _decide(request: HttpRequest, competition: Competition) -> None:
 @login_required
 def registrations_file(request: HttpRequest, slug: str) -> HttpResponse:
     """The registrations that the address asks for, with their answers, as a file."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     return registrations_csv(registration_list.RegistrationFilter(request.GET).narrowed(competition))

@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
-from competitions.organize.views.workspace import competition_of
+from competitions.organize.views.workspace import managed_competition
 from competitions.web.views.webhooks import WebhookForm, add_webhook
 from competitions.webhooks.services import webhooks_for
 
@@ -14,7 +14,7 @@ from competitions.webhooks.services import webhooks_for
 @login_required
 def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     """Those of the competition's organizers; adding one."""
-    competition = competition_of(request, slug)
+    competition = managed_competition(request, slug)
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         return add_webhook(request, form, competition, None)

@@ -8,11 +8,11 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
-from competitions.organize.workspace.overview import overview_of
+from competitions.organize.workspace.overview import overview_context
 from competitions.web.views.teams import person
 
 
-def competition_of(request: HttpRequest, slug: str) -> Competition:
+def managed_competition(request: HttpRequest, slug: str) -> Competition:
     """A competition that the asker organizes; any other does not exist."""
     return get_object_or_404(Competition.objects.managed_by(person(request)).select_related("queue"), slug=slug)
 
@@ -21,8 +21,8 @@ def competition_of(request: HttpRequest, slug: str) -> Competition:
 @login_required
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """The overview: what needs attention, numbers, and charts of the last weeks."""
-    competition = competition_of(request, slug)
-    context = overview_of(competition, reader_for(person(request), timezone.now()))
+    competition = managed_competition(request, slug)
+    context = overview_context(competition, reader_for(person(request), timezone.now()))
     return render(
         request, "organize/workspace/overview.html", {"competition": competition, "tab": "overview"} | context
     )

@@ -36,7 +36,7 @@ class EditForm(forms.ModelForm[Row]):
         seen = self._seen()
         changed = [name for name, digest in self.stored.items() if seen.get(name, digest) != digest]
         if changed:
-            news = ", ".join(dict.fromkeys(self.news_of(name) for name in changed))
+            news = ", ".join(dict.fromkeys(self.field_news(name) for name in changed))
             self.take_over([name for name in changed if self.was_left(name, cleaned, seen[name])])
             raise forms.ValidationError(
                 f"Somebody else has changed this meanwhile: {news}. Nothing is saved yet. The form shows their values, but what you "
@@ -49,7 +49,7 @@ class EditForm(forms.ModelForm[Row]):
         """True where the reader sent a field back as they saw it."""
         return state_digest(cleaned.get(name)) == seen
 
-    def news_of(self, name: str) -> str:
+    def field_news(self, name: str) -> str:
         """A field with the value that it has now, as far as a sentence can say it."""
         value = self.get_initial_for_field(self.fields[name], name)
         text = str(value)[:80] if isinstance(value, str | int | datetime) and not isinstance(value, bool) else ""

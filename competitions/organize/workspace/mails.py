@@ -80,7 +80,7 @@ def recipients(competition: Competition, audience: str, phase: Phase | None, tea
     return people.order_by("pk")
 
 
-def recipients_of(mail: OrganizersMail) -> QuerySet[User]:
+def mail_recipients(mail: OrganizersMail) -> QuerySet[User]:
     return recipients(mail.competition, mail.audience, mail.phase, mail.teams.all())
 
 
@@ -103,7 +103,7 @@ def mail_send(
     )
     if mail.audience == Audience.TEAMS:
         mail.teams.set(chosen)
-    if not recipients_of(mail).exists():
+    if not mail_recipients(mail).exists():
         raise NOBODY_TO_MAIL()
     jobs.send_after_commit(MAIL_JOB, mail.pk)
     return mail
@@ -131,7 +131,7 @@ def mail_write(pk: int) -> None:
         )
         if mail is None:
             return
-        messages = [_message(mail, person) for person in recipients_of(mail)]
+        messages = [_message(mail, person) for person in mail_recipients(mail)]
         get_connection().send_messages(messages)
         mail.sent_to = len(messages)
         mail.save(update_fields=["sent_to"])

@@ -39,7 +39,7 @@ class Attention:
     action: str = ""
 
 
-def attention_of(competition: Competition, *, now: datetime) -> list[Attention]:
+def attention_items(competition: Competition, *, now: datetime) -> list[Attention]:
     """Matters that keep teams waiting, most urgent first."""
     return [
         *_failed_by_us(competition, now),
@@ -55,7 +55,7 @@ def _failed_by_us(competition: Competition, now: datetime) -> list[Attention]:
     if not count:
         return []
     url = reverse("organize:submissions", args=[competition.slug]) + "?state=failed"
-    text = f"{_counted(count, 'submission')} of this week failed by the competition's own setup. Mend it, and run them again."
+    text = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup. Mend it, and run them again."
     return [Attention(text, url, "See them")]
 
 
@@ -66,16 +66,20 @@ def _registrations(competition: Competition) -> list[Attention]:
         return []
     url = reverse("organize:registrations", args=[competition.slug]) + "?state=pending"
     return [
-        Attention(f"{_counted(count, 'person', 'people')} wait for you to approve their registration.", url, "Decide")
+        Attention(
+            f"{_count_words(count, 'person', 'people')} wait for you to approve their registration.", url, "Decide"
+        )
     ]
 
 
-def _counted(count: int, singular: str, several: str = "") -> str:
+def _count_words(count: int, singular: str, several: str = "") -> str:
     name = singular if count == 1 else several or f"{singular}s"
     return f"{count}{' or more' if count == MOST_COUNTED else ''} {name}"
 
 
-def numbers_of(competition: Competition, days: Sequence[CompetitionDay], now: datetime) -> list[tuple[str, str]]:
+def competition_numbers(
+    competition: Competition, days: Sequence[CompetitionDay], now: datetime
+) -> list[tuple[str, str]]:
     """A few numbers with their names."""
     total = CompetitionDay.objects.filter(competition=competition).aggregate(
         submitted=Sum("submitted"), scored=Sum("scored")
@@ -94,7 +98,7 @@ def numbers_of(competition: Competition, days: Sequence[CompetitionDay], now: da
     ]
 
 
-def days_of(competition: Competition, now: datetime) -> list[CompetitionDay]:
+def shown_days(competition: Competition, now: datetime) -> list[CompetitionDay]:
     """The last weeks, a day each, also those on which nothing came."""
     since = now.date() - timedelta(days=DAYS - 1)
     counted = {row.day: row for row in CompetitionDay.objects.filter(competition=competition, day__gte=since)}
@@ -102,7 +106,7 @@ def days_of(competition: Competition, now: datetime) -> list[CompetitionDay]:
     return [counted.get(day) or CompetitionDay(competition=competition, day=day) for day in every]
 
 
-def charts_of(days: Sequence[CompetitionDay]) -> list[Chart]:
+def overview_charts(days: Sequence[CompetitionDay]) -> list[Chart]:
     """Submissions, failures by reason, waiting and compute; none where nothing came in these weeks."""
     if not any(day.submitted for day in days):
         return []
@@ -245,13 +249,13 @@ def _best(competition: Competition, reader: Reader) -> Chart | None:
     return score_chart(best, [], column, until=reader.now, levels=baseline_levels(baseline_entries(board), column))
 
 
-def overview_of(competition: Competition, reader: Reader) -> dict[str, object]:
+def overview_context(competition: Competition, reader: Reader) -> dict[str, object]:
     """All that the page shows."""
-    days, now = days_of(competition, reader.now), reader.now
-    best, counted = _best(competition, reader), charts_of(days)
+    days, now = shown_days(competition, reader.now), reader.now
+    best, counted = _best(competition, reader), overview_charts(days)
     return {
-        "attention": attention_of(competition, now=now),
+        "attention": attention_items(competition, now=now),
         "queue": queue_state(competition.queue, now),
-        "numbers": numbers_of(competition, days, now),
+        "numbers": competition_numbers(competition, days, now),
         "charts": [*counted[:1], *([best] if best is not None else []), *counted[1:]],
     }

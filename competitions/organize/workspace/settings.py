@@ -108,13 +108,13 @@ class PicturesForm(SettingsForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for asked in self.instance.image_uploads.exclude(place=ImageUpload.Place.PAGE):
+        for upload in self.instance.image_uploads.exclude(place=ImageUpload.Place.PAGE):
             notice = (
-                f"What was uploaded cannot be shown. {asked.fault}"
-                if asked.fault
+                f"What was uploaded cannot be shown. {upload.fault}"
+                if upload.fault
                 else "What was uploaded is shown in a few seconds."
             )
-            field = self.fields[f"{asked.place}_file"]
+            field = self.fields[f"{upload.place}_file"]
             field.help_text = f"{notice} {field.help_text}"
 
     def write(self, now: datetime) -> Competition:
@@ -151,7 +151,7 @@ class EntryForm(SettingsForm):
 
 
 class RunningForm(SettingsForm):
-    """Where submissions run, and in which image."""
+    """The queue and the image that submissions run in."""
 
     class Meta:
         model = Competition
@@ -176,7 +176,7 @@ class FilesForm(SettingsForm):
 
 
 class AddressForm(SettingsForm):
-    """Where the competition is found: its address, its kind and its series."""
+    """The competition's address, kind and series."""
 
     class Meta:
         model = Competition
@@ -203,7 +203,7 @@ SECTIONS: Final[Mapping[str, tuple[str, type[SettingsForm]]]] = {
 
 
 class SectionForm(forms.Form):
-    """Which section was sent."""
+    """The section that was sent."""
 
     section = forms.ChoiceField(choices=[(name, title) for name, (title, _) in SECTIONS.items()])
 

@@ -58,7 +58,7 @@ class TeamFilter(forms.Form):
 
     def narrowed(self, best: "BestColumn | None") -> QuerySet[Any]:
         """The competition's teams that the address asks for, the newest first."""
-        rows = teams_of(self.competition, best)
+        rows = listed_teams(self.competition, best)
         values = self.cleaned_data
         if text := values.get("team"):
             member = Q(user__username__iexact=text) | Q(user__email__iexact=text)
@@ -98,7 +98,7 @@ def best_column(competition: Competition, chosen: Phase | None, reader: Reader) 
     return BestColumn(board, column)
 
 
-def teams_of(competition: Competition, best: BestColumn | None) -> QuerySet[Any]:
+def listed_teams(competition: Competition, best: BestColumn | None) -> QuerySet[Any]:
     """Teams with their people, how often and when last they submitted, and the values of their best row on a board."""
     sent = Submission.objects.filter(team=OuterRef("pk"), is_check=False).order_by()
     counted = sent.values("team").annotate(number=Count("pk")).values("number")
@@ -112,8 +112,8 @@ def teams_of(competition: Competition, best: BestColumn | None) -> QuerySet[Any]
     return rows.select_related("captain").prefetch_related("memberships__user")
 
 
-def best_of(team: Any, best: BestColumn | None) -> str:
-    """The team's best score as the board shows it; `team` comes from `teams_of`."""
+def best_score(team: Any, best: BestColumn | None) -> str:
+    """The team's best score as the board shows it; `team` comes from `listed_teams`."""
     values = team.best_values if best is not None else None
     return (best.column.shown_in(values) or "") if best is not None and values else ""
 
@@ -166,12 +166,17 @@ def team_lines(teams: QuerySet[Any], best: BestColumn | None) -> Iterator[str]:
     )
     for team in teams.iterator(chunk_size=CHUNK):
         users = [membership.user for membership in team.memberships.all()]
-        cells = [team.name, state_of(team), " ".join(user.username for user in users), " ".join(u.email for u in users)]
+        cells = [
+            team.name,
+            team_state(team),
+            " ".join(user.username for user in users),
+            " ".join(u.email for u in users),
+        ]
         last = team.last_at.isoformat() if team.last_at else ""
-        score = [best_of(team, best)] if best else []
+        score = [best_score(team, best)] if best else []
         yield writer.writerow([*(safe_cell(cell) for cell in cells), team.submission_count, last, *score])
 
 
-def state_of(team: Team) -> str:
+def team_state(team: Team) -> str:
     """One word for a table."""
     return "disqualified" if team.disqualified_at else "baseline" if team.is_baseline else "active"

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.sign_in import AFTER_SIGN_IN
-from competitions.catalog.downloads import DOWNLOADS, downloads_of, downloads_of_all
+from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
 from competitions.catalog.models import Announcement, Competition, Page, Series
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
@@ -136,7 +136,7 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Htt
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
     visited = visit(request, slug)
     phase = visited.phase(phase_slug)
-    resource = downloads_of(phase).get(name) if phase else None
+    resource = phase_downloads(phase).get(name) if phase else None
     if resource is None:
         raise Http404
     if not visited.is_organizer:

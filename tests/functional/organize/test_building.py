@@ -15,7 +15,7 @@ from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.building.removal import competition_remove
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import ALREADY_PUBLISHED, DRAFT_INCOMPLETE, NOT_BUILT
-from competitions.organize.steps.paths import slot_of
+from competitions.organize.steps.paths import find_slot
 from competitions.resources.models import Resource
 from competitions.runs.models import RunLog
 from tests.background import run_background
@@ -255,7 +255,7 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
 def attach_unread(guided: Guided, content: bytes) -> None:
     """Upload test data that no background process reads yet."""
     upload = guided.site.upload(content, "test.csv", user=guided.draft.owner)
-    slot = slot_of(guided.draft, "test")
+    slot = find_slot(guided.draft, "test")
     assert slot is not None
     drafts.draft_attach(draft=guided.draft, slot=slot, upload=upload, now=guided.site.now)
     guided.draft.refresh_from_db()

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.pushing.guards import rules_broken
-from competitions.catalog.downloads import downloads_of
+from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Competition, CompetitionOrganizer, Leaderboard, Phase, Task
 from competitions.catalog.organizers import OWNS_THE_QUEUE, organizer_remove
 from competitions.catalog.readiness import competition_warnings
@@ -218,4 +218,4 @@ def test_files_of_a_foreign_task_are_opened_by_its_readers_alone(
         make_programs_available=True, make_input_data_available=True
     )
     phase = Phase.objects.select_related("competition").get(pk=other.phase.pk)
-    assert any(name.startswith("scoring_program") for name in downloads_of(phase)) == expected
+    assert any(name.startswith("scoring_program") for name in phase_downloads(phase)) == expected

@@ -32,7 +32,6 @@ MAY_READ_STATES = {
     "competitions/catalog/changes/phase_rules.py": "refuses what would open a seal",
     "competitions/catalog/changes/board_rules.py": "refuses what would open a seal",
     "competitions/catalog/queue_rights.py": "keeps sealed scores from queues whose owner may not see them",
-    "competitions/leaderboards/admin.py": "reads the record ahead",
     "competitions/bundles/pushing/guards.py": "refuses what would open a seal",
     "competitions/organize/editing/deletions.py": "keeps a board whose scores were recorded under its seal",
     "competitions/leaderboards/reading/submission_scores.py": "reads the record ahead",

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from competitions.organize.tables.writing import divided
+from competitions.organize.tables.writing import divide
 
 SOLUTION = pl.DataFrame(
     {
@@ -21,7 +21,7 @@ SOLUTION = pl.DataFrame(
 
 def parts(**split: Any) -> pl.DataFrame:
     plan: Any = {"percent": 30, "seed": 1, "by": "", "column": "split"} | split
-    return divided(SOLUTION, plan, ["price"])
+    return divide(SOLUTION, plan, ["price"])
 
 
 def test_by_the_column_that_is_there() -> None:

@@ -1,4 +1,4 @@
-"""When a phase takes submissions."""
+"""The times at which a phase takes submissions."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

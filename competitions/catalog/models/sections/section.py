@@ -1,4 +1,4 @@
-"""Where settings stand: the base of a phase's sections, and the settings of any model that declares some."""
+"""The base of a phase's sections, and the settings of any model that declares some."""
 
 from collections.abc import Mapping
 from typing import ClassVar

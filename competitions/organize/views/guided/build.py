@@ -13,8 +13,8 @@ from competitions.catalog.readiness import competition_warnings
 from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.paths import first_open
-from competitions.organize.views.access import draft_of
-from competitions.organize.views.guided.rail import rail_of
+from competitions.organize.views.access import own_draft
+from competitions.organize.views.guided.rail import step_rail
 from competitions.organize.views.guided.trial_result import trial_result
 from competitions.web.checklist import checklist
 
@@ -26,22 +26,22 @@ def _context(draft: CompetitionDraft) -> dict[str, object]:
 @require_safe
 @login_required
 def trial(request: HttpRequest, key: UUID) -> HttpResponse:
-    draft = draft_of(request, key)
-    return render(request, "organize/guided/trial.html", _context(draft) | {"rail": rail_of(draft, "trial")})
+    draft = own_draft(request, key)
+    return render(request, "organize/guided/trial.html", _context(draft) | {"rail": step_rail(draft, "trial")})
 
 
 @require_safe
 @login_required
 def status(request: HttpRequest, key: UUID) -> HttpResponse:
     """The progress of build and trial, served alone; it asks again until both are over."""
-    return render(request, "organize/guided/_build.html", _context(draft_of(request, key)))
+    return render(request, "organize/guided/_build.html", _context(own_draft(request, key)))
 
 
 @require_POST
 @login_required
 def build(request: HttpRequest, key: UUID) -> HttpResponse:
     """Have the competition made of the answers, in the background."""
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     build_request(draft=draft, now=timezone.now())
     return redirect("organize:trial", draft.key)
 
@@ -49,10 +49,10 @@ def build(request: HttpRequest, key: UUID) -> HttpResponse:
 @require_safe
 @login_required
 def review(request: HttpRequest, key: UUID) -> HttpResponse:
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     warnings = competition_warnings(draft.competition) if draft.competition else []
     steps = checklist(draft.competition, warnings) if draft.competition else []
-    context = {"steps": [step for step in steps if step.title != "Published"], "rail": rail_of(draft, "review")}
+    context = {"steps": [step for step in steps if step.title != "Published"], "rail": step_rail(draft, "review")}
     return render(request, "organize/guided/review.html", _context(draft) | context)
 
 
@@ -60,6 +60,6 @@ def review(request: HttpRequest, key: UUID) -> HttpResponse:
 @login_required
 def publish(request: HttpRequest, key: UUID) -> HttpResponse:
     """Show the competition to everybody."""
-    competition = draft_publish(draft=draft_of(request, key))
+    competition = draft_publish(draft=own_draft(request, key))
     messages.success(request, f"“{competition}” is published. Everybody sees it now.")
     return redirect("web:overview", competition.slug)

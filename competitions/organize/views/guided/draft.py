@@ -14,12 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from competitions.organize import drafts
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.previews import preview_of
+from competitions.organize.previews import step_preview
 from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
-from competitions.organize.steps.paths import first_open, is_done, path_of, slot_of, step_of
+from competitions.organize.steps.paths import draft_path, find_slot, find_step, first_open, is_done
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
-from competitions.organize.views.access import draft_of, upload_of
-from competitions.organize.views.guided.rail import rail_of
+from competitions.organize.views.access import own_draft, sent_upload
+from competitions.organize.views.guided.rail import step_rail
 from competitions.resources.rooms import takes_uploads
 from core.refusals import Refusal
 from files.text import is_number
@@ -28,7 +28,7 @@ OF_THE_PAGE: Final = ("csrfmiddlewaretoken", "version", "go")
 
 
 def _step(draft: CompetitionDraft, slug: str) -> Step:
-    step = step_of(draft, slug)
+    step = find_step(draft, slug)
     if step is None:
         raise Http404
     return step
@@ -38,7 +38,7 @@ def _step(draft: CompetitionDraft, slug: str) -> Step:
 @login_required
 def current(request: HttpRequest, key: UUID) -> HttpResponse:
     """To the step where the owner was, or to the trial when all are done."""
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     waiting = first_open(draft)
     if waiting is None:
         return redirect("organize:trial", draft.key)
@@ -49,7 +49,7 @@ def current(request: HttpRequest, key: UUID) -> HttpResponse:
 @login_required
 def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     """Show a step, or keep what was entered and go on. What is not right is kept too when one goes back."""
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     chosen = _step(draft, slug)
     if request.method != "POST":
         return _page(request, draft, chosen, bound(chosen.form, draft, draft.answers.get(slug)))
@@ -65,7 +65,7 @@ def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     except DraftChangedElsewhere as refusal:
         messages.error(request, refusal.detail)
         return _page(request, draft, chosen, form, status=refusal.http_status)
-    if not goes_back and not is_done(draft_of(request, key), chosen):
+    if not goes_back and not is_done(own_draft(request, key), chosen):
         raise FILES_MISSING()
     return redirect(_neighbour(draft, chosen, -1 if goes_back else 1))
 
@@ -81,7 +81,7 @@ def _version(request: HttpRequest) -> int:
 
 def _neighbour(draft: CompetitionDraft, chosen: Step, by: int) -> str:
     """The address of the step before or after."""
-    path = path_of(draft)
+    path = draft_path(draft)
     place = path.index(chosen) + by
     if place < 0:
         return reverse("organize:start")
@@ -97,23 +97,23 @@ def _page(
         "draft": draft,
         "step": chosen,
         "form": form,
-        "slots": [(slot, drafts.file_of(draft, slot.role)) for slot in chosen.slots],
-        "rail": rail_of(draft, chosen.slug),
-        "is_first": chosen is path_of(draft)[0],
+        "slots": [(slot, drafts.find_file(draft, slot.role)) for slot in chosen.slots],
+        "rail": step_rail(draft, chosen.slug),
+        "is_first": chosen is draft_path(draft)[0],
         **_preview(draft, chosen, form),
     }
     return render(request, f"organize/guided/steps/{chosen.template}.html", context, status=status)
 
 
 def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[str, object]:
-    return {"preview": chosen.preview, **preview_of(draft, chosen, form)} if chosen.preview else {"preview": ""}
+    return {"preview": chosen.preview, **step_preview(draft, chosen, form)} if chosen.preview else {"preview": ""}
 
 
 @require_POST
 @login_required
 def preview(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     """The preview of the step with these values, which are not kept."""
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     chosen = _step(draft, slug)
     form = bound(chosen.form, draft, _sent(request))
     return render(
@@ -122,32 +122,32 @@ def preview(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
 
 
 def _slot(draft: CompetitionDraft, role: str) -> FileSlot:
-    slot = slot_of(draft, role)
+    slot = find_slot(draft, role)
     if slot is None:
         raise Http404
     return slot
 
 
-@takes_uploads(lambda request, key, role: draft_of(request, key))
+@takes_uploads(lambda request, key, role: own_draft(request, key))
 @require_POST
 @login_required
 def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """Take a finished upload (the page's script) or a file in the form (without script)."""
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     slot = _slot(draft, role)
     wants_json = request.headers.get("Accept", "") == "application/json"
     try:
-        drafts.draft_attach(draft=draft, slot=slot, upload=upload_of(request), now=timezone.now())
+        drafts.draft_attach(draft=draft, slot=slot, upload=sent_upload(request), now=timezone.now())
     except Refusal as refusal:
         if not wants_json:
             raise
         return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    url = _step_url_of(draft, slot)
+    url = _step_url(draft, slot)
     return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
 
 
-def _step_url_of(draft: CompetitionDraft, slot: FileSlot) -> str:
-    slug = next(step.slug for step in path_of(draft) if slot in step.slots)
+def _step_url(draft: CompetitionDraft, slot: FileSlot) -> str:
+    slug = next(step.slug for step in draft_path(draft) if slot in step.slots)
     return reverse("organize:step", args=[draft.key, slug])
 
 
@@ -155,8 +155,8 @@ def _step_url_of(draft: CompetitionDraft, slot: FileSlot) -> str:
 @login_required
 def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """The progress of reading a file, served alone; the page loads itself again once it is over."""
-    draft = draft_of(request, key)
-    slot, file = _slot(draft, role), drafts.file_of(draft, role)
+    draft = own_draft(request, key)
+    slot, file = _slot(draft, role), drafts.find_file(draft, role)
     response = render(request, "organize/guided/_file.html", {"draft": draft, "slot": slot, "file": file})
     if file is not None and file.state != file.State.WAITING:
         response.headers["HX-Refresh"] = "true"
@@ -166,17 +166,17 @@ def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
 @require_POST
 @login_required
 def detach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     slot = _slot(draft, role)
     drafts.draft_detach(draft=draft, role=role, now=timezone.now())
-    return redirect(_step_url_of(draft, slot))
+    return redirect(_step_url(draft, slot))
 
 
 @require_POST
 @login_required
 def discard(request: HttpRequest, key: UUID) -> HttpResponse:
     """Throw the draft away."""
-    draft = draft_of(request, key)
+    draft = own_draft(request, key)
     drafts.draft_discard(draft=draft, now=timezone.now())
     messages.success(request, f"The draft “{draft.title}” was thrown away.")
     return redirect("organize:start")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from competitions.organize.models import CompetitionDraft
-from competitions.organize.steps.paths import first_open, is_done, path_of
+from competitions.organize.steps.paths import draft_path, first_open, is_done
 from competitions.submissions.states import State
 
 
@@ -34,7 +34,7 @@ class Rail:
         return self.items[self.place - 1].title
 
 
-def rail_of(draft: CompetitionDraft, current: str) -> Rail:
+def step_rail(draft: CompetitionDraft, current: str) -> Rail:
     """Every step, then the trial and the review."""
     items = [
         RailItem(
@@ -44,7 +44,7 @@ def rail_of(draft: CompetitionDraft, current: str) -> Rail:
             is_done(draft, step),
             step.slug == current,
         )
-        for step in path_of(draft)
+        for step in draft_path(draft)
     ]
     is_built = draft.is_up_to_date and first_open(draft) is None
     was_tried = is_built and (draft.trial is None or draft.trial.status == State.FINISHED)

@@ -1,4 +1,4 @@
-"""Where hosting begins: ways to begin, drafts, and how to ask for it."""
+"""The first page of hosting: ways to begin, drafts, and how to ask for it."""
 
 from django import forms
 from django.contrib import messages
@@ -13,7 +13,7 @@ from competitions.catalog.rights import may_host
 from competitions.organize import hosts
 from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft, HostRequest
-from competitions.organize.steps.paths import path_of
+from competitions.organize.steps.paths import draft_path
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 
@@ -36,11 +36,11 @@ class RequestForm(forms.Form):
 @login_required
 def start(request: HttpRequest) -> HttpResponse:
     user = person(request)
-    asked = HostRequest.objects.filter(user=user).first()
+    host_request = HostRequest.objects.filter(user=user).first()
     context = {
         "may_host": may_host(user),
         "may_ask": hosts.may_ask(user),
-        "asked": asked,
+        "asked": host_request,
         "form": RequestForm(),
         "drafts": CompetitionDraft.objects.filter(owner=user).select_related("competition"),
         "organized": Competition.objects.filter(organizers=user)[:100],
@@ -54,7 +54,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     """A new draft, and its first step."""
     chosen = CompetitionDraft.Start(cleaned(BeginForm(request.POST))["start"])
     draft = draft_begin(owner=person(request), start=chosen, now=timezone.now())
-    return redirect("organize:step", draft.key, path_of(draft)[0].slug)
+    return redirect("organize:step", draft.key, draft_path(draft)[0].slug)
 
 
 @require_POST

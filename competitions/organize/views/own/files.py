@@ -23,9 +23,9 @@ from competitions.organize.editing.resources import (
 )
 from competitions.organize.forms import KindForm, ResourceFilterForm
 from competitions.organize.hosts import require_host
-from competitions.organize.views.access import upload_of
+from competitions.organize.views.access import sent_upload
 from competitions.organize.views.changes import change_page, delete_page, page_context
-from competitions.organize.views.teams import page_of
+from competitions.organize.views.teams import list_page
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource
 from competitions.resources.rooms import takes_uploads
@@ -44,7 +44,7 @@ def files(request: HttpRequest) -> HttpResponse:
     user = person(request)
     require_host(user)
     form = ResourceFilterForm(request.GET)
-    shown, following = page_of(request, form.narrowed(own_resources(user).order_by("-pk")), PAGE_SIZE)
+    shown, following = list_page(request, form.narrowed(own_resources(user).order_by("-pk")), PAGE_SIZE)
     context = {
         "rows": shown,
         "following": following,
@@ -62,7 +62,7 @@ def files(request: HttpRequest) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """Keep an upload as a file of the kind that the form names, by the page's script or by the form itself."""
     kind = cleaned(KindForm(request.POST))["kind"]
-    return _answer(request, lambda: add_resource(kind=kind, upload=upload_of(request), by=person(request)))
+    return _answer(request, lambda: add_resource(kind=kind, upload=sent_upload(request), by=person(request)))
 
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
@@ -90,7 +90,7 @@ def file(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 def _new_version(request: HttpRequest, before: Resource) -> Resource:
-    fresh, left = add_version(resource=before, upload=upload_of(request), by=person(request))
+    fresh, left = add_version(resource=before, upload=sent_upload(request), by=person(request))
     if left:
         places = "A task or phase" if left == 1 else f"{left} tasks or phases"
         text = f"{places} of competitions that you do not organize kept the version from before."

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from competitions.catalog.changes.impact import impact_of
+from competitions.catalog.changes.impact import change_impact
 from competitions.catalog.models import Phase, Task
 from competitions.catalog.readiness import competition_warnings
 from competitions.leaderboards.models import Cell, Entry
@@ -194,7 +194,7 @@ def test_the_submission_s_page_tells_of_the_data_set_and_of_the_cells(three: Sce
 
 def test_the_organizer_is_told_what_filling_costs(three: Scenario) -> None:
     phase = Phase.objects.get(pk=three.phase.pk)
-    (sentence,) = impact_of(phase, {"max_datasets": 10, "time_limit_s": 3000}, three.now)[-1:]
+    (sentence,) = change_impact(phase, {"max_datasets": 10, "time_limit_s": 3000}, three.now)[-1:]
     assert "now 3: at most 3,600 s a run, 3.0 hours a dataset, 30.0 hours for all 10." in sentence
     client = Client()
     client.force_login(three.organizer)
