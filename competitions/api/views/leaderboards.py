@@ -56,13 +56,13 @@ class BoardView(ApiView):
         return board
 
 
-def _phase(user: User | AnonymousUser, competition: str, phase: str) -> Phase:
+def _phase(user: User | AnonymousUser, slug: str, phase_slug: str) -> Phase:
     """A phase that the asker sees. Raises `Http404`."""
     rows = Phase.objects.select_related("competition")
-    shown = get_object_or_404(rows, competition__slug=competition, slug=phase)
-    if not shown.competition.is_visible_to(user):
+    phase = get_object_or_404(rows, competition__slug=slug, slug=phase_slug)
+    if not phase.competition.is_visible_to(user):
         raise Http404
-    return shown
+    return phase
 
 
 class LeaderboardDetail(BoardView):
