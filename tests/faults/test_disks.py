@@ -118,8 +118,12 @@ class Site:
             return requests.get(f"{self.url}/readyz", timeout=20).ok
         return False
 
-    def wait_until_checked(self, submissions: list[int]) -> None:
+    def wait_until_checked(self, submissions: list[int], *, starts_again: bool = False) -> None:
+        """`starts_again`: as Compose does, where Celery ends because Redis refused its reads for long."""
+
         def states() -> set[str]:
+            if starts_again and not self.background.is_alive():
+                self.background.start()
             from competitions.submissions.models import Submission
 
             rows = Submission.objects.filter(pk__in=submissions)
@@ -197,9 +201,7 @@ def test_a_redis_that_takes_nothing_because_its_disk_is_full_holds_up_nobody(sit
         assert site.ready()["status"] == "degraded"
         assert "reconcile_step_failed" not in site.reconciler.text(), site.reconciler.text()[-2000:]
         client.config_set("save", "")
-    if not site.background.is_alive():  # Celery ends when Redis refuses its reads for long; Compose starts it again
-        site.background.start()
-    site.wait_until_checked([answer.json()["id"] for answer in answers])
+    site.wait_until_checked([answer.json()["id"] for answer in answers], starts_again=True)
 
 
 def test_without_the_reconciler_work_goes_on_and_what_a_killed_process_had_waits_for_its_return(site: Site) -> None:
