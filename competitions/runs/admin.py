@@ -56,8 +56,12 @@ class HeldFilter(admin.SimpleListFilter):
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
-    list_display = ["id", "state", "reason", "code", "submission", "task", "attempt", "worker", "queued_at"]
+    list_display = ["short_id", "state", "reason", "code", "submission", "task", "attempt", "worker", "queued_at"]
     list_filter = ["state", HeldFilter]
     list_select_related = ["submission", "task", "worker__queue"]
     exclude = ["scores", "meters", "receipt", "lease_id"]
     inlines = [RunEventInline]
+
+    @admin.display(description="Run")
+    def short_id(self, run: Run) -> str:
+        return str(run.pk)[:8]
