@@ -56,7 +56,7 @@ class HeldFilter(admin.SimpleListFilter):
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
-    list_display = ["short_id", "state", "reason", "code", "submission", "task", "attempt", "worker", "queued_at"]
+    list_display = ["short_id", "state", "why", "submission", "task", "attempt", "worker", "queued_at"]
     list_filter = ["state", HeldFilter]
     list_select_related = ["submission", "task", "worker__queue"]
     exclude = ["scores", "meters", "receipt", "lease_id"]
@@ -65,3 +65,7 @@ class RunAdmin(ReadOnlyAdmin):
     @admin.display(description="Run")
     def short_id(self, run: Run) -> str:
         return str(run.pk)[:8]
+
+    @admin.display(description="Reason", ordering="reason")
+    def why(self, run: Run) -> str:
+        return ": ".join(part for part in (run.get_reason_display() if run.reason else "", run.code) if part)
