@@ -24,7 +24,7 @@ from competitions.organize.workspace.submissions import (
     submission_rows,
 )
 from competitions.runs.bulk import bulk_cost
-from competitions.submissions.models import Dataset
+from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
 
@@ -85,8 +85,8 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
 @login_required
 def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Run again what failed on a submitted dataset, and nothing else of the submissions that were run on it."""
-    rows = Dataset.objects.filter(submission__phase__competition=managed_competition(request, slug))
-    dataset = get_object_or_404(rows, submission=pk)
+    sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
+    dataset = get_object_or_404(Dataset, submission=get_object_or_404(sent, pk=pk))
     actor = f"organizer:{person(request).get_username()}"
     count = cells_rerun(dataset=dataset, actor=actor, now=timezone.now())
     messages.success(request, f"{count} failed run{'' if count == 1 else 's'} queued again.")
