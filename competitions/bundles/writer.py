@@ -253,7 +253,7 @@ def board_yaml(board: Leaderboard) -> dict[str, object]:
     rule = Leaderboard.Rule(board.rule)
     own = written_settings(board)
     extra = own.pop("podium")
-    extra |= {"show_tasks": board.shows_tasks, "rule": None if rule in RULE_NAMES else "selected"}
+    extra |= {"show_tasks": board.shows_tasks, "rule": None if rule in RULE_NAMES else rule.value}
     return own | {
         "key": board.key,
         "submission_rule": RULE_NAMES.get(rule, "Force_Best"),
