@@ -88,18 +88,22 @@ class ComputeWorkerAdmin(ReadOnlyAdmin):
     list_select_related = ["queue"]
     actions = ["release", "drain", "undrain"]
 
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        """Administrators: a right to look at workers gives nobody else a say over them."""
+        return bool(request.user.is_superuser)
+
     @admin.display(description="Last answered", ordering="last_seen_at")
     def last_seen(self, worker: ComputeWorker) -> str:
         return f"{timesince(worker.last_seen_at)} ago"
 
-    @admin.action(description="Release from quarantine")
+    @admin.action(description="Release from quarantine", permissions=["operate"])
     def release(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{release_workers(queryset)} of {queryset.count()} released.")
 
-    @admin.action(description="Drain: no more runs, what it has goes on to its end")
+    @admin.action(description="Drain: no more runs, what it has goes on to its end", permissions=["operate"])
     def drain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{drain_workers(queryset, timezone.now())} of {queryset.count()} drained.")
 
-    @admin.action(description="Take back into service")
+    @admin.action(description="Take back into service", permissions=["operate"])
     def undrain(self, request: HttpRequest, queryset: QuerySet[ComputeWorker]) -> None:
         self.message_user(request, f"{undrain_workers(queryset)} back in service.")

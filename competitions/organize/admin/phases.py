@@ -187,7 +187,7 @@ class PhaseAdmin(GuardedAdmin):
         return redirect("web:reveal", phases[0].competition.slug, phases[0].slug)
 
     def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
-        """Store what the form has refusal to confirm already; a refusal of the service is a fault of the program here."""
+        """Store what the form has asked to confirm already; a refusal of the service is a fault of the program here."""
         form.write(timezone.now())
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

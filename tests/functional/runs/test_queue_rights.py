@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
@@ -219,3 +220,17 @@ def test_files_of_a_foreign_task_are_opened_by_its_readers_alone(
     )
     phase = Phase.objects.select_related("competition").get(pk=other.phase.pk)
     assert any(name.startswith("scoring_program") for name in phase_downloads(phase)) == expected
+
+
+def test_administrators_alone_drain_workers_in_the_admin(site: Scenario) -> None:
+    worker, onlooker = site.worker(), person(is_staff=True)
+    onlooker.user_permissions.add(Permission.objects.get(codename="view_computeworker"))
+    url = reverse("admin:compute_computeworker_changelist")
+    form = {"action": "drain", "_selected_action": [worker.pk]}
+    assert user_client(onlooker).get(url).status_code == 200
+    user_client(onlooker).post(url, form)
+    worker.refresh_from_db()
+    assert worker.drained_at is None
+    user_client(person(is_staff=True, is_superuser=True)).post(url, form)
+    worker.refresh_from_db()
+    assert worker.drained_at is not None
