@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -20,7 +19,7 @@ from icalendar import Calendar
 from accounts.models import Scope, token_create
 from competitions.catalog.models import Announcement, Competition, Format, Page, Phase
 from competitions.catalog.readiness import competition_warnings
-from core.fields import TEXT_REFUSED, LongTextField, OneLineField
+from core.fields import TEXT_REFUSED, LongTextField
 from core.markup import bounded
 from core.markup.bounded import HERE_CHARACTERS, TOO_COSTLY, rendered
 from core.markup.rows import WrittenRow
@@ -29,8 +28,6 @@ from files.markup import MAX_CHARACTERS, render, rendering_key
 from tests.refusals import refuses
 from tests.scenario import Scenario
 
-# Columns that came after the migration, and never took anything else.
-BORN_ON_ONE_LINE = {"teams.Invitation.named_as"}
 OWN_APPS = ("accounts", "audit", "competitions.", "core")
 # Written by the site itself, of what it has checked, or by people in a box of several lines; none of them is a heading or a name.
 OTHER = {
@@ -151,17 +148,6 @@ def test_feeds_and_calendars_are_written_of_what_was_stored_before(site: Scenari
     assert "a b  c: a b  c opens" in {
         str(event["summary"]) for event in Calendar.from_ical(calendar.content).walk("VEVENT")
     }
-
-
-def test_the_migration_puts_stored_titles_on_one_line(site: Scenario) -> None:
-    migration = import_module("competitions.organize.migrations.0003_texts_on_one_line")
-    named = {f"{label}.{name}.{field}" for (label, name), fields in migration.FIELDS.items() for field in fields}
-    assert named | BORN_ON_ONE_LINE == {
-        label for label, field in own_fields(models.CharField) if isinstance(field, OneLineField)
-    }
-    Competition.objects.update(title=models.Value("a\nb"))
-    migration.put_on_one_line(apps, None)
-    assert Competition.objects.get(pk=site.competition.pk).title == "a b"
 
 
 def test_a_hostile_page_costs_the_site_s_process_nothing_and_is_laid_out_once(
