@@ -1,7 +1,6 @@
 """Exports of bundles in the background, each a stored file that is kept for a day."""
 
 import tempfile
-import uuid
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +18,7 @@ from competitions.resources.models import StoredFile
 from competitions.resources.orphans import GRACE, mark_unneeded
 from competitions.resources.storage import store_path
 from core.background import jobs
-from core.background.rows import claim, claim_kept
+from core.background.rows import Claim, claim
 
 log = structlog.get_logger(__name__)
 EXPORT_JOB: Final = "bundle-export"
@@ -53,28 +52,28 @@ def waiting_exports() -> QuerySet[BundleExport]:
 
 def export_perform(pk: int) -> None:
     """Write the bundle; nothing when it is there, nobody wants it any more, or another process writes it."""
-    claim_id = claim(waiting_exports(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    export = BundleExport.objects.select_related("competition", "owner").filter(pk=pk, claim_id=claim_id).first()
-    if claim_id is None or export is None:
+    claimed = claim(waiting_exports(), pk)
+    if claimed is None:
         return
+    export = BundleExport.objects.select_related("competition", "owner").get(pk=pk)
     if export.attempts > settings.BACKGROUND_ATTEMPTS:
-        _finish(export, claim_id, state=BundleExport.State.FAILED)
+        _finish(claimed, state=BundleExport.State.FAILED)
         log.error("export_given_up", bundle_export=pk)
         return
-    with claim_kept(waiting_exports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
-        _export(export, claim_id)
+    with claimed.kept():
+        _export(export, claimed)
 
 
 EXPORT = jobs.Job(EXPORT_JOB, waiting=waiting_exports, perform=export_perform, queue=jobs.Queue.LONG)
 
 
-def _export(export: BundleExport, claim_id: uuid.UUID) -> None:
+def _export(export: BundleExport, claimed: Claim) -> None:
     try:
         file = _write(export)
     except Exception:
-        _finish(export, claim_id, state=BundleExport.State.FAILED)
+        _finish(claimed, state=BundleExport.State.FAILED)
         raise
-    if not _finish(export, claim_id, state=BundleExport.State.FINISHED, file=file):
+    if not _finish(claimed, state=BundleExport.State.FINISHED, file=file):
         log.warning("export_taken_over", bundle_export=export.pk)
 
 
@@ -87,9 +86,8 @@ def _write(export: BundleExport) -> StoredFile:
         return store_path(target, link=True)
 
 
-def _finish(export: BundleExport, claim_id: uuid.UUID, **result: Any) -> bool:
-    claimed = waiting_exports().filter(pk=export.pk, claim_id=claim_id)
-    return bool(claimed.update(claimed_until=None, changed_at=timezone.now(), **result))
+def _finish(claimed: Claim, **result: Any) -> bool:
+    return claimed.release(changed_at=timezone.now(), **result)
 
 
 def remove_old_exports(*, now: datetime) -> int:

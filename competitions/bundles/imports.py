@@ -1,6 +1,5 @@
 """Imports and clones in the background; a page and a call of the API show their progress."""
 
-import uuid
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -23,16 +22,12 @@ from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import claim, claim_kept, renew
+from core.background.rows import Claim, ClaimLost, claim
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle, Note, Report
 
 log = structlog.get_logger(__name__)
 IMPORT_JOB: Final = "bundle-import"
-
-
-class _ClaimLost(Exception):
-    """Another process has taken the import over; what this one made is undone."""
 
 
 def import_begin(
@@ -73,56 +68,56 @@ def waiting_imports() -> Any:
 
 def import_perform(pk: int) -> None:
     """Make the competition, or record every fault; nothing if it is over or another process does it."""
-    claim_id = claim(waiting_imports(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    if claim_id is None:
+    claimed = claim(waiting_imports(), pk)
+    if claimed is None:
         return
     job = BundleImport.objects.select_related("owner", "queue", "file").get(pk=pk)
     if job.attempts > settings.BACKGROUND_ATTEMPTS:
-        _finish(pk, claim_id, state=BundleImport.State.FAILED, report=Report().as_json())
+        claimed.release(**_over(BundleImport.State.FAILED, report=Report().as_json()))
         log.error("import_given_up", bundle_import=pk)
         return
-    _import(job, claim_id)
+    _import(job, claimed)
 
 
 IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform, queue=jobs.Queue.LONG)
 
 
-def _import(job: BundleImport, claim_id: uuid.UUID) -> None:
-    failed = partial(_finish, job.pk, claim_id, state=BundleImport.State.FAILED)
+def _import(job: BundleImport, claimed: Claim) -> None:
+    def failed(report: Report) -> None:
+        claimed.release(**_over(BundleImport.State.FAILED, report=report.as_json()))
+
     try:
-        _make(job, claim_id)
+        _make(job, claimed)
     except InvalidBundle as error:
-        failed(report=error.report.as_json())
+        failed(error.report)
     except Refusal as refusal:  # such as no room left for the files
-        failed(report=Report(faults=[Note(refusal.detail, file=job.file_name)]).as_json())
-    except (_ClaimLost, Stopped):
+        failed(Report(faults=[Note(refusal.detail, file=job.file_name)]))
+    except (ClaimLost, Stopped):
         log.warning("import_taken_over", bundle_import=job.pk)
     except Exception:
-        failed(report=Report().as_json())
+        failed(Report())
         raise
 
 
-def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
+def _make(job: BundleImport, claimed: Claim) -> None:
     """The competition or the task, recorded in the row by the transaction that makes it."""
-    progress, record = partial(_step, job.pk, claim_id), partial(_record_competition, job.pk, claim_id)
-    claim_renewed = partial(claim_kept, waiting_imports(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
+    progress, record = partial(_step, claimed), partial(_record_competition, claimed)
     if job.file is None:
         progress("Copying")
-        with claim_renewed():
+        with claimed.kept():
             original = Competition.objects.managed_by(job.owner).filter(pk=job.original_id or 0).first()
             if original is None:
                 raise ORIGINAL_GONE()
             competition_clone(competition=original, by=job.owner, now=timezone.now(), progress=progress, record=record)
         return
     progress("Unpacking")
-    is_wanted = partial(_is_wanted, claim_id)
     with (
         local_copy(job.file) as path,
-        unpacked(path, name=job.file_name, is_wanted=is_wanted) as folder,
-        claim_renewed(),
+        unpacked(path, name=job.file_name, is_wanted=claimed.renew) as folder,
+        claimed.kept(),
     ):
         if job.kind == BundleImport.Kind.TASK:
-            task_import(source=folder, owner=job.owner, record=partial(_record_task, job.pk, claim_id))
+            task_import(source=folder, owner=job.owner, record=partial(_record_task, claimed))
             return
         bundle_import(
             source=folder,
@@ -135,30 +130,22 @@ def _make(job: BundleImport, claim_id: uuid.UUID) -> None:
         )
 
 
-def _is_wanted(claim_id: uuid.UUID) -> bool:
-    return renew(waiting_imports(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+def _step(claimed: Claim, step: str) -> None:
+    """Say how far it is. Raises `ClaimLost`."""
+    claimed.record(state=BundleImport.State.RUNNING, step=step[:200], changed_at=timezone.now())
 
 
-def _step(pk: int, claim_id: uuid.UUID, step: str) -> None:
-    """Say how far it is. Raises `_ClaimLost`."""
-    claimed = waiting_imports().filter(pk=pk, claim_id=claim_id)
-    if not claimed.update(state=BundleImport.State.RUNNING, step=step[:200], changed_at=timezone.now()):
-        raise _ClaimLost
+def _record_competition(claimed: Claim, imported: Imported) -> None:
+    """Record the competition, inside the transaction that makes it. Raises `ClaimLost`."""
+    report = imported.report.as_json()
+    claimed.conclude(**_over(BundleImport.State.FINISHED, report=report, competition=imported.competition))
 
 
-def _record_competition(pk: int, claim_id: uuid.UUID, imported: Imported) -> None:
-    """Record the competition, inside the transaction that makes it. Raises `_ClaimLost`."""
-    state, report = BundleImport.State.FINISHED, imported.report.as_json()
-    if not _finish(pk, claim_id, state=state, report=report, competition=imported.competition):
-        raise _ClaimLost
+def _record_task(claimed: Claim, task: Task) -> None:
+    """As `_record_competition`. Raises `ClaimLost`."""
+    claimed.conclude(**_over(BundleImport.State.FINISHED, task=task))
 
 
-def _record_task(pk: int, claim_id: uuid.UUID, task: Task) -> None:
-    """As `_record_competition`. Raises `_ClaimLost`."""
-    if not _finish(pk, claim_id, state=BundleImport.State.FINISHED, task=task):
-        raise _ClaimLost
-
-
-def _finish(pk: int, claim_id: uuid.UUID, **result: Any) -> bool:
-    claimed = waiting_imports().filter(pk=pk, claim_id=claim_id)
-    return bool(claimed.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
+def _over(state: str, **result: Any) -> dict[str, object]:
+    """The fields of an import that has ended."""
+    return {"state": state, "step": "", "changed_at": timezone.now(), **result}

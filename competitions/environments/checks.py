@@ -3,7 +3,6 @@
 It may run twice or late: what it finds is written down only while the row still asks for it and the claim is ours.
 """
 
-import uuid
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,6 @@ from typing import Final
 import structlog
 from django.conf import settings
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import JOB
@@ -21,7 +19,7 @@ from competitions.resources.uploads import UploadExpired, upload_finish
 from core.background import jobs
 from core.background.allowance import TooManyRefusedFiles, require_allowance
 from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, claim, claim_kept, renew
+from core.background.rows import Claim, claim
 from workers.protocol.files.image_archive import ArchiveLimits, ImageArchiveInvalid, check_archive
 from workers.protocol.files.image_layers import SAVE_AGAIN
 
@@ -45,24 +43,23 @@ def refused() -> QuerySet[EnvironmentFile]:
 
 def file_check(pk: int) -> None:
     """Store one file and check it; nothing when it no longer asks for that, or another process does it."""
-    claim_id = claim(waiting(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    if claim_id is None:
+    claimed = claim(waiting(), pk)
+    if claimed is None:
         return
     file = EnvironmentFile.objects.select_related("upload", "team__competition__queue").get(pk=pk)
     try:
-        fields = _check_file(file, claim_id)
+        fields = _check_file(file, claimed)
     except Stopped:
         log.info("environment_check_stopped", file=pk)
         return
-    claimed = waiting().filter(pk=pk, claim_id=claim_id)
-    if claimed.update(claimed_until=None, **fields):
+    if claimed.release(**fields):
         log.info("environment_file_checked", file=pk, state=fields["state"], code=fields.get("code", ""))
 
 
 CHECK = jobs.Job(JOB, waiting=waiting, perform=file_check, queue=jobs.Queue.LONG, refused=refused)
 
 
-def _check_file(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, object]:
+def _check_file(file: EnvironmentFile, claimed: Claim) -> dict[str, object]:
     """The fields of the row once it is checked."""
     if file.attempts > settings.BACKGROUND_ATTEMPTS:
         return _refusal(LOST, "The file could not be checked, by a fault on our side. Upload it again.")
@@ -70,7 +67,7 @@ def _check_file(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, object]
         return _refusal("upload_expired", UploadExpired().detail)
     try:
         require_allowance(asker=file.asker, now=file.created_at)  # others may have been refused since it was sent
-        with claim_kept(waiting(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
+        with claimed.kept():
             stored = upload_finish(file.upload).file
     except (TooManyRefusedFiles, UploadExpired) as refusal:
         return _refusal(refusal.code, refusal.detail)
@@ -79,33 +76,27 @@ def _check_file(file: EnvironmentFile, claim_id: uuid.UUID) -> dict[str, object]
     facts = {"sha256": stored.sha256, "size_bytes": stored.size_bytes}
     if file.kind == EnvironmentFile.Kind.WEIGHTS:
         return {"state": State.READY, "file": stored, **facts}
-    return _check_image(stored, claim_id, file.team.competition.queue.max_image_bytes) | facts
+    return _check_image(stored, claimed, file.team.competition.queue.max_image_bytes) | facts
 
 
 def _refusal(code: str, detail: str) -> dict[str, object]:
     return {"state": State.REFUSED, "code": code, "detail": detail[:1000]}
 
 
-def _check_image(stored: StoredFile, claim_id: uuid.UUID, max_image_bytes: int) -> dict[str, object]:
+def _check_image(stored: StoredFile, claimed: Claim, max_image_bytes: int) -> dict[str, object]:
     bounds = Bounds(
         wall_s=settings.IMAGE_CHECK_WALL_S, cpu_s=settings.IMAGE_CHECK_WALL_S, memory_bytes=settings.CHECK_MEMORY_BYTES
     )
     limits = ArchiveLimits(max_bytes=max_image_bytes, platform=settings.IMAGE_PLATFORM)
-    is_wanted = partial(renew_claim, claim_id)
-    every_s = settings.BACKGROUND_LEASE_S / RENEWALS
     try:
         with local_copy(stored) as path:
-            inspection = run_bounded(partial(_inspect, path, limits), bounds, is_wanted=is_wanted, every_s=every_s)
+            inspect = partial(_inspect, path, limits)
+            inspection = run_bounded(inspect, bounds, is_wanted=claimed.renew, every_s=claimed.renew_every_s)
     except OverBounds as error:
         return _refusal("check_too_costly", f"The archive took more {error.what} to read than a check may use.")
     if "refused" in inspection:
         return _refusal(*inspection["refused"])
     return {"state": State.READY, "file": stored, "image_id": inspection["image_id"], "facts": inspection["facts"]}
-
-
-def renew_claim(claim_id: uuid.UUID) -> bool:
-    """Keep the claim of a check that goes on."""
-    return renew(waiting(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
 
 
 def _inspect(path: Path, limits: ArchiveLimits) -> dict[str, object]:

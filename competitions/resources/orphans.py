@@ -22,7 +22,7 @@ from django.utils import timezone
 from competitions.resources.models import RemovalGuard, StoredFile, Upload, pointers_at
 from competitions.resources.stores import object_store
 from competitions.resources.stores.base import StoredObject
-from core.background.rows import claim, claim_kept
+from core.background.rows import claim
 from core.refusals import RefusalKind
 
 log = structlog.get_logger(__name__)
@@ -91,17 +91,15 @@ def removals_held() -> Iterator[None]:
     Raises `BackupRunning` where one is made already. The claim waits for removals that hold the row, and is renewed until the end of the
     block; it runs out by itself when the process is killed.
     """
-    lease_s = settings.BACKGROUND_LEASE_S
-    rows = RemovalGuard.objects.all()
     RemovalGuard.objects.get_or_create(pk=RemovalGuard.THE_ONE)
-    claim_id = claim(rows, RemovalGuard.THE_ONE, now=timezone.now(), lease_s=lease_s)
-    if claim_id is None:
+    claimed = claim(RemovalGuard.objects.all(), RemovalGuard.THE_ONE)
+    if claimed is None:
         raise BACKUP_RUNNING()
     try:
-        with claim_kept(rows, claim_id, lease_s=lease_s):
+        with claimed.kept():
             yield
     finally:
-        rows.filter(claim_id=claim_id).update(claimed_until=None)
+        claimed.release()
 
 
 def _may_remove() -> bool:

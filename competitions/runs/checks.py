@@ -3,14 +3,13 @@
 It may run twice or late: whatever it finds is written down only while the check still asks for it and the claim is ours.
 """
 
-import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -28,20 +27,13 @@ from competitions.submissions.models import FileCheck, Program, Submission
 from competitions.submissions.states import Kind, Reason, State
 from core.background import jobs
 from core.background.allowance import require_allowance
-from core.background.bounded import Bounds, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, claim, renew
+from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
+from core.background.rows import Claim, claim
 from core.refusals import InvalidFile, Refusal
 
 log = structlog.get_logger(__name__)
 ACTOR = "check"
 ORGANIZERS_FAULTS = ("bad_reference", "bad_schema")  # the sample submission or the description of the table
-
-
-class Watch(TypedDict):
-    """The watch on a child process: a question if its answer is still wanted, and the seconds between two questions."""
-
-    is_wanted: Callable[[], bool]
-    every_s: float
 
 
 @dataclass(frozen=True)
@@ -67,30 +59,22 @@ def refused_checks() -> QuerySet[FileCheck]:
 
 def check_perform(pk: int) -> None:
     """Check one file and let its submission go on, or refuse it; nothing when it no longer asks for that, or another does it."""
-    claimed = _claim(pk, now=timezone.now())
+    claimed = claim(waiting_checks(), pk)
     if claimed is None:
         return
-    check, claim_id = claimed
+    check = FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file").get(pk=pk)
     try:
-        verdict = _given_up(check) or _refused_unread(check) or _verdict(check, claim_id)
+        verdict = _given_up(check) or _refused_unread(check) or _verdict(check, claimed)
     except Stopped:
         log.info("check_stopped", submission=check.submission_id)
         return
-    if _decide(check, claim_id, verdict, now=timezone.now()):
+    if _decide(check, claimed, verdict, now=timezone.now()):
         log.info("file_checked", submission=check.submission_id, outcome=verdict.outcome, code=verdict.code)
 
 
 CHECK = jobs.Job(
     CHECK_JOB, waiting=waiting_checks, perform=check_perform, asked_at="requested_at", refused=refused_checks
 )
-
-
-def _claim(pk: int, *, now: datetime) -> tuple[FileCheck, uuid.UUID] | None:
-    claim_id = claim(waiting_checks(), pk, now=now, lease_s=settings.BACKGROUND_LEASE_S)
-    if claim_id is None:
-        return None
-    checks = FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file")
-    return checks.get(pk=pk), claim_id
 
 
 def _given_up(check: FileCheck) -> Verdict | None:
@@ -120,19 +104,16 @@ def _refusal(refusal: Refusal) -> Verdict:
     )
 
 
-def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
+def _verdict(check: FileCheck, claimed: Claim) -> Verdict:
     submission = check.submission
     contract = file_contract(phase=submission.phase, kind=Kind(submission.kind), file_name=submission.file_name)
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
-    watch: Watch = {
-        "is_wanted": partial(_is_wanted, claim_id),
-        "every_s": settings.BACKGROUND_LEASE_S / RENEWALS,
-    }
+    bounded = partial(run_bounded, bounds=bounds, is_wanted=claimed.renew, every_s=claimed.renew_every_s)
     try:
         with local_copy(submission.file) as path:
             if contract.table is not None:
-                return _verdict_on_table(contract, path, submission.phase, bounds, watch)
-            inspection = run_bounded(partial(_inspected, contract, path), bounds, **watch)
+                return _verdict_on_table(contract, path, submission.phase, bounded)
+            inspection = bounded(partial(_inspected, contract, path))
     except OverBounds as error:
         return _refusal(_too_costly(submission, error))
     if "refused" in inspection:
@@ -141,12 +122,12 @@ def _verdict(check: FileCheck, claim_id: uuid.UUID) -> Verdict:
     return Verdict(FileCheck.Status.PASSED, recognised=recognised)
 
 
-def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounds: Bounds, watch: Watch) -> Verdict:
+def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounded: Callable[[Call], Any]) -> Verdict:
     """A table has the columns that the phase names and the ids of its sample submission."""
     with ExitStack() as stack:
         shown = phase.sample_submission
         sample = None if shown is None else (stack.enter_context(local_copy(shown.file)), shown.file_name)
-        fault = run_bounded(table_check(contract, path, sample), bounds, **watch)
+        fault = bounded(table_check(contract, path, sample))
     if not fault:
         return Verdict(FileCheck.Status.PASSED, recognised=Recognised(contract.kind, Program.NONE))
     if fault["code"] in ORGANIZERS_FAULTS:
@@ -176,19 +157,14 @@ def _too_costly(submission: Submission, error: OverBounds) -> InvalidFile:
     )
 
 
-def _is_wanted(claim_id: uuid.UUID) -> bool:
-    return renew(waiting_checks(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-
-
 @transaction.atomic
-def _decide(check: FileCheck, claim_id: uuid.UUID, verdict: Verdict, *, now: datetime) -> bool:
+def _decide(check: FileCheck, claimed: Claim, verdict: Verdict, *, now: datetime) -> bool:
     """Write the verdict down and move the runs, for the one process whose claim is still good."""
     recognised = verdict.recognised
     lock = store_bytes(recognised.requirements.encode()) if recognised is not None and recognised.requirements else None
     held = Run.objects.select_for_update(of=("self",)).select_related("queue", "task")
     runs = list(held.filter(submission=check.submission_id, state=State.CHECKING).order_by("pk"))
-    own_check = waiting_checks().filter(pk=check.pk, claim_id=claim_id)
-    if not own_check.update(outcome=verdict.outcome, finished_at=now, claimed_until=None):
+    if not claimed.release(outcome=verdict.outcome, finished_at=now):
         return False
     if recognised is not None:
         check.submission.requirements = lock

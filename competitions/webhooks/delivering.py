@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import json
-import uuid
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,7 +16,7 @@ from competitions.webhooks.models import Webhook, WebhookMessage
 from competitions.webhooks.services import JOB
 from competitions.webhooks.targets import NotReached, TargetRefused, post
 from core.background.jobs import Job
-from core.background.rows import claim
+from core.background.rows import Claim, claim
 
 log = structlog.get_logger(__name__)
 # After the first try, the second, and so on. With the last one it is given up, and the webhook is turned off.
@@ -43,16 +42,16 @@ def message_deliver(pk: int) -> None:
     now = timezone.now()
     if not waiting_messages().filter(pk=pk).exists():
         return
-    claim_id = claim(_due(now), pk, now=now, lease_s=LEASE_S)
-    message = WebhookMessage.objects.select_related("webhook").filter(pk=pk, claim_id=claim_id).first()
-    if claim_id is None or message is None:
+    claimed = claim(_due(now), pk, lease_s=LEASE_S)
+    message = WebhookMessage.objects.select_related("webhook").filter(pk=pk).first()
+    if claimed is None or message is None:
         return
     try:
         status = post(message.webhook.url, *signed(message, timezone.now()))
         is_accepted, answer = 200 <= status < 300, f"HTTP {status}"
     except (TargetRefused, NotReached) as error:
         status, is_accepted, answer = 0, False, str(error)
-    _settle(message, claim_id, is_accepted=is_accepted, is_gone=status == GONE, answer=answer)
+    _settle(message, claimed, is_accepted=is_accepted, is_gone=status == GONE, answer=answer)
 
 
 def signed(message: WebhookMessage, now: datetime) -> tuple[bytes, dict[str, str]]:
@@ -72,18 +71,17 @@ def signed(message: WebhookMessage, now: datetime) -> tuple[bytes, dict[str, str
 
 
 @transaction.atomic
-def _settle(message: WebhookMessage, claim_id: uuid.UUID, *, is_accepted: bool, is_gone: bool, answer: str) -> None:
+def _settle(message: WebhookMessage, claimed: Claim, *, is_accepted: bool, is_gone: bool, answer: str) -> None:
     """Record the try's result. A failure pauses the webhook, so that a slow target delays no others."""
     now, tries = timezone.now(), message.tries + 1
     is_over = is_accepted or is_gone or tries > len(PAUSES)
-    changes: dict[str, object] = {"tries": tries, "answer": answer[:300], "claimed_until": None}
+    changes: dict[str, object] = {"tries": tries, "answer": answer[:300]}
     if is_over:
         changes["state"] = WebhookMessage.State.DELIVERED if is_accepted else WebhookMessage.State.FAILED
         changes["settled_at"] = now
     else:
         changes["due_at"] = now + PAUSES[tries - 1]
-    claimed = WebhookMessage.objects.filter(pk=message.pk, claim_id=claim_id, state=WebhookMessage.State.WAITING)
-    if not claimed.update(**changes):
+    if not claimed.release(**changes):
         log.warning("webhook_taken_over", message=message.pk)
         return
     hook = Webhook.objects.filter(pk=message.webhook_id)

@@ -65,8 +65,7 @@ def waiting_mails() -> Any:
 
 def mail_deliver(pk: int) -> None:
     """Give one mail to the mail server; if it is refused, try again later."""
-    now = timezone.now()
-    if claim(waiting_mails(), pk, now=now, lease_s=settings.BACKGROUND_LEASE_S + settings.EMAIL_TIMEOUT) is None:
+    if claim(waiting_mails(), pk, lease_s=settings.BACKGROUND_LEASE_S + settings.EMAIL_TIMEOUT) is None:
         return
     mail = OutgoingMail.objects.get(pk=pk)
     message = _message(mail.document)

@@ -1,12 +1,11 @@
 """Pushes in the background: the comparison first, and the change after a yes."""
 
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import structlog
 from django.conf import settings
@@ -24,7 +23,7 @@ from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import local_copy
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import claim, claim_kept, renew
+from core.background.rows import Claim, ClaimLost, claim
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
@@ -33,10 +32,6 @@ PUSH_JOB: Final = "competition-push"
 OURS: Final = "It could not be done by a fault of ours; the administrators find it in the log. Push again."
 KEPT: Final = timedelta(days=1)
 State = CompetitionPush.State
-
-
-class _ClaimLost(Exception):
-    """Another process has taken the push over; what this one wrote is undone."""
 
 
 @transaction.atomic
@@ -82,49 +77,50 @@ def waiting_pushes() -> QuerySet[CompetitionPush]:
 
 def push_perform(pk: int) -> None:
     """Compare or apply; nothing when nobody wants it any more, or another process does it."""
-    claim_id = claim(waiting_pushes(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    push = CompetitionPush.objects.select_related("owner", "bundle").filter(pk=pk, claim_id=claim_id).first()
-    if claim_id is None or push is None:
+    claimed = claim(waiting_pushes(), pk)
+    if claimed is None:
         return
+    push = CompetitionPush.objects.select_related("owner", "bundle").get(pk=pk)
     if push.attempts > settings.BACKGROUND_ATTEMPTS:
-        _finish(push, claim_id, state=State.FAILED, fault=OURS)
+        claimed.release(**_over(State.FAILED, fault=OURS))
         log.error("push_given_up", competition_push=pk)
         return
-    _perform(push, claim_id)
+    _perform(push, claimed)
 
 
 PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform, queue=jobs.Queue.LONG)
 
 
-def _perform(push: CompetitionPush, claim_id: uuid.UUID) -> None:
-    failed = partial(_finish, push, claim_id, state=State.FAILED)
+def _perform(push: CompetitionPush, claimed: Claim) -> None:
+    def failed(**result: object) -> None:
+        claimed.release(**_over(State.FAILED, **result))
+
     try:
-        _compare_or_apply(push, claim_id)
+        _compare_or_apply(push, claimed)
     except InvalidBundle as error:
         failed(fault=str(error), report=error.report.as_json())
     except Refusal as refusal:
         failed(fault=refusal.detail)
-    except (_ClaimLost, Stopped):
+    except (ClaimLost, Stopped):
         log.warning("push_taken_over", competition_push=push.pk)
     except Exception:
         failed(fault=OURS)
         raise
 
 
-def _compare_or_apply(push: CompetitionPush, claim_id: uuid.UUID) -> None:
-    now, progress = timezone.now(), partial(_step, push, claim_id)
-    claim_renewed = partial(claim_kept, waiting_pushes(), claim_id, lease_s=settings.BACKGROUND_LEASE_S)
+def _compare_or_apply(push: CompetitionPush, claimed: Claim) -> None:
+    now, progress = timezone.now(), partial(_step, claimed)
     progress("Unpacking")
     with (
-        _folder(push, claim_id) as folder,
-        claim_renewed(),
+        _folder(push, claimed) as folder,
+        claimed.kept(),
         push_read(folder, owner=push.owner, now=now, progress=progress, known_bytes=_known_bytes(push)) as read,
     ):
         if push.state == State.APPLYING:
             progress("Applying")
-            read.apply(now, partial(_record_result, push, claim_id))
+            read.apply(now, partial(_record_result, push, claimed))
             return
-        _record_comparison(push, claim_id, read, read.rehearse(now))
+        _record_comparison(push, claimed, read, read.rehearse(now))
 
 
 def _known_bytes(push: CompetitionPush) -> int:
@@ -134,31 +130,24 @@ def _known_bytes(push: CompetitionPush) -> int:
 
 
 @contextmanager
-def _folder(push: CompetitionPush, claim_id: uuid.UUID) -> Iterator[Path]:
+def _folder(push: CompetitionPush, claimed: Claim) -> Iterator[Path]:
     assert push.bundle is not None, "kept until the push is over"
-    is_wanted = partial(_is_wanted, claim_id)
     with ExitStack() as stack:
         copies = {file.pk: stack.enter_context(local_copy(file)) for file in push.parts.all()}
         beside = {path: copies[digest] for path, digest in push.digests.items()}
         source = stack.enter_context(local_copy(push.bundle))
-        yield stack.enter_context(unpacked(source, name="the folder", is_wanted=is_wanted, beside=beside))
+        yield stack.enter_context(unpacked(source, name="the folder", is_wanted=claimed.renew, beside=beside))
 
 
-def _is_wanted(claim_id: uuid.UUID) -> bool:
-    return renew(waiting_pushes(), claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
+def _step(claimed: Claim, step: str) -> None:
+    """Say how far it is. Raises `ClaimLost`."""
+    claimed.record(step=step[:200], changed_at=timezone.now())
 
 
-def _step(push: CompetitionPush, claim_id: uuid.UUID, step: str) -> None:
-    """Say how far it is. Raises `_ClaimLost`."""
-    if not waiting_pushes().filter(pk=push.pk, claim_id=claim_id).update(step=step[:200], changed_at=timezone.now()):
-        raise _ClaimLost
-
-
-def _record_comparison(push: CompetitionPush, claim_id: uuid.UUID, read: Push, pushed: PushResult) -> None:
+def _record_comparison(push: CompetitionPush, claimed: Claim, read: Push, pushed: PushResult) -> None:
     is_stale = read.live is not None and pushed.version != (push.base or _last_pushed(read.live.pk))
     result = _result_json(pushed) | {"version": pushed.version, "is_stale": is_stale, "competition": read.live}
-    if not _finish(push, claim_id, state=State.COMPARED, **result):
-        raise _ClaimLost
+    claimed.conclude(**_over(State.COMPARED, **result))
 
 
 def _last_pushed(competition: int) -> str:
@@ -167,13 +156,11 @@ def _last_pushed(competition: int) -> str:
     return applied.values_list("result", flat=True).first() or ""
 
 
-def _record_result(push: CompetitionPush, claim_id: uuid.UUID, pushed: PushResult) -> None:
+def _record_result(push: CompetitionPush, claimed: Claim, pushed: PushResult) -> None:
     """Record the change, inside its transaction. Raises `CHANGED_SINCE` if others changed the competition."""
     if pushed.version != push.version and not push.is_forced:
         raise CHANGED_SINCE()
-    competition = pushed.competition
-    if not _finish(push, claim_id, state=State.APPLIED, competition=competition, **_result_json(pushed)):
-        raise _ClaimLost
+    claimed.conclude(**_over(State.APPLIED, competition=pushed.competition, **_result_json(pushed)))
 
 
 def _result_json(pushed: PushResult) -> dict[str, object]:
@@ -186,9 +173,9 @@ def _result_json(pushed: PushResult) -> dict[str, object]:
     }
 
 
-def _finish(push: CompetitionPush, claim_id: uuid.UUID, **result: Any) -> bool:
-    claimed = waiting_pushes().filter(pk=push.pk, claim_id=claim_id)
-    return bool(claimed.update(step="", claimed_until=None, changed_at=timezone.now(), **result))
+def _over(state: str, **result: object) -> dict[str, object]:
+    """The fields of a push whose comparison or change has ended."""
+    return {"state": state, "step": "", "changed_at": timezone.now(), **result}
 
 
 def forget_push_files(*, now: datetime) -> int:

@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,14 +10,13 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet, Sum
-from django.utils import timezone
 
 from competitions.catalog.models import Competition, ImageUpload, PageImage
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy, store_path
 from core.background import jobs
 from core.background.bounded import Bounds, Call, OverBounds, Stopped, run_bounded
-from core.background.rows import RENEWALS, claim, renew
+from core.background.rows import RENEWALS, Claim, claim
 from core.refusals import RefusalKind
 from files.markup.sanitizing import SMALL_WIDTH
 
@@ -97,28 +95,27 @@ def waiting_images() -> QuerySet[ImageUpload]:
 
 def image_perform(pk: int) -> None:
     """Write one image anew and show it, or say why not; nothing when nobody asks for that any more."""
-    claim_id = claim(waiting_images(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    if claim_id is None:
+    claimed = claim(waiting_images(), pk)
+    if claimed is None:
         return
     upload = ImageUpload.objects.select_related("file", "competition").get(pk=pk)
-    claimed = waiting_images().filter(pk=pk, claim_id=claim_id)
     try:
         fault = OURS if upload.attempts > settings.BACKGROUND_ATTEMPTS else _encode(upload, claimed)
     except Stopped:
         log.info("image_stopped", image=pk)
         return
     if fault:
-        claimed.update(fault=fault, claimed_until=None)
+        claimed.release(fault=fault)
 
 
 IMAGE: Final = jobs.Job(IMAGE_JOB, waiting=waiting_images, perform=image_perform)
 
 
-def _encode(upload: ImageUpload, claimed: QuerySet[ImageUpload]) -> str:
+def _encode(upload: ImageUpload, claimed: Claim) -> str:
     """The fault of the image; empty: it is shown now."""
-    image, fault = _anew(upload.file, upload.place, is_wanted=partial(_is_wanted, claimed))
+    image, fault = _anew(upload.file, upload.place, is_wanted=claimed.renew)
     with transaction.atomic():
-        if image and claimed.select_for_update().exists():  # else another image took its place meanwhile
+        if image and claimed.held.select_for_update().exists():  # else another image took its place meanwhile
             _show(upload.competition, upload.place, upload.name, image)
     return fault
 
@@ -157,13 +154,3 @@ def image_import(
         return
     defaults = {"file": file, "fault": fault, "created_at": now}
     ImageUpload.objects.update_or_create(competition=competition, place=place, name=name, defaults=defaults)
-
-
-def _is_wanted(claimed: QuerySet[ImageUpload]) -> bool:
-    """Keep the claim while the image is written."""
-    row = claimed.first()
-    return (
-        row is not None
-        and row.claim_id is not None
-        and renew(claimed.all(), row.claim_id, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    )

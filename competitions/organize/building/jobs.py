@@ -1,7 +1,6 @@
 """Builds: a draft asks for its competition, a background process writes a bundle, imports it and has its sample scored on trial."""
 
 import tempfile
-import uuid
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,17 +26,13 @@ from competitions.organize.steps.paths import require_complete
 from competitions.submissions.states import State
 from core.background import jobs
 from core.background.bounded import Stopped
-from core.background.rows import RENEWALS, claim, claim_kept
+from core.background.rows import Claim, ClaimLost, claim
 from core.refusals import Refusal
 from files.bundles.faults import InvalidBundle
 
 log = structlog.get_logger(__name__)
 BUILD_JOB: Final = "competition-build"
 OURS: Final = "It could not be built by a fault of ours; the administrators find it in the log. Try again."
-
-
-class _ClaimLost(Exception):
-    """Another process has taken the build over; what this one made is undone."""
 
 
 @transaction.atomic
@@ -94,16 +89,16 @@ def waiting_builds() -> QuerySet[CompetitionDraft]:
 
 def build_perform(pk: int) -> None:
     """Build the competition, or write down what is wrong; nothing when it is over, or another process does it."""
-    claim_id = claim(waiting_builds(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S)
-    if claim_id is None:
+    claimed = claim(waiting_builds(), pk)
+    if claimed is None:
         return
     draft = CompetitionDraft.objects.select_related("owner", "competition").get(pk=pk)
     if draft.attempts > settings.BACKGROUND_ATTEMPTS:
-        _over(draft, claim_id, build=CompetitionDraft.Build.FAILED, build_faults=[OURS])
+        claimed.release(build=CompetitionDraft.Build.FAILED, build_step="", build_faults=[OURS])
         log.error("build_given_up", draft=pk)
         return
-    with claim_kept(waiting_builds(), claim_id, lease_s=settings.BACKGROUND_LEASE_S):
-        _build(draft, claim_id)
+    with claimed.kept():
+        _build(draft, claimed)
 
 
 BUILD: Final = jobs.Job(
@@ -111,36 +106,34 @@ BUILD: Final = jobs.Job(
 )
 
 
-def _build(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
-    failed = partial(_over, draft, claim_id, build=CompetitionDraft.Build.FAILED)
+def _build(draft: CompetitionDraft, claimed: Claim) -> None:
+    failed = partial(claimed.release, build=CompetitionDraft.Build.FAILED, build_step="")
     try:
-        _make(draft, claim_id)
+        _make(draft, claimed)
     except InvalidBundle as error:
         failed(build_faults=[str(fault) for fault in error.report.faults[:20]])
     except Refusal as refusal:
         failed(build_faults=[refusal.detail])
-    except (_ClaimLost, Stopped):
+    except (ClaimLost, Stopped):
         log.warning("build_taken_over", draft=draft.pk)
     except Exception:
         failed(build_faults=[OURS])
         raise
 
 
-def _make(draft: CompetitionDraft, claim_id: uuid.UUID) -> None:
-    progress = partial(_step, draft, claim_id)
+def _make(draft: CompetitionDraft, claimed: Claim) -> None:
+    progress = partial(_step, claimed)
     progress("Writing the competition's files")
     with tempfile.TemporaryDirectory(prefix="build-") as folder:
         bundle = Path(folder)
-        sample = bundle_write_draft(
-            draft, bundle, is_wanted=lambda: _is_mine(draft, claim_id), every_s=settings.BACKGROUND_LEASE_S / RENEWALS
-        )
+        sample = bundle_write_draft(draft, bundle, is_wanted=claimed.renew, every_s=claimed.renew_every_s)
         bundle_import(
             source=bundle,
             owner=draft.owner,
             name=draft.title,
             now=timezone.now(),
             progress=progress,
-            record=partial(_take_over, draft, claim_id, sample),
+            record=partial(_take_over, draft, claimed, sample),
         )
 
 
@@ -155,26 +148,24 @@ def _begin_trial(draft: CompetitionDraft, competition: Competition, sample: Samp
         return {"trial": None, "build_faults": [f"The trial could not begin. {refusal.detail}"]}
 
 
-def _is_mine(draft: CompetitionDraft, claim_id: uuid.UUID) -> bool:
-    return waiting_builds().filter(pk=draft.pk, claim_id=claim_id).exists()
+def _step(claimed: Claim, step: str) -> None:
+    """Say how far it is. Raises `ClaimLost`."""
+    claimed.record(build_step=step[:200])
 
 
-def _step(draft: CompetitionDraft, claim_id: uuid.UUID, step: str) -> None:
-    """Say how far it is. Raises `_ClaimLost`."""
-    if not waiting_builds().filter(pk=draft.pk, claim_id=claim_id).update(build_step=step[:200]):
-        raise _ClaimLost
-
-
-def _take_over(draft: CompetitionDraft, claim_id: uuid.UUID, sample: Sample | None, imported: Imported) -> None:
+def _take_over(draft: CompetitionDraft, claimed: Claim, sample: Sample | None, imported: Imported) -> None:
     """Let the competition take the place of the one before, and begin its trial. Call in the transaction that makes it."""
     now, competition = timezone.now(), imported.competition
     if draft.competition is not None:
         competition_remove(draft.competition, now=now)
     _prepare_trial(competition)
-    build = CompetitionDraft.Build.FINISHED
-    result = _begin_trial(draft, competition, sample)
-    if not _over(draft, claim_id, build=build, built_version=draft.version, competition=competition, **result):
-        raise _ClaimLost
+    claimed.conclude(
+        build=CompetitionDraft.Build.FINISHED,
+        build_step="",
+        built_version=draft.version,
+        competition=competition,
+        **_begin_trial(draft, competition, sample),
+    )
 
 
 def _prepare_trial(competition: Competition) -> None:
@@ -184,8 +175,3 @@ def _prepare_trial(competition: Competition) -> None:
         competition.slug = slug
     competition.is_trial = True
     competition.save(update_fields=["slug", "is_trial"])
-
-
-def _over(draft: CompetitionDraft, claim_id: uuid.UUID, **result: Any) -> bool:
-    claimed = waiting_builds().filter(pk=draft.pk, claim_id=claim_id)
-    return bool(claimed.update(build_step="", claimed_until=None, **result))

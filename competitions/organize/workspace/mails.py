@@ -11,7 +11,6 @@ from django.core.mail import EmailMessage, get_connection
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import QueryDict
-from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
@@ -123,7 +122,7 @@ def waiting_mails() -> QuerySet[OrganizersMail]:
 
 def mail_write(pk: int) -> None:
     """Put one mail for each person into the outbox: all of them or none, so that nobody gets it twice."""
-    if claim(waiting_mails(), pk, now=timezone.now(), lease_s=settings.BACKGROUND_LEASE_S) is None:
+    if claim(waiting_mails(), pk) is None:
         return
     with transaction.atomic():
         mail = (

@@ -77,7 +77,7 @@ def work(queue: Queue) -> bool:
     if turn is None:
         return False
     try:
-        with turn_kept(turn, lease_s=lease_s):
+        with turn_kept(turn):
             row = _next_row(queue, turn.asker)
             if row is not None:
                 perform(*row)

@@ -4,10 +4,12 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, connection, models
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
@@ -62,39 +64,75 @@ def unclaimed(now: datetime) -> Q:
     return Q(claimed_until=None) | Q(claimed_until__lte=now)
 
 
-def claim(rows: QuerySet[Any], pk: int, *, now: datetime, lease_s: float) -> uuid.UUID | None:
-    """Claim the row if it is among `rows` and free; return the claim's id, or None."""
-    claim_id = uuid.uuid4()
+class ClaimLost(Exception):
+    """Another process has taken the row over; what this one made is undone."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A process's claim on one of `rows`; it holds while the row is among them and nobody else has claimed it."""
+
+    rows: QuerySet[Any]
+    pk: int
+    id: uuid.UUID
+    lease_s: float
+
+    @property
+    def held(self) -> QuerySet[Any]:
+        """The row, or none once the claim is lost."""
+        return self.rows.filter(pk=self.pk, claim_id=self.id)
+
+    @property
+    def renew_every_s(self) -> float:
+        """Seconds between two renewals."""
+        return self.lease_s / RENEWALS
+
+    def renew(self) -> bool:
+        """Keep the claim. False once it is lost: then stop."""
+        return bool(self.held.update(claimed_until=timezone.now() + timedelta(seconds=self.lease_s)))
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Renew the claim from a thread beside the block, which may be long in one statement."""
+        over = threading.Event()
+        keeper = threading.Thread(target=self._keep, args=(over,), daemon=True)
+        keeper.start()
+        try:
+            yield
+        finally:
+            over.set()
+            keeper.join()
+
+    def record(self, **fields: Any) -> None:
+        """Write these fields of the row and go on. Raises `ClaimLost`."""
+        if not self.held.update(**fields):
+            raise ClaimLost
+
+    def release(self, **fields: Any) -> bool:
+        """Write these fields of the row and end the claim. False if it is lost: then nothing is written."""
+        return bool(self.held.update(claimed_until=None, **fields))
+
+    def conclude(self, **fields: Any) -> None:
+        """As `release`, in the transaction that makes what the row asked for. Raises `ClaimLost`."""
+        if not self.release(**fields):
+            raise ClaimLost
+
+    def _keep(self, over: threading.Event) -> None:
+        try:
+            while not over.wait(self.renew_every_s):
+                try:
+                    self.renew()
+                except DatabaseError as error:  # the next renewal may come through; the work itself finds out if not
+                    log.warning("claim_not_renewed", error=str(error))
+                    connection.close()
+        finally:
+            connection.close()
+
+
+def claim(rows: QuerySet[Any], pk: int, *, lease_s: float | None = None) -> Claim | None:
+    """Claim the row if it is among `rows` and free. The lease is `BACKGROUND_LEASE_S` unless another is given."""
+    lease_s = settings.BACKGROUND_LEASE_S if lease_s is None else lease_s
+    claim_id, now = uuid.uuid4(), timezone.now()
     free = rows.filter(unclaimed(now), pk=pk)
     won = free.update(claim_id=claim_id, claimed_until=now + timedelta(seconds=lease_s), attempts=F("attempts") + 1)
-    return claim_id if won else None
-
-
-def renew(rows: QuerySet[Any], claim_id: uuid.UUID, *, now: datetime, lease_s: float) -> bool:
-    """Keep a claim. False when the row no longer asks for the work, or another process has it: then stop."""
-    return bool(rows.filter(claim_id=claim_id).update(claimed_until=now + timedelta(seconds=lease_s)))
-
-
-@contextmanager
-def claim_kept(rows: QuerySet[Any], claim_id: uuid.UUID, *, lease_s: float) -> Iterator[None]:
-    """Renew a claim from a thread beside the block, which may be long in one statement."""
-    over = threading.Event()
-    keeper = threading.Thread(target=_keep, args=(rows, claim_id, lease_s, over), daemon=True)
-    keeper.start()
-    try:
-        yield
-    finally:
-        over.set()
-        keeper.join()
-
-
-def _keep(rows: QuerySet[Any], claim_id: uuid.UUID, lease_s: float, over: threading.Event) -> None:
-    try:
-        while not over.wait(lease_s / RENEWALS):
-            try:
-                renew(rows.all(), claim_id, now=timezone.now(), lease_s=lease_s)
-            except DatabaseError as error:  # the next renewal may come through; the work itself finds out if not
-                log.warning("claim_not_renewed", error=str(error))
-                connection.close()
-    finally:
-        connection.close()
+    return Claim(rows, pk, claim_id, lease_s) if won else None

@@ -13,7 +13,7 @@ from typing import Final
 
 from django.db.models import F, QuerySet
 
-from core.background.rows import claim_kept, unclaimed
+from core.background.rows import Claim, unclaimed
 from core.models import Turn
 
 TRIED: Final = 20  # other processes may take the first ones at the same time
@@ -23,9 +23,8 @@ TRIED: Final = 20  # other processes may take the first ones at the same time
 class TurnTaken:
     """The turn of an asker, while one of its rows is worked on."""
 
-    pk: int
     asker: str
-    claim_id: uuid.UUID
+    claim: Claim
 
 
 def turn_ask(queue: str, asker: str, *, now: datetime) -> None:
@@ -44,7 +43,7 @@ def turn_take(queue: str, *, now: datetime, lease_s: float) -> TurnTaken | None:
         claim_id = uuid.uuid4()
         until = now + timedelta(seconds=lease_s)
         if waiting.filter(pk=pk).update(claim_id=claim_id, claimed_until=until, served_at=now):
-            return TurnTaken(pk, asker, claim_id)
+            return TurnTaken(asker, Claim(Turn.objects.all(), pk, claim_id, lease_s))
     return None
 
 
@@ -54,11 +53,10 @@ def turns_waiting(queue: str, *, now: datetime) -> QuerySet[Turn]:
 
 
 @contextmanager
-def turn_kept(turn: TurnTaken, *, lease_s: float) -> Iterator[None]:
+def turn_kept(turn: TurnTaken) -> Iterator[None]:
     """Keep the turn during the block; afterwards the asker no longer waits."""
-    own_turn = Turn.objects.filter(pk=turn.pk, claim_id=turn.claim_id)
     try:
-        with claim_kept(own_turn, turn.claim_id, lease_s=lease_s):
+        with turn.claim.kept():
             yield
     finally:
-        own_turn.update(claimed_until=None, waiting_since=None)
+        turn.claim.release(waiting_since=None)

@@ -21,7 +21,6 @@ from accounts.models import Scope, User, token_create
 from competitions.bundles.cloning import competition_clone
 from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.imports import (
-    _ClaimLost,
     _step,
     import_begin,
     import_perform,
@@ -34,7 +33,7 @@ from competitions.catalog.models import Competition
 from competitions.catalog.services import current_rules
 from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
-from core.background.rows import claim
+from core.background.rows import ClaimLost, claim
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
 from files.bundles import cli
@@ -442,12 +441,12 @@ def test_an_import_whose_process_was_killed_is_made_once_by_the_next(site: Scena
     visitor.post("/organize/bundles/send/", {"file": SimpleUploadedFile("old.zip", content)})
     job = BundleImport.objects.get()
     now = timezone.now()
-    killed = claim(waiting_imports(), job.pk, now=now, lease_s=20)
+    killed = claim(waiting_imports(), job.pk, lease_s=20)
     assert killed is not None
     import_perform(job.pk)
     assert BundleImport.objects.get().state == "waiting", "somebody has it"
     run_background(at=now + timedelta(seconds=21))
     assert BundleImport.objects.get().state == "finished"
     assert Competition.objects.filter(title="Small and old").count() == 1
-    with pytest.raises(_ClaimLost):
-        _step(job.pk, killed, "comes to life again")
+    with pytest.raises(ClaimLost):
+        _step(killed, "comes to life again")

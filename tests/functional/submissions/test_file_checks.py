@@ -6,7 +6,8 @@ import io
 import time
 import zipfile
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from competitions.teams.models import Team
 from core.background import jobs
 from core.background.allowance import TooManyRefusedFiles, require_allowance
 from core.background.bounded import MAX_ANSWER_BYTES, Bounds, ChildFailed, OverBounds, Stopped, run_bounded
+from core.background.rows import Claim, claim
 from core.background.turns import turn_take
 from core.celery import app
 from tests.background import run_background
@@ -120,18 +122,23 @@ def test_a_check_is_cancelled_and_its_verdict_comes_too_late(site: Scenario, mon
     assert run_background() == 0
 
 
+def claim_at(at: datetime, submission: Submission) -> Claim | None:
+    """The claim of a process that takes the submission's check at a time."""
+    with time_machine.travel(at, tick=False):
+        return claim(checks.waiting_checks(), submission.file_check.pk)
+
+
 def test_what_a_killed_process_had_claimed_is_sent_again_and_done_by_another(
     site: Scenario, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submission = sent(site)
     messages: list[str] = []
     monkeypatch.setattr(app, "send_task", lambda _, args, **__: messages.extend(args))
-    pk = submission.file_check.pk
     assert jobs.resend(now=site.now) == 1, "its message was lost"
     turn = turn_take("background", now=site.now, lease_s=settings.BACKGROUND_LEASE_S)
     assert turn is not None
     assert turn.asker == f"team:{site.team.pk}"
-    assert checks._claim(pk, now=site.now) is not None, "and the process that took it is killed"
+    assert claim_at(site.now, submission) is not None, "and the process that took it is killed"
     assert jobs.resend(now=site.now + timedelta(seconds=settings.BACKGROUND_LEASE_S - 1)) == 0
     later = site.now + timedelta(seconds=settings.BACKGROUND_LEASE_S + 5)
     with time_machine.travel(later, tick=False):
@@ -166,7 +173,7 @@ def test_a_check_that_kills_its_process_again_and_again_is_given_up_as_our_fault
     submission = sent(site)
     for number in range(settings.BACKGROUND_ATTEMPTS):
         at = site.now + timedelta(seconds=number * settings.BACKGROUND_LEASE_S)
-        assert checks._claim(submission.file_check.pk, now=at) is not None
+        assert claim_at(at, submission) is not None
     run_background(at=site.now + timedelta(hours=1))
     assert (fresh(submission).status, fresh(submission).reason) == (State.FAILED, Reason.INFRASTRUCTURE)
     submission_rerun(submission=fresh(submission), actor="admin:root", now=site.now)
@@ -177,17 +184,16 @@ def test_a_check_that_kills_its_process_again_and_again_is_given_up_as_our_fault
 
 def test_two_processes_never_read_one_file_and_a_claim_that_ran_out_decides_nothing(site: Scenario) -> None:
     submission = sent(site)
-    first = checks._claim(submission.file_check.pk, now=site.now)
+    first = claim_at(site.now, submission)
     assert first is not None
-    assert checks._claim(submission.file_check.pk, now=site.now) is None
+    assert claim_at(site.now, submission) is None
     later = site.now + timedelta(minutes=1)
-    second = checks._claim(submission.file_check.pk, now=later)
+    second = claim_at(later, submission)
     assert second is not None
     refused = checks.Verdict(FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code="x", detail="late")
-    assert not checks._decide(*first, refused, now=later)
-    assert checks._decide(
-        *second, checks.Verdict(FileCheck.Status.REFUSED, reason=Reason.FILE_INVALID, code="y"), now=later
-    )
+    check = submission.file_check
+    assert not checks._decide(check, first, refused, now=later)
+    assert checks._decide(check, second, replace(refused, code="y"), now=later)
     assert Run.objects.get().code == "y"
 
 
