@@ -6,7 +6,6 @@ import pytest
 import time_machine
 from django.core.cache import caches
 
-from competitions.teams.counts import team_count
 from core.background import jobs
 from core.celery import app
 from tests.permissions import PermissionSite, make_permission_site
@@ -32,7 +31,6 @@ def site(db: None, wakeups: list[str]) -> Iterator[Scenario]:
     for name in ("pages", "default"):  # they hold what is named by rows of the test before, and its rates
         caches[name].clear()
     with time_machine.travel(NOON):
-        team_count()  # large numbers of teams are read once a minute: now, so that no page of a test needs another query
         yield scenario()
 
 

@@ -32,9 +32,12 @@ def rules_publish(
     if newest is not None and newest.format == form and same_text(newest.text, text):
         return newest
     highest = competition.rules_versions.aggregate(highest=Max("number"))["highest"] or 0
-    return RulesVersion.objects.create(
+    published = RulesVersion.objects.create(
         competition=competition, number=highest + 1, text=text, format=form, published_at=now
     )
+    competition.rules_number = published.number
+    competition.save(update_fields=["rules_number"])
+    return published
 
 
 def same_text(wording: str, other: str) -> bool:

@@ -1,37 +1,18 @@
-"""The number of teams in a competition, without baselines and teams that were merged into others."""
+"""The number of teams in a competition, kept in its row: every page of it shows the number."""
 
-from typing import Any, Final
+from django.db import transaction
 
-from django.core.cache import cache
-from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, Value, When
-from django.db.models.functions import Coalesce
-
+from competitions.catalog.models import Competition
 from competitions.teams.models import Team
 
-LARGE: Final = 1_000  # teams; nobody minds if such a number is a few too low
-LARGE_KEPT_SECONDS: Final = 60
 
-
-def team_count() -> Case:
-    """The number as an annotation of a competition. Where there are `LARGE` or more, it is up to a minute old.
-
-    Every page of a competition shows it, and counting a hundred thousand rows takes longer than the rest of the page.
-    """
-    large = cache.get_or_set("large-team-counts", _large_counts, LARGE_KEPT_SECONDS) or {}
-    counted = _counts(Team.objects.filter(competition=OuterRef("pk"))).values("number")
-    return Case(
-        *(When(pk=competition, then=Value(number)) for competition, number in large.items()),
-        default=Coalesce(Subquery(counted), 0),
-        output_field=IntegerField(),
-    )
-
-
-def _large_counts() -> dict[int, int]:
-    """By the competition's id, where there are `LARGE` or more."""
-    counts: Any = _counts(Team.objects.all())
-    return dict(counts.filter(number__gte=LARGE).values_list("competition", "number"))
-
-
-def _counts(teams: QuerySet[Team]) -> QuerySet[Any, Any]:
-    counted = teams.filter(merged_into=None, is_baseline=False).order_by()
-    return counted.values("competition").annotate(number=Count("pk"))
+@transaction.atomic
+def count_teams(competition: Competition) -> None:
+    """Count the teams anew, without baselines and merged teams. Call in the transaction that changed them, behind its locks."""
+    row = Competition.objects.select_for_update(no_key=True).get(
+        pk=competition.pk
+    )  # else two at once miss each other's
+    competition.team_count = row.team_count = Team.objects.filter(
+        competition=row, merged_into=None, is_baseline=False
+    ).count()
+    row.save(update_fields=["team_count"])

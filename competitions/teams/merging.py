@@ -15,6 +15,7 @@ from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
+from competitions.teams.counts import count_teams
 from competitions.teams.models import Invitation, InvitationLink, Membership, MergeProposal, OfferState, Team
 from competitions.teams.services import require_captain, require_in_contest, require_registration
 
@@ -75,6 +76,7 @@ def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
             state=MergeProposal.State.WITHDRAWN, answered_at=now
         )
     teams_merged.send(Team, team=team, absorbed=absorbed)
+    count_teams(team.competition)
     _tell_proposer(
         team, f"{absorbed} has joined {team}", f"“{absorbed}” has joined your team: the two are one, “{team}”."
     )

@@ -109,7 +109,7 @@ class Membership(models.Model):
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
-    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="+")
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="memberships")
     joined_at = models.DateTimeField()
 
     class Meta:

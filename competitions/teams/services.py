@@ -16,6 +16,7 @@ from competitions.catalog.services import current_rules
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
+from competitions.teams.counts import count_teams
 from competitions.teams.models import Invitation, Membership, Registration, Team
 
 INVITATION_DAYS: Final = 14
@@ -90,7 +91,7 @@ def registration_decide(
     state, reason = Registration.State.APPROVED if approve else Registration.State.DENIED, reason.strip()[:500]
     undecided = Registration.objects.filter(pk=registration.pk).exclude(state=state)
     changed = undecided.update(state=state, decided_by=by, decided_reason=reason)
-    if changed and approve and registration.rules_version == current_rules(registration.competition):
+    if changed and approve and registration.rules_version.number == registration.competition.rules_number:
         join_alone(user=registration.user, competition=registration.competition, now=now)
     if changed:
         competition, word = registration.competition, "approved" if approve else "denied"
@@ -119,11 +120,9 @@ def require_registration(*, user: User, competition: Competition) -> Registratio
         raise refusals.REGISTRATION_PENDING(competition=competition)
     if registration.state == Registration.State.DENIED:
         raise refusals.RegistrationDenied(competition, registration.decided_reason)
-    rules = current_rules(competition)
-    if rules is not None and registration.rules_version.number != rules.number:
-        raise refusals.RULES_CHANGED(
-            competition=competition, accepted_version=registration.rules_version.number, current_version=rules.number
-        )
+    accepted, current = registration.rules_version.number, competition.rules_number
+    if accepted != current:
+        raise refusals.RULES_CHANGED(competition=competition, accepted_version=accepted, current_version=current)
     return registration
 
 
@@ -166,6 +165,7 @@ def team_create(*, user: User, competition: Competition, name: str, now: datetim
         if find_team(user, competition):
             raise refusals.ALREADY_IN_TEAM(who="You", team=cleaned) from error
         raise refusals.TeamNameTaken(cleaned) from error
+    count_teams(competition)
     return team
 
 
@@ -229,6 +229,7 @@ def team_save(*, team: Team) -> None:
             team.save(update_fields=["name", "is_baseline", "is_personal"])
     except IntegrityError as error:  # the constraint decides, this is its text
         raise refusals.TeamNameTaken(team.name) from error
+    count_teams(team.competition)
     team_changed.send(Team, team=team)
 
 
@@ -342,6 +343,7 @@ def _delete_team(team: Team) -> bool:
     try:
         with transaction.atomic():
             team.delete()
+            count_teams(team.competition)
     except ProtectedError:
         return False
     return True

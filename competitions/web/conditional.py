@@ -32,7 +32,6 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
         board.pk,
         values,
         passed,
-        visited.own_tabs,
         visited.facts,
         *_reader(request, visited),
         visited.is_organizer,

@@ -17,19 +17,15 @@ from accounts.models import User
 from competitions.catalog.models import (
     Competition,
     Leaderboard,
-    Page,
     PageImage,
     Phase,
-    RulesVersion,
 )
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right
 from competitions.disclosure.scores import may_know_board, may_see_board
-from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
-from competitions.teams.counts import team_count
-from competitions.teams.models import Invitation, Membership, Registration, Team
+from competitions.teams.models import Invitation, Registration, Team
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
 from competitions.winners.services import places_to_answer
 from files.images import image_name
@@ -48,16 +44,12 @@ class NextStep:
 class Facts:
     """Facts that the pages of a competition show about it and, where somebody is signed in, about them."""
 
-    current_rules: int | None
-    has_questions: bool  # submissions come with a fact sheet
-    has_own_tabs: bool  # its organizers added pages to the tabs
     registration_state: str | None = None
     accepted_rules: int | None = None
     team_id: int | None = None
     is_invited: bool = False  # somebody waits for this person's answer to an invitation to a team
     is_organizer: bool = False
     sees_sealed: bool = False
-    team_count: int = 0
     unread: int = 0  # notifications that this person has not read
     # What follows is read for the pages about one's team alone.
     team_name: str | None = None
@@ -83,7 +75,7 @@ class Visit:
 
     @property
     def rules_changed(self) -> bool:
-        return self.facts.accepted_rules is not None and self.facts.accepted_rules != self.facts.current_rules
+        return self.facts.accepted_rules is not None and self.facts.accepted_rules != self.competition.rules_number
 
     @cached_property
     def phases(self) -> list[Phase]:
@@ -150,13 +142,6 @@ class Visit:
         return reverse(f"web:{name}", args=[self.competition.slug])
 
     @cached_property
-    def own_tabs(self) -> list[tuple[str, str]]:
-        """Address and title of each tab that the organizers added."""
-        if not self.facts.has_own_tabs:
-            return []
-        return list(self.competition.pages.filter(tab=Page.Tab.OWN).values_list("slug", "title"))
-
-    @cached_property
     def _images(self) -> dict[str, PageImage]:
         return {image.name: image for image in self.competition.images.all()}
 
@@ -171,7 +156,7 @@ class Visit:
     @property
     def next_step(self) -> NextStep | None:
         """The step that the main button names: join, accept new rules, make a team, submit."""
-        if self.facts.current_rules is None:
+        if self.competition.rules_number is None:
             return None
         if self.facts.registration_state is None:
             return None if self.is_organizer else NextStep("Join competition", self.url("rules"))
@@ -195,14 +180,20 @@ def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:
     """
     user = request.user
     assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-    facts = _facts_of_all(for_team=for_team)
     rows = Competition.objects.select_related("series", *(["queue"] if for_team else []))
-    if isinstance(user, User):  # a person has one registration and one role at most, so the joins give one row
-        facts |= _facts_of_person(user, for_team=for_team)
+    facts: dict[str, object] = {}
+    if isinstance(user, User):  # a person has one row of each kind at most in a competition, so the joins give one row
+        facts = _facts_of_person(user, for_team=for_team)
+        own = {"registration": "registrations", "role": "competitionorganizer", "membership": "memberships"}
         rows = rows.annotate(
-            registration=FilteredRelation("registrations", condition=Q(registrations__user=user)),
-            role=FilteredRelation("competitionorganizer", condition=Q(competitionorganizer__user=user)),
+            **{
+                name: FilteredRelation(rows_of, condition=Q(**{f"{rows_of}__user": user}))
+                for name, rows_of in own.items()
+            }
         )
+    if for_team:
+        workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")
+        facts["worker_seen_at"] = Subquery(workers.values("last_seen_at")[:1])
     competition = get_object_or_404(rows.annotate(**{f"fact_{name}": fact for name, fact in facts.items()}), slug=slug)
     if not competition.is_visible_to(user):
         raise Http404
@@ -210,31 +201,15 @@ def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:
     return Visit(competition=competition, user=user, facts=Facts(**known), now=timezone.now())
 
 
-def _facts_of_all(*, for_team: bool) -> dict[str, object]:
-    """The facts that are the same for everybody, as annotations of a competition."""
-    rules = RulesVersion.objects.filter(competition=OuterRef("pk")).order_by("-number")
-    facts: dict[str, object] = {
-        "current_rules": Subquery(rules.values("number")[:1]),
-        "has_questions": Exists(Question.objects.filter(competition=OuterRef("pk"))),
-        "has_own_tabs": Exists(Page.objects.filter(tab=Page.Tab.OWN, competition=OuterRef("pk"))),
-        "team_count": team_count(),
-    }
-    if for_team:
-        workers = ComputeWorker.objects.filter(queue=OuterRef("queue"), quarantined_at=None).order_by("-last_seen_at")
-        facts["worker_seen_at"] = Subquery(workers.values("last_seen_at")[:1])
-    return facts
-
-
 def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
-    """The facts about one person, as annotations of a competition that is joined to their `registration` and `role`."""
-    membership = Membership.objects.filter(user=user, competition=OuterRef("pk"))
+    """Annotations of a competition that is joined to the person's `registration`, `role` and `membership`."""
     invitations = Invitation.objects.filter(
         user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
     )
     facts: dict[str, object] = {
         "registration_state": F("registration__state"),
         "accepted_rules": F("registration__rules_version__number"),
-        "team_id": Subquery(membership.values("team")[:1]),
+        "team_id": F("membership__team"),
         "is_invited": Exists(invitations),
         "is_organizer": Q(role__isnull=False),
         "sees_sealed": sealed_right("role"),
@@ -243,7 +218,7 @@ def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
     if for_team:
         place = places_to_answer(user).filter(team__competition=OuterRef("pk"))
         facts |= {
-            "team_name": Subquery(membership.values("team__name")[:1]),
+            "team_name": F("membership__team__name"),
             "place_key": Subquery(place.values("key")[:1]),
             "place_due_at": Subquery(place.values("due_at")[:1]),
         }

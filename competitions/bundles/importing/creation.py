@@ -33,7 +33,7 @@ from competitions.catalog.queue_rights import faults_on_queue
 from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.tags import tags_set
 from competitions.catalog.texts.images import image_import
-from competitions.catalog.texts.pages import page_address
+from competitions.catalog.texts.pages import list_own_tabs, page_address
 from competitions.factsheets.models import Question
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
@@ -189,6 +189,7 @@ class Maker:
             tab = Page.Tab(spec.podium.tab or by_title)
             write(page, is_checked=False, tab=tab, slug=page_address(page, tab), body=body, format=form, index=index)
         before.remove_others()
+        list_own_tabs(competition)
 
     def _images(self, competition: Competition, now: datetime) -> None:
         images = self.reader.usable_images.files

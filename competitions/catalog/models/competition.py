@@ -91,6 +91,17 @@ class Competition(models.Model):
         editable=False,
         help_text="The tags with a comma before and after each; written by `tags_set` alone.",
     )
+    rules_number = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Of the rules in force; written by `rules_publish` alone."
+    )
+    team_count = models.PositiveIntegerField(
+        default=0, editable=False, help_text="Without baselines and merged teams; written by `count_teams` alone."
+    )
+    own_tabs = models.JSONField(
+        default=list,
+        editable=False,
+        help_text="Address and title of each tab that the organizers added; written by `list_own_tabs` alone.",
+    )
     is_published = models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone.")
     is_trial = models.BooleanField(
         default=False,

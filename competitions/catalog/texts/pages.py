@@ -33,7 +33,22 @@ def page_save(page: Page) -> Page:
         highest = others.aggregate(highest=Max("index"))["highest"]
         page.index = 0 if highest is None else highest + 1
     page.save()
+    list_own_tabs(page.competition)
     return page
+
+
+@transaction.atomic
+def page_delete(page: Page) -> None:
+    """Delete a page, and its tab with it."""
+    page.delete()
+    list_own_tabs(page.competition)
+
+
+def list_own_tabs(competition: Competition) -> None:
+    """Note the competition's own tabs in its row, as every page of it shows them. Call where pages have changed."""
+    tabs = Page.objects.filter(competition=competition, tab=Page.Tab.OWN)
+    competition.own_tabs = [list(tab) for tab in tabs.values_list("slug", "title")]
+    competition.save(update_fields=["own_tabs"])
 
 
 def page_address(page: Page, tab: Page.Tab) -> str:
@@ -57,3 +72,4 @@ def page_move(page: Page, *, up: bool) -> None:
     for index, each in enumerate(pages):
         each.index = index
     Page.objects.bulk_update(pages, ["index"])
+    list_own_tabs(page.competition)

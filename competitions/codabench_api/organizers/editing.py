@@ -20,6 +20,7 @@ from competitions.bundles.models import BundleImport
 from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.models import Competition, Format, Page
 from competitions.catalog.services import rules_publish
+from competitions.catalog.texts.pages import list_own_tabs
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.shapes import competition_shape
 from competitions.codabench_api.uploads import import_report
@@ -228,3 +229,4 @@ def _pages_replace(competition: Competition, pages: list[Mapping[str, object]]) 
             slug=old.slug if old else "",
             format=old.format if old else Format.MIXED,
         )
+    list_own_tabs(competition)

@@ -91,7 +91,7 @@ ShownColumn = Column | TaskColumn | DatasetColumn | FactColumn
 
 def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool = True) -> list[ShownColumn]:
     """The columns of the page and of exports: where the board shows tasks, each score once more for each task, then
-    the answers of the fact sheet that stand on boards. `has_facts`: False saves the query where nothing is asked.
+    the answers of the fact sheet that stand on boards, unless `has_facts` is False.
 
     A board that grows shows the phase's own datasets and the submitted ones behind its columns.
     """

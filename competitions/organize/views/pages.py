@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from competitions.catalog.form_fields.images import store_upload
 from competitions.catalog.models import Competition, Format, ImageUpload, Page
 from competitions.catalog.texts.images import MAX_IMAGES, MAX_TOTAL_BYTES, image_request
-from competitions.catalog.texts.pages import page_move
+from competitions.catalog.texts.pages import page_delete, page_move
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import ImageForm, PageForm
 from competitions.organize.forms import ImageNameForm, PreviewForm
@@ -70,7 +70,7 @@ def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespo
     """Move a page up or down, or delete it."""
     chosen = get_object_or_404(managed_competition(request, slug).pages, pk=pk)
     if action == "delete":
-        chosen.delete()
+        page_delete(chosen)
         messages.success(request, f"The page “{chosen.title}” was deleted.")
     else:
         page_move(chosen, up=action == "up")

@@ -12,7 +12,6 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.tags import clean_tag
 from competitions.notifications.services import unread_notifications
-from competitions.teams.counts import team_count
 from competitions.teams.models import Registration
 from competitions.web.presentation.best_scores import BestScore, best_scores
 from competitions.web.presentation.timeline import Deadline, next_deadline
@@ -49,7 +48,7 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
     )
     seen = Competition.objects.visible_to(user).select_related("series").prefetch_related("phases")
     unread = unread_notifications(user) if isinstance(user, User) else Value(0)  # for the bell above the list
-    return seen.annotate(group=group, team_count=team_count(), unread=unread).order_by(F("group"), "-created_at")
+    return seen.annotate(group=group, unread=unread).order_by(F("group"), "-created_at")
 
 
 def narrowed(rows: Any, now: datetime, *, words: str, show: str, order: str, tag: str = "") -> Any:

@@ -9,6 +9,7 @@ from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.leaderboards.models import Entry, Score
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
+from competitions.teams.counts import count_teams
 from competitions.teams.models import Team
 from tests.scenario import Scenario
 
@@ -78,6 +79,7 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
     )
     board.entry_count, board.score_count, board.version = board.entries.count(), board.scores.count(), board.version + 1
     board.save()
+    count_teams(site.competition)
     with connection.cursor() as cursor:
         models: tuple[type[Model], ...] = (*FILLED, Competition, Phase)
         for model in models:

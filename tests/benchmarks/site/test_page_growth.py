@@ -22,7 +22,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from competitions.compute import wakeups
-from competitions.teams.counts import team_count
 from tests.benchmarks.site.filling import fill
 from tests.scenario import Scenario, scenario
 
@@ -115,7 +114,6 @@ def measure(sites: list[Scenario], name: str, who: str) -> Row:
         if who == "member":
             client.force_login(site.member())
         url = pages(site)[name]
-        team_count()  # reads large numbers of teams once a minute: now, as it is no page's own query
         with CaptureQueriesContext(connection) as captured:
             assert client.get(url).status_code == 200
         queries.append(len(captured))
@@ -130,7 +128,6 @@ def measure_unchanged(sites: list[Scenario]) -> Row:
     for site in sites:
         client, url = Client(), pages(site)["leaderboard JSON"]
         etag = client.get(url)["ETag"]
-        team_count()
         with CaptureQueriesContext(connection) as captured:
             assert client.get(url, headers={"If-None-Match": etag}).status_code == 304
         queries.append(len(captured))

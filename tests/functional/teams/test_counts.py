@@ -1,47 +1,38 @@
-"""The number of a competition's teams."""
+"""The number of teams that every page of a competition shows."""
 
-from datetime import timedelta
+from __future__ import annotations
 
 import pytest
-import time_machine
-from django.core.cache import cache
 
 from competitions.catalog.models import Competition
-from competitions.teams import counts
-from competitions.teams.counts import team_count
-from competitions.teams.models import Team
-from tests.scenario import NOON, Scenario
+from competitions.teams.merging import merge_accept, merge_propose
+from competitions.teams.services import team_leave, team_save
+from tests.scenario import Scenario
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def nothing_counted(site: Scenario) -> None:
-    cache.clear()
-
-
-def make_teams(site: Scenario, *names: str) -> None:
-    for name in names:
-        Team.objects.create(competition=site.competition, name=name, captain=site.member())
-
-
 def number(competition: Competition) -> int:
-    (row,) = Competition.objects.filter(pk=competition.pk).annotate(number=team_count()).values_list("number")
-    return int(row[0])
+    return Competition.objects.get(pk=competition.pk).team_count
 
 
-def test_a_new_team_counts_at_once_in_its_competition_alone(site: Scenario) -> None:
+def test_a_team_counts_in_its_competition_alone_until_it_goes(site: Scenario) -> None:
     other = Competition.objects.create(slug="other", title="Other", queue=site.queue)
+    assert (number(site.competition), number(other)) == (1, 0)
+    second = site.join()
+    assert number(site.competition) == 2
+    team_leave(team=second, by=site.member(second))
+    assert (number(site.competition), number(other)) == (1, 0)
+
+
+def test_baselines_and_merged_teams_do_not_count(site: Scenario) -> None:
+    first, second, third = site.team, site.join(), site.join()
+    assert site.join(is_baseline=True).is_baseline
+    assert number(site.competition) == 3
+    third.is_baseline = True
+    team_save(team=third)
+    assert number(site.competition) == 2
+    captain = site.member(first)
+    proposal = merge_propose(team=first, by=captain, other_name=second.name, now=site.now)
+    merge_accept(proposal=proposal, by=site.member(second), now=site.now)
     assert number(site.competition) == 1
-    make_teams(site, "Second")
-    assert (number(site.competition), number(other)) == (2, 0)
-
-
-def test_a_large_number_is_counted_again_after_a_minute(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "LARGE", 3)
-    make_teams(site, "Second", "Third")
-    assert number(site.competition) == 3
-    make_teams(site, "Fourth")
-    assert number(site.competition) == 3
-    with time_machine.travel(NOON + timedelta(seconds=61)):
-        assert number(site.competition) == 4

@@ -105,9 +105,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": _expected_file_name(phase),
         "brought": _brought(phase, team_id),
-        "questions": [(question, answers.get(question.key)) for question in fact_sheet_questions(phase)]
-        if visited.facts.has_questions
-        else [],
+        "questions": [(question, answers.get(question.key)) for question in fact_sheet_questions(phase)],
         "entered": entered,
     }
 
