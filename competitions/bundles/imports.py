@@ -83,19 +83,19 @@ IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform, q
 
 
 def _import(job: BundleImport, claimed: Claim) -> None:
-    def failed(report: Report) -> None:
+    def fail(report: Report) -> None:
         claimed.release(**_over(BundleImport.State.FAILED, report=report.as_json()))
 
     try:
         _make(job, claimed)
     except InvalidBundle as error:
-        failed(error.report)
+        fail(error.report)
     except Refusal as refusal:  # such as no room left for the files
-        failed(Report(faults=[Note(refusal.detail, file=job.file_name)]))
+        fail(Report(faults=[Note(refusal.detail, file=job.file_name)]))
     except (ClaimLost, Stopped):
         log.warning("import_taken_over", bundle_import=job.pk)
     except Exception:
-        failed(Report())
+        fail(Report())
         raise
 
 

@@ -20,7 +20,7 @@ from django.utils import timezone
 from competitions.catalog.models import Phase
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
-from competitions.runs.planning import CHECK_JOB, plan_for, stored_plan
+from competitions.runs.planning import CHECK_JOB, planned_fields
 from competitions.runs.transitions import run_move
 from competitions.submissions.file_checks.preflight import Contract, Recognised, file_contract, inspect, table_check
 from competitions.submissions.models import FileCheck, Program, Submission
@@ -192,10 +192,8 @@ def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now:
     Submission.objects.filter(pk=submission.pk).update(
         kind=kind, program=recognised.program, checked_at=now, requirements=submission.requirements
     )
-    gpus = submission.phase.gpus if kind != Kind.PREDICTION else 0
     submission.kind, submission.program = kind, recognised.program
     for run in runs:
-        plan = plan_for(submission, run.task)
         run_move(
             run_id=run.pk,
             attempt=run.attempt,
@@ -205,7 +203,5 @@ def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now:
             now=now,
             queued_at=now,
             not_before=now,
-            gpus=gpus,
-            plan=stored_plan(plan),
-            needs=plan.needs,
+            **planned_fields(submission, run.task),
         )

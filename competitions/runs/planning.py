@@ -80,6 +80,13 @@ def stored_plan(plan: Plan) -> dict[str, object]:
     return plan.model_dump(mode="json", exclude_defaults=True)
 
 
+def planned_fields(submission: Submission, task: Task) -> dict[str, Any]:
+    """The fields of a run that is queued now."""
+    plan = plan_for(submission, task)
+    gpus = submission.phase.gpus if submission.kind != Kind.PREDICTION else 0
+    return {"plan": stored_plan(plan), "needs": plan.needs, "gpus": gpus}
+
+
 def plan_anew(run: Run) -> None:
     """Make the plan of a waiting run again where it no longer fits its submission, phase and task."""
     plan = plan_for(run.submission, run.task)
@@ -105,28 +112,26 @@ def runs_add(
     fills_board: bool = False,
     is_smoke: bool = False,
 ) -> list[Run]:
-    """Plan a submission's runs, one for each task; those that wait have a turn, and workers are woken after the commit."""
-    phase = submission.phase
-    runs = []
-    for task in tasks:
-        plan = plan_for(submission, task)
-        runs.append(
-            Run(
-                submission=submission,
-                task=task,
-                team_id=submission.team_id,
-                queue=phase.competition.queue,
-                priority=priority,
-                gpus=phase.gpus if submission.kind != Kind.PREDICTION else 0,
-                queued_at=now,
-                not_before=now,
-                state=state,
-                plan=stored_plan(plan),
-                needs=plan.needs,
-                fills_board=fills_board,
-                is_smoke=is_smoke,
-            )
+    """Make a submission's runs, one for each task; those that wait have a turn, and workers are woken after the commit.
+
+    What is checked first is planned by its check, which finds out what the file is.
+    """
+    runs = [
+        Run(
+            submission=submission,
+            task=task,
+            team_id=submission.team_id,
+            queue=submission.phase.competition.queue,
+            priority=priority,
+            queued_at=now,
+            not_before=now,
+            state=state,
+            fills_board=fills_board,
+            is_smoke=is_smoke,
+            **(planned_fields(submission, task) if state == State.QUEUED else {}),
         )
+        for task in tasks
+    ]
     Run.objects.bulk_create(runs)
     enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
     return runs

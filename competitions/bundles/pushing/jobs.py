@@ -92,19 +92,19 @@ PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform, queue=jo
 
 
 def _perform(push: CompetitionPush, claimed: Claim) -> None:
-    def failed(**result: object) -> None:
+    def fail(**result: object) -> None:
         claimed.release(**_over(State.FAILED, **result))
 
     try:
         _compare_or_apply(push, claimed)
     except InvalidBundle as error:
-        failed(fault=str(error), report=error.report.as_json())
+        fail(fault=str(error), report=error.report.as_json())
     except Refusal as refusal:
-        failed(fault=refusal.detail)
+        fail(fault=refusal.detail)
     except (ClaimLost, Stopped):
         log.warning("push_taken_over", competition_push=push.pk)
     except Exception:
-        failed(fault=OURS)
+        fail(fault=OURS)
         raise
 
 

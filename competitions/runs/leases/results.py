@@ -8,7 +8,6 @@ from typing import Any, Final
 from competitions.submissions.states import State
 from core.refusals import Refusal
 from workers.protocol.calls import METERED
-from workers.protocol.messages import M, MessageInvalid, read_message
 from workers.protocol.results import Complete, Outcome, StageRecord
 from workers.protocol.stages import StageName
 from workers.protocol.usage import StageUsage
@@ -42,14 +41,6 @@ class Result:
     meters: Mapping[str, object] = field(default_factory=dict)
     receipt: dict[str, object] = field(default_factory=dict)
     usage: tuple[StageUsage, ...] = ()
-
-
-def understood(model: type[M], body: object) -> M:
-    """The body as this message. Raises `InvalidResult` naming the field that is wrong."""
-    try:
-        return read_message(model, body)
-    except MessageInvalid as error:
-        raise InvalidResult(str(error)) from error
 
 
 def read_result(answer: Complete, *, columns: list[str]) -> Result:

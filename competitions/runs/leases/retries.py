@@ -65,12 +65,12 @@ def end_faulty_attempt(run: Run, *, code: str, detail: str, actor: str, now: dat
         code = RUN_QUARANTINED
         detail = f"The compute workers {' and '.join(victims)} were lost while they had this run. It is held until a person runs it again."
         log.error("run_quarantined", workers=victims, **log_fields(run))
-    record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
     changes: dict[str, Any] = {"faults": run.faults + 1, "code": code, "detail": detail}
     if outcome == State.FAILED:
         changes["reason"] = Reason.INFRASTRUCTURE
     if outcome == State.QUEUED:
         changes = _retry_changes(run, now)
+    record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
     run_move(
         run_id=run.pk,
         attempt=run.attempt,

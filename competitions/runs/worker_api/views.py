@@ -25,7 +25,7 @@ from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
-from competitions.runs.leases.results import InvalidResult, read_result, understood
+from competitions.runs.leases.results import InvalidResult, read_result
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import append_logs
 from competitions.runs.refusals import LeaseLost
@@ -35,7 +35,7 @@ from core.problems import refusal_response
 from core.refusals import Refusal, RefusalKind
 from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
-from workers.protocol.messages import PROTOCOL_VERSION, M, Message
+from workers.protocol.messages import PROTOCOL_VERSION, M, Message, MessageInvalid, read_message
 from workers.protocol.results import Complete
 
 log = structlog.get_logger(__name__)
@@ -178,7 +178,7 @@ def _message_limit(request: HttpRequest) -> int:
 
 
 def json_body(request: HttpRequest) -> Any:
-    _message_limit(request)
+    """The body, which is no larger than its room."""
     try:
         return json.loads(request.body)
     except (ValueError, RecursionError) as error:
@@ -186,8 +186,17 @@ def json_body(request: HttpRequest) -> Any:
 
 
 def body_message(request: HttpRequest, model: type[M]) -> M:
-    """The body as this message. Raises `InvalidResult` naming the field that is wrong."""
-    return understood(model, json_body(request))
+    """The body as this message. Raises `InvalidResult`."""
+    body = json_body(request)
+    return message_from(model, body)
+
+
+def message_from(model: type[M], body: object) -> M:
+    """JSON as this message. Raises `InvalidResult` naming the field that is wrong."""
+    try:
+        return read_message(model, body)
+    except MessageInvalid as error:
+        raise InvalidResult(str(error)) from error
 
 
 def as_json(message: Message) -> dict[str, object]:
@@ -202,7 +211,7 @@ def register(request: HttpRequest) -> HttpResponse:
     protocol = body.get("protocol") if isinstance(body, dict) else None
     if isinstance(body, dict) and protocol != PROTOCOL_VERSION:
         raise PROTOCOL_UNSUPPORTED(site=PROTOCOL_VERSION, worker=str(protocol)[:40])
-    message = understood(Register, body)
+    message = message_from(Register, body)
     now = timezone.now()
     described = {
         "instance": message.instance,
