@@ -1,6 +1,6 @@
-"""The check of a submitted file: done in the background, one claim at a time, in a child process with bounds.
+"""The check of a submitted file: one claim at a time, in a child process with bounds.
 
-It may run twice or late: whatever it finds is written down only while the check still asks for it and the claim is ours.
+It may run twice or late: its result is stored only while the check still asks for it and the claim is ours.
 """
 
 import uuid
@@ -38,7 +38,7 @@ ORGANIZERS_FAULTS = ("bad_reference", "bad_schema")  # the sample submission or 
 
 
 class Watch(TypedDict):
-    """The watch on a child process: a question if its answer is still wanted, and the seconds between two questions."""
+    """A watch on a child process: asks if its answer is still needed, every so many seconds."""
 
     is_wanted: Callable[[], bool]
     every_s: float
@@ -61,12 +61,12 @@ def waiting_checks() -> Any:
 
 
 def refused_checks() -> QuerySet[FileCheck]:
-    """Checks of files that were read for nothing, those that were cancelled after they had begun among them."""
+    """Checks of files that were read for nothing, including those cancelled after they had begun."""
     return FileCheck.objects.filter(outcome__in=(FileCheck.Status.REFUSED, FileCheck.Status.CANCELLED))
 
 
 def check_perform(pk: int) -> None:
-    """Check one file and let its submission go on, or refuse it; nothing when it no longer asks for that, or another does it."""
+    """Check one file, then pass or refuse its submission; do nothing if that is no longer needed."""
     claimed = _claim(pk, now=timezone.now())
     if claimed is None:
         return
