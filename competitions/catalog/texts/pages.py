@@ -37,7 +37,7 @@ def page_save(page: Page) -> Page:
 
 
 def page_address(page: Page, tab: Page.Tab) -> str:
-    """The last part of its address on this tab: what it has, else one made of its title that is free; empty without a tab of its own."""
+    """The last part of its address: the present one, else a free one from the title; empty without a tab."""
     if tab != Page.Tab.OWN or page.slug:
         return page.slug if tab == Page.Tab.OWN else ""
     tabs = Page.objects.filter(competition=page.competition_id, tab=Page.Tab.OWN)
@@ -47,7 +47,7 @@ def page_address(page: Page, tab: Page.Tab) -> str:
 
 @transaction.atomic
 def page_move(page: Page, *, up: bool) -> None:
-    """Change places with the page before or after it on the same tab; the first and the last stay where they are."""
+    """Swap a page with its neighbour on the tab; the first and the last stay where they are."""
     Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)
     pages = list(Page.objects.filter(competition=page.competition_id, tab=page.tab))
     place = pages.index(page)
