@@ -13,7 +13,7 @@ LARGE_KEPT_SECONDS: Final = 60
 
 
 def team_count() -> Case:
-    """The number as an annotation of a competition. Where there are `LARGE` or more, it is up to a minute old.
+    """The number of teams as an annotation of competitions; up to a minute old from `LARGE` on.
 
     Every page of a competition shows it, and counting a hundred thousand rows takes longer than the rest of the page.
     """

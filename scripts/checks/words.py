@@ -1,4 +1,4 @@
-"""Finds words that the glossary replaced, in names, code, pages and docs, and grammar that has to be translated.
+"""Finds words that the glossary replaced, and grammar that has to be translated.
 
 `make lint` runs it.
 
@@ -91,7 +91,7 @@ def unclear_variables(path: Path) -> list[str]:
 
 
 def opaque_grammar(path: Path) -> list[str]:
-    """Docstrings that open with a question word, functions that act and are called by a participle, and names in `_of`."""
+    """Docstrings opening with a question word, functions that act but are participles, names in `_of`."""
     faults = []
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
