@@ -1,4 +1,4 @@
-"""Gunicorn in the site's container. A loop in each process waits for clients; threads work; processes use the cores."""
+"""Gunicorn in the site's container: a loop per process serves clients, threads do the work."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Once per start of the stack, before web server and reconciler: database tables, folders, the worker's token.
+"""Prepares each start of the stack: database tables, folders, the worker's token.
 
 Safe to run again. The compute worker's queue token is made outside (`make secrets`), because two containers need it.
 """

@@ -48,7 +48,7 @@ def benchmark(
     pages: Mapping[str, str] = OVERVIEW,
     **settings: object,
 ) -> dict[str, object]:
-    """The content of `competition.yaml` of a benchmark with one phase, which is open from `now` on, and one board."""
+    """The content of `competition.yaml` of a benchmark with one board and one phase, open from `now` on."""
     numbered = [{"index": index, **task} for index, task in enumerate(tasks)]
     dates = {"start": instant(now), "end": instant(now + OPEN_FOR)}
     return {

@@ -1,4 +1,4 @@
-"""The fields that a browser sends back for a form of the admin: exactly those on the page, as they were filled in."""
+"""The fields that a browser sends for an admin form: exactly those on the page, as filled in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_DATA = ("submit", "file", "button", "search")
 
 
 class _FormReader(HTMLParser):
-    """Collects the values of inputs, selects and text areas; HTML makes a browser choose a select's first option."""
+    """Collects values of inputs, selects and text areas; a select without a choice has its first option."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ def form_fields(response: Any) -> Fields:
 
 
 def save_form(client: Client, url: str, **changed: Any) -> Any:
-    """Open a form, change these fields (a list of values each, or None to untick), send it; returns the answer."""
+    """Open a form, change fields (a list of values, or None to untick), send it; returns the answer."""
     fields = form_fields(client.get(url)) | {name: value for name, value in changed.items() if value is not None}
     for name, value in changed.items():
         if value is None:

@@ -1,4 +1,4 @@
-"""Answers of compute workers, as tests write them: mappings, read as the site reads what comes over the wire."""
+"""Answers of compute workers for tests: mappings, parsed as the site parses them from HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background work without its process: what is waiting is done here and now, by the code that the process runs."""
+"""Does background work in the test itself, with the code of the background processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PASS = threading.RLock()
 
 
 def run_background(*, at: datetime | None = None, only: str = "") -> int:
-    """Do all that waits, or `only` this kind, at this instant, as often as more comes of it; returns how many rows were worked on."""
+    """Do all waiting work, or `only` one kind, until none is left; returns how many rows were worked on."""
     if at is not None:
         with time_machine.travel(at, tick=False):
             return run_background(only=only)
@@ -39,7 +39,7 @@ def _until_nothing_waits(kinds: Sequence[jobs.Job]) -> int:
 
 @contextmanager
 def background_running() -> Iterator[None]:
-    """Do what waits from a thread beside the block, for tests whose site runs in this process on a real database."""
+    """Do background work in a thread during the block, for tests on a real database."""
     over, failures = threading.Event(), []
 
     def work() -> None:

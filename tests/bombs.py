@@ -9,7 +9,7 @@ MIB = 1024 * 1024
 
 
 def zip_of_zeros(name: str, mib: int, files: dict[str, bytes]) -> bytes:
-    """A zip with these files and a member of so many MiB of zeros whose checksum, in its last bytes, is wrong."""
+    """A zip with these files and this many MiB of zeros, whose checksum at the end is wrong."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = deflate.compress(bytes(MIB)) + deflate.flush(zlib.Z_FULL_FLUSH)  # stands by itself, so it can be repeated
     members = [(name, block * mib + deflate.flush(), mib * MIB, 0xBAD, 8)]

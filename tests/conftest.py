@@ -94,7 +94,7 @@ def use_broker(url: str) -> None:
 
 
 def use_database(url: str) -> None:
-    """Point Django's default connection at another database, in place: the handler keeps the same dictionary."""
+    """Point Django's default connection at another database; the handler keeps its dictionary."""
     import environ
     from django.conf import settings
     from django.db import connections

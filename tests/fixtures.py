@@ -14,7 +14,7 @@ from tests.scenario import NOON, Scenario, scenario
 
 @pytest.fixture
 def wakeups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Queues that were woken, in order. The broker is a service, so these tests stop at its door; `run_background` does what was sent."""
+    """Queues that were woken, in order, without a broker; `run_background` does the work."""
     woken: list[str] = []
 
     def send_task(name: str, *, queue: str, **_: object) -> None:

@@ -25,7 +25,7 @@ Scores = Mapping[tuple[str, str], float | str]
 
 
 def grow(site: Scenario) -> Phase:
-    """Let the public phase's board grow: `mae` on the organizers' dataset, and the average rank, which decides."""
+    """Let the public phase's board grow, by `mae` on the organizers' dataset; the average rank decides."""
     phase = site.phase
     program = phase.tasks.get().scoring_program
     phase.dataset_check = Task.objects.create(competition=site.competition, name="Check", scoring_program=program)
@@ -69,7 +69,7 @@ def submit_code(site: Scenario, team: Team | None = None, *, at: Any = None) -> 
 
 
 def work(site: Scenario, scores: Scores, default: float = 0.5, *, limit: int = 1000) -> list[Run]:
-    """Take every run that waits: its score is looked up by (team, task); a text is the reason of a failure."""
+    """Take and end all waiting runs, with scores by (team, task); a text is a reason of failure."""
     worker = site.worker()
     done: list[Run] = []
     while len(done) < limit and (run := dispatch.run_claim(worker=worker, free_gpus=0, now=site.now)) is not None:
@@ -85,7 +85,7 @@ def work(site: Scenario, scores: Scores, default: float = 0.5, *, limit: int = 1
 
 
 def reconcile(site: Scenario) -> tuple[int, int, int]:
-    """The reconciler's part: datasets that joined, cells that were queued or given up, datasets that began to count."""
+    """The reconciler's part: numbers of datasets joined, cells changed, and datasets that now count."""
     return datasets_join(now=site.now), boards_fill(now=site.now), datasets_begin_to_count(now=site.now)
 
 

@@ -1,4 +1,4 @@
-"""A world with one of each kind of person in it, and the table of what every URL of the site answers them.
+"""A world with each kind of person, and the table of every URL's answers to them.
 
 Letters: A anybody's visit (nobody signed in), S a stranger (signed in, not registered), M a member of the team whose things
 the URLs name, T a member of another team, O the competition's organizer, X an organizer of another competition,

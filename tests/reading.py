@@ -1,4 +1,4 @@
-"""Names of its query that a page reads, so that a walk asks with a query where one can make a difference, and only there."""
+"""Records which query parameters a page reads, so that a walk tries only those."""
 
 from __future__ import annotations
 

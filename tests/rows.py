@@ -40,7 +40,7 @@ def travelling_settings(row: Model) -> dict[str, Any]:
 
 
 def _content(value: Any) -> Any:
-    """A value without numbers that differ on another site: a task by its name, a stored file by its digest."""
+    """A value that is equal on another site: a task by its name, a stored file by its digest."""
     return value.name if isinstance(value, Task) else getattr(value, "file_id", value)
 
 

@@ -1,4 +1,4 @@
-"""Small worlds for tests: a competition with phases, tasks and boards, people in teams, submissions on their way.
+"""Small worlds: competitions with phases, tasks and boards, people in teams, and submissions.
 
 Everything is made through the services, as the site makes it; only what no service makes is written directly.
 """

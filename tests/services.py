@@ -1,4 +1,4 @@
-"""Real services for the tests: PostgreSQL, Redis, a Docker Engine, Chromium. Each starts once per run, when first asked for.
+"""Real services: PostgreSQL, Redis, Docker Engine, Chromium; each starts once per run, if needed.
 
 A run has a folder of its own, `var/test-<pid>`, shared by the processes of pytest-xdist through the environment. What is
 started there is written down, so that the first process can stop it at the end, and the next run what a killed run left.
@@ -79,7 +79,7 @@ def chromium() -> str | None:
 
 
 def wait_until(ready: Callable[[], bool], pid: int, *, what: str, log: Path) -> None:
-    """Return once `ready`; raise `ServiceError` with the end of the log when the process ends or time is up."""
+    """Wait for `ready`; raise `ServiceError` with the log's end if the process ends or time is up."""
     give_up = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < give_up:
         if os.waitpid(pid, os.WNOHANG) != (0, 0):
@@ -91,7 +91,7 @@ def wait_until(ready: Callable[[], bool], pid: int, *, what: str, log: Path) -> 
 
 
 class Services:
-    """The services of one test run. State lies in the folder, so that all processes of the run see the same ones."""
+    """The services of a test run; their state is in the folder, shared by the run's processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -180,7 +180,7 @@ def postgres_bin() -> Path:
 
 
 def start_postgres(folder: Path) -> dict[str, Any]:
-    """Initialize and start PostgreSQL on a free port of 127.0.0.1; durability is off, the data live for one run."""
+    """Initialize and start PostgreSQL on a free port of 127.0.0.1, without durability, for one run."""
     programs, prefix = postgres_bin(), as_postgres_user()
     data, password = postgres_data_folder(folder, prefix), secrets.token_urlsafe(18)
     log, password_file = folder / "postgres.log", data.with_name(f"{data.name}.password")
@@ -231,7 +231,7 @@ def as_postgres_user() -> list[str]:
 
 
 def postgres_data_folder(folder: Path, prefix: list[str]) -> Path:
-    """An empty data folder that PostgreSQL's user can reach: in the run's folder, or in /tmp if that is out of reach."""
+    """An empty data folder for PostgreSQL's user: in the run's folder, else in /tmp."""
     reachable = subprocess.run([*prefix, "test", "-x", str(folder)], check=False).returncode == 0
     parent = folder if reachable else Path(tempfile.gettempdir())
     data = Path(tempfile.mkdtemp(prefix="postgres-", dir=parent))
@@ -241,9 +241,9 @@ def postgres_data_folder(folder: Path, prefix: list[str]) -> Path:
 
 
 def spawn(command: list[str], log: Path) -> int:
-    """Start a server in a session of its own, so that an interrupt on the terminal does not reach it before us.
+    """Start a server in its own session, so that Ctrl-C does not reach it first; returns its pid.
 
-    Returns its process id. It outlives the process of pytest-xdist that started it, so there is no Popen to hold on to.
+    It outlives the process of pytest-xdist that started it, so there is no Popen to hold on to.
     """
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -1,4 +1,4 @@
-"""A store elsewhere, as far as the site can tell: no path on this host, addresses of its own, and an end that tests choose."""
+"""A remote store: no path on this host, its own addresses, and failures that tests choose."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ NOT_STORABLE: Final = "A text has a NUL or half a character, which cannot be sto
 
 
 class JSONParser(parsers.JSONParser):
-    """DRF's, which breaks on arrays nested deeper than Python's stack, and lets texts in that no answer can repeat and no row hold."""
+    """DRF's parser, but with clear errors for deep nesting and for texts that cannot be stored."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, object] | None = None

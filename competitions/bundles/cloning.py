@@ -19,7 +19,7 @@ def competition_clone(
     progress: Progress = quiet,
     record: Callable[[Imported], None] = keep_no_record,
 ) -> Competition:
-    """Clone a competition as a draft of `by`, without participants and submissions; its files cost no space.
+    """Clone a competition as a draft of `by`, without participants; its files use no extra space.
 
     Tasks of others that it uses are shared with the original.
     """

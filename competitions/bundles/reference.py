@@ -40,7 +40,7 @@ TITLES: Final = {"leaderboard": "Board"}
 
 
 def declared_settings() -> dict[str, dict[str, Declared]]:
-    """The settings that the bundle's schema takes from the models: by place, such as `phase.podium`, and by key."""
+    """Settings in the bundle's schema that come from models, by place, such as `phase.podium`, and key."""
     declared: dict[str, dict[str, Declared]] = {}
     for name, model in PLACES.items():
         for field, place in bundle_places(model).items():

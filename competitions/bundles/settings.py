@@ -1,4 +1,4 @@
-"""Settings that a bundle has unchanged; the models say in `bundle` at which place each is read and written.
+"""Settings that bundles hold as they are; `bundle` in the models says where.
 
 A place such as `podium.reveal` is below the `podium` of its row. For quotas a bundle says 0 where there is no limit, as Codabench does.
 """

@@ -1,4 +1,4 @@
-"""Unpack an import's zip in a process of its own, with limits of memory and time that the kernel keeps."""
+"""Unpack an import's zip in a separate process, with kernel limits on memory and time."""
 
 import os
 import shutil
@@ -22,7 +22,11 @@ from files.bundles.faults import invalid
 def unpacked(
     source: Path, *, name: str, is_wanted: Callable[[], bool], beside: Mapping[str, Path] | None = None
 ) -> Iterator[Path]:
-    """The folder of a zip that people know by `name`, with the files `beside` it at their places. Every zip inside has been read
+    """The folder of an unpacked zip, known to people as `name`, with the files `beside` it in place.
+
+    Every zip inside has been read once, too, so reading it again stays within the bounds. `is_wanted` is asked now and
+    then; when it says no, `Stopped` is raised.
+
     once, too, so what an import does with them again costs no more than the bounds. `is_wanted` is asked now and then; when it says no,
     `Stopped` is raised.
 

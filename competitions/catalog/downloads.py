@@ -14,10 +14,10 @@ SMOKE: Final = "smoke-"  # before the part's name
 
 
 def phase_downloads(phase: Phase) -> dict[str, Resource]:
-    """Files that participants may have of a phase, by the name in the address: its own, and what was opened of its tasks.
+    """A phase's files for participants, by name in the address: its own, and those opened of its tasks.
 
-    Reference data is in none of it, whatever is opened, but for the labels of a smoke run's public split. Nothing is opened of
-    a task that not every organizer of the competition may read.
+    Never reference data, except the labels of a smoke run's public split. Nothing is opened of a task that not every
+    organizer of the competition may read.
     """
     resources = {name: resource for name in DOWNLOADS if (resource := getattr(phase, name)) is not None}
     opened: list[str] = []
@@ -35,7 +35,7 @@ def phase_downloads(phase: Phase) -> dict[str, Resource]:
 
 
 def smoke_files(phase: Phase) -> dict[str, Resource]:
-    """Files of the phase's smoke run that teams may download, labels included, by part; none unless all of it is public."""
+    """Files of the smoke run that teams may download, with labels, by part; none unless all are public."""
     if phase.smoke_task_id is None:
         return {}
     task = Task.objects.select_related(*(f"{name}__file" for name in PARTS)).get(pk=phase.smoke_task_id)
@@ -59,7 +59,7 @@ class Download:
 
 
 def downloads_of_all(phases: Iterable[Phase]) -> list[Download]:
-    """Everything that the phases offer; a file that several of them offer under one file name once, by the first."""
+    """All downloads of the phases; a file offered under one name by several is listed once."""
     downloads: dict[tuple[str, str], Download] = {}
     for phase in phases:
         for name, resource in phase_downloads(phase).items():

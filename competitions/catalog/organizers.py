@@ -1,4 +1,4 @@
-"""The organizers of a competition: they add and remove each other; an administrator gives the right to see sealed scores."""
+"""Organizers add and remove each other; administrators grant the right to see sealed scores."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -37,7 +37,10 @@ ADMINISTRATORS_ONLY: Final = RefusalKind(
 
 @transaction.atomic
 def organizer_add(*, competition: Competition, person: str, by: User) -> CompetitionOrganizer:
-    """Take in somebody by user name or e-mail address, and tell them by mail. Raises `UNKNOWN_ACCOUNT` or `ALREADY_ORGANIZES`."""
+    """Add an organizer by user name or e-mail address, and mail them.
+
+    Raises `UNKNOWN_ACCOUNT` or `ALREADY_ORGANIZES`.
+    """
     name = person.strip()
     user = User.objects.filter(named_by(name), is_active=True).first()
     if user is None:

@@ -27,10 +27,10 @@ class NotReady(Conflict):
 
 @transaction.atomic
 def competition_publish(competition: Competition, *, anyway: bool = True) -> None:
-    """Show it to everybody. From now on sealed scores are sealed for its organizers, too, whether it stays published or not.
+    """Publish the competition and end its trial for good: organizers no longer see sealed scores either.
 
-    Raises `NotReady` where there is nothing to publish, and unless it shall be published `anyway` also for whatever cannot work yet;
-    or what a receiver of `competition_publishing` refuses.
+    Raises `NotReady` if it lacks something essential, and unless `anyway` also for anything that cannot work yet; or
+    what a receiver of `competition_publishing` refuses.
     """
     warnings = [warning for warning in competition_warnings(competition) if warning.code != "not_published"]
     if reasons := [f"{each.where}: {each.text}" for each in warnings if each.code in BLOCKING or not anyway]:

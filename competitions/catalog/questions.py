@@ -1,6 +1,6 @@
-"""Questions that an organizer defines and people answer: at registration, and on the fact sheet of a submission.
+"""An organizer's questions, answered at registration and on the fact sheets of submissions.
 
-Every path, browser, API and robot, comes through `read_answers`.
+Browser, API and scripts all go through `read_answers`.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Rules for what a queue may be given: whoever owns it runs its workers, and can read all that is scored there."""
+"""Rules for what a queue may be given: its owner can read all that its workers score."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

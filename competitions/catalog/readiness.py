@@ -105,7 +105,7 @@ def _smoke_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
 
 @readiness_check
 def phases_do_not_overlap_by_accident(competition: Competition) -> Iterator[ReadinessWarning]:
-    """Two public phases at once split a board; a public and a sealed one side by side are test-dev and test-challenge."""
+    """Warn of phases that overlap with the same visibility; public beside sealed is usual."""
     phases = sorted(competition.phases.all(), key=lambda phase: phase.opens_at)
     for first, second in pairwise(phases):
         overlap = first.closes_at is None or second.opens_at < first.closes_at

@@ -13,7 +13,7 @@ def organizes(user: User | AnonymousUser, phase: Phase) -> bool:
 
 
 def may_host(user: User | AnonymousUser) -> bool:
-    """Organizers, and on a site that lets everybody host every person; service accounts do as organizers alone."""
+    """True for organizers (staff); on an open site for everybody except service accounts."""
     if not isinstance(user, User) or not user.is_active:
         return False
     return user.is_staff or (settings.HOSTS == "everybody" and not user.is_robot)

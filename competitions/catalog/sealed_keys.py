@@ -1,4 +1,4 @@
-"""The record of the scores that workers were asked for under seal, which no later change of boards and columns takes back."""
+"""A permanent record of scores that workers were asked for under seal."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -25,12 +25,11 @@ def score_columns(phase: Phase) -> list[ScoreColumn]:
 
 
 def sealed_keys_record(*, phase: Phase, now: datetime, columns: Sequence[ScoreColumn] | None = None) -> None:
-    """Put on record the keys of every score that the phase's boards keep sealed now. Safe to call twice, or at once.
+    """Record the keys of every score that the phase's boards keep sealed now. Safe to call twice.
 
-    `columns` are the phase's, where the caller has just read them.
-
-    Called before a worker is told which scores to send, and again when they are recorded: between the two an organizer may
-    have renamed or deleted the column. Call it in a transaction that holds no board's lock: it may take the phase's, then some of theirs.
+    `columns` are the phase's, if the caller has just read them. Called before a worker is told which scores to send,
+    and again when they are recorded: between the two an organizer may rename or delete the column. Call it in a
+    transaction without a board's lock: it may lock the phase, then some boards.
     """
     if phase.revealed_at is not None:
         return
@@ -43,7 +42,7 @@ def sealed_keys_record(*, phase: Phase, now: datetime, columns: Sequence[ScoreCo
 
 
 def _record(phase: Phase, missing: set[tuple[int, str]], now: datetime) -> None:
-    """The boards are marked in the transaction that writes their keys. Locks: the phase, then its boards in their order."""
+    """Write the keys and mark their boards. Locks: the phase, then its boards in order."""
     Phase.objects.select_for_update(no_key=True).get(pk=phase.pk)
     boards = Leaderboard.objects.select_for_update(of=("self",)).filter(pk__in={board for board, _ in missing})
     locked = list(boards.order_by("pk").values_list("pk", flat=True))
@@ -79,8 +78,10 @@ def _set_sealed(phase: Phase, columns: Sequence[ScoreColumn]) -> set[tuple[int, 
 
 
 def keys_under_seal(phase: Phase, *, besides: int | None = None) -> set[str]:
-    """Keys whose scores no open board of this phase may show: sealed by settings, or on record. `besides`: without this
-    board's own settings, which are about to change."""
+    """Keys of scores that no open board may show: sealed by settings or on record.
+
+    `besides` leaves out the settings of a board that is about to change.
+    """
     if phase.revealed_at is not None:
         return set()
     by_settings = {key for board, key in _set_sealed(phase, score_columns(phase)) if board != besides}
@@ -88,7 +89,7 @@ def keys_under_seal(phase: Phase, *, besides: int | None = None) -> set[str]:
 
 
 def keys_under_seal_on(tasks: Iterable[Task], *, phase: Phase) -> dict[str, Phase]:
-    """Keys of scores that other phases keep sealed on these tasks: the same file would get the same scores in this phase."""
+    """Keys that other phases keep sealed on these tasks: the same file would get the same scores here."""
     others = (
         Phase.objects.filter(tasks__in=[task.pk for task in tasks], revealed_at=None).exclude(pk=phase.pk).distinct()
     )

@@ -41,7 +41,7 @@ def rules_publish(
 
 
 def same_text(wording: str, other: str) -> bool:
-    """Equal but for the kind of line ends and white space at the end: browsers send CRLF, and editors add or drop the last line end."""
+    """True if equal but for line ends and trailing white space, which browsers and editors change."""
     first, second = (text.replace("\r\n", "\n").replace("\r", "\n").rstrip() for text in (wording, other))
     return first == second
 

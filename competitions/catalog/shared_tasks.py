@@ -6,7 +6,7 @@ from competitions.catalog.models import Competition, Phase, Task
 
 
 def has_foreign_image(task: Task, phase: Phase) -> bool:
-    """True where the phase would run another organizer's task, labels included, in an image that its owner did not choose.
+    """True if the phase would run another's task with its labels in an image its owner did not choose.
 
     An image is a program: it starts before the scoring program, and can copy what that may read. The site's own image and
     those of the task's own competition are its owner's choice.

@@ -22,7 +22,7 @@ def enrol(*, user: User, competition: Competition, now: datetime) -> Registratio
 
 
 def may_submit(*, user: User, phase: Phase, now: datetime) -> str | None:
-    """Say why this person cannot submit to the phase now; None if they can. Enrols a service account first."""
+    """The reason why this person cannot submit to the phase now, or None; enrols a service account."""
     competition = phase.competition
     try:
         if user.is_robot and competition.admits_at_once(user) and find_registration(user, competition) is None:

@@ -274,7 +274,7 @@ def sender_name(submission: Submission) -> str:
 
 
 def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, object]:
-    """The answer to a new submission, with the time in minutes and the empty fields that Codabench has there."""
+    """The answer to a new submission, with time in minutes and the empty fields of Codabench."""
     return submission_shape(submission, reader) | {
         "status": "Submitting",
         "data": key,
@@ -299,7 +299,7 @@ def status_details(submission: Submission, runs: list[Run]) -> str | None:
 def score_lines(
     submission: Submission, board: Leaderboard | None, columns: list[Column], *, is_exact: bool
 ) -> list[ScoreLine]:
-    """A line for each score of each task and for each column over all tasks, as far as readers may see them."""
+    """A line for each score by task, and for each column over all tasks, as far as readers may see."""
     if board is None:
         return []
     runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]

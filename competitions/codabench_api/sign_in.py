@@ -74,9 +74,9 @@ def _token(user: User, now: datetime) -> str:
 
 
 def _secret(user: User, expires_at: datetime) -> str:
-    """A token that is made again and never kept: a keyed digest of the account, its password and the token's end.
+    """A token that is derived, never stored: a keyed digest of account, password and expiry.
 
-    So another password, or another secret key of the site, makes another token.
+    So another password, or another secret key of the site, gives another token.
     """
     made_of = f"{user.pk}:{user.password}:{expires_at.astimezone(UTC).isoformat()}"
     digest = salted_hmac("podium.sign-in-token", made_of, algorithm="sha256").digest()

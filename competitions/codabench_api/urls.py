@@ -1,4 +1,4 @@
-"""The robots' API at the host's root, below /api/. A slash at the end may be left out where scripts leave it out."""
+"""API for Codabench's clients, below /api/ at the root; slashes at the end are optional as there."""
 
 from django.urls import path
 

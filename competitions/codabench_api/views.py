@@ -1,4 +1,4 @@
-"""The calls of Codabench's robots: the same services, permissions and quotas as the native API, in other words.
+"""Calls of Codabench's clients: services, permissions and quotas are those of the native API.
 
 Bodies are forms, lists are bare, and addresses of files carry their own right. The wire format was read off Codabench's published
 example scripts (competition details, example submission, submission details, rerun).

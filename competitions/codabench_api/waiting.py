@@ -1,4 +1,4 @@
-"""Codabench answers some calls at once that a background process works on here: such a call waits for it, for a short while."""
+"""Waits briefly for background work that Codabench's API answers at once."""
 
 import threading
 import time
@@ -15,9 +15,9 @@ LENT: Final = threading.BoundedSemaphore(THREADS)
 
 
 def wait_until_over(work: Work) -> Work:
-    """The row as soon as it is over, else as it is after `ROBOT_WAIT_S`: a thread of the site waits no longer for anybody.
+    """The row once it is over, or as it is after `ROBOT_WAIT_S`, so as not to block the thread longer.
 
-    A process lends few threads to those who wait; whoever comes while they are lent is told at once to ask again.
+    A process lends few threads to those who wait; others are told at once to ask again.
     """
     if work.is_over or not LENT.acquire(blocking=False):
         return work

@@ -1,4 +1,4 @@
-"""Queues and workers, for administrators: the loads of queues, their owners, and workers to drain or release."""
+"""Admin pages of queues and workers: load, owners, and workers to drain or release."""
 
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ class WorkerInline(History):
 
 @admin.register(Queue)
 class QueueAdmin(GuardedAdmin):
-    """A queue with its load; here it gets another owner. Its settings and its token are on its page under "Host"."""
+    """A queue with its load and owner; settings and token are on its page under "Host"."""
 
     list_display = ["name", "owner", "is_paused", "waiting", "oldest", "running", "workers_answering", "contact"]
     list_select_related = ["owner"]

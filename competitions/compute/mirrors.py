@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 
 
 def validate_mirror(value: str) -> None:
-    """Django's validator for the address of a simple index: http or https, without a password, which receipts would show."""
+    """Validate the address of a simple index: http(s), no password, as receipts would show it."""
     try:
         parts = urlsplit(value)
         is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None

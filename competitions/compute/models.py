@@ -37,7 +37,7 @@ class PullPolicy(models.TextChoices):
 
 class QueueQuerySet(models.QuerySet["Queue"]):
     def usable_by(self, user: "User") -> "QueueQuerySet":
-        """Those that this organizer may put a competition on: own ones and the site's; all of them for an administrator."""
+        """Queues that this organizer may use: own ones and the site's; all of them for an administrator."""
         return self if user.is_superuser else self.filter(Q(owner=None) | Q(owner=user))
 
 
@@ -150,7 +150,7 @@ class Queue(models.Model):
         return bool(known) and all(images is not None and name not in images for images in known)
 
     def pulls(self, image: str) -> bool:
-        """True if workers fetch this image when they lack it. Hosts build Podium's own images: no registry has them."""
+        """True if workers pull this image if missing; not Podium's own, which hosts build."""
         return self.pull_policy != PullPolicy.NEVER and not image.startswith("podium/")
 
     def allows_image(self, image: str) -> bool:
@@ -207,7 +207,7 @@ def queue_by_token(secret: str) -> Queue | None:
 
 
 class ComputeWorker(models.Model):
-    """A worker as it last described itself. The same name on the same queue is the same worker after a restart."""
+    """A worker as it last described itself; a name on a queue is the same worker after a restart."""
 
     class Role(models.TextChoices):
         BOTH = "both", "ingestion and scoring"

@@ -12,7 +12,7 @@ log = structlog.get_logger(__name__)
 
 
 def wake(channel: str) -> bool:
-    """Send one wake-up message. Returns False, and says so in the log, when the broker cannot be reached or takes nothing."""
+    """Send one wake-up message; False, with a log entry, if the broker is unreachable or refuses it."""
     try:
         app.send_task("podium.wake", queue=channel, expires=60)
     except BROKER_AWAY as error:

@@ -1,4 +1,4 @@
-"""May this reader see this artefact? The one package that answers, and everything that shows something asks it.
+"""May this reader see this artefact? Everything that shows something asks this package.
 
     artefact                                          rule in
     scores, rows, order, ranks, plots, CSV, winners   scores.may_see_board

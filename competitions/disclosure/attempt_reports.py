@@ -40,7 +40,7 @@ class AttemptReport:
 
     @property
     def failed_behind_a_program(self) -> bool:
-        """The scoring program was run on what a program left that had failed, and its words may be among the words."""
+        """True if scoring ran on output of a failed program, so its words may be in the report."""
         return self.reason == PROGRAM_ERROR and SCORING_STAGE in self.stages
 
     @property
@@ -50,10 +50,10 @@ class AttemptReport:
 
 
 def disclosed_report(phase: Phase, report: AttemptReport) -> AttemptReport:
-    """The report as everybody may read it: where the phase holds sealed scores, without what a scoring program said or used.
+    """The report for everybody: without the scoring program's words and meters while scores are sealed.
 
-    Its own words belong in its log, and its meters in the receipt: both are for those with the right to see sealed scores.
-    A sentence that lists the columns of boards is for its organizers where some of them are hidden.
+    Its words belong in its log and its meters in the receipt, for those with the right to see sealed scores. A
+    sentence that lists a board's columns is for organizers only if some of them are hidden.
     """
     if report.is_smoke or not phase.holds_sealed_scores:
         return _in_fixed_words(report) if report.code in QUOTES_COLUMNS and hidden_keys(phase) else report
@@ -75,5 +75,5 @@ def _in_fixed_words(report: AttemptReport) -> AttemptReport:
 def disclosed_meters(
     phase: Phase, reported: Mapping[str, object], *, before: Mapping[str, object], is_scoring: bool
 ) -> Mapping[str, object]:
-    """The meters of a heartbeat, or those of before where they are of a scoring program whose scores are sealed."""
+    """The meters of a heartbeat, or the former ones if they are of a scoring program with sealed scores."""
     return before if is_scoring and phase.holds_sealed_scores else reported

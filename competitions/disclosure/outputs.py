@@ -34,8 +34,10 @@ def _streams(reader: Reader, phase: Phase) -> tuple[LogStream, ...]:
 
 
 def programs_are_withheld(phase: Phase) -> bool:
-    """True while logs and outputs of a team's code are hidden from the team, because scores are sealed: it has seen hidden input,
-    and beside a scoring program it may have been told of scores. Organizers may show the former."""
+    """True while a team may not see logs and outputs of its code, because scores are sealed.
+
+    The code has seen hidden input, which organizers may show; beside a scoring program it may know scores.
+    """
     return phase.holds_sealed_scores and (not phase.show_output_while_sealed or runs_beside_scoring(phase))
 
 

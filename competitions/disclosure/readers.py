@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 
 def sealed_right(role: str) -> Coalesce:
-    """The right to see sealed scores, as an annotation of competitions that are joined to a person's `role` as organizer."""
+    """The right to see sealed scores, as an annotation of competitions joined to a person's `role`."""
     return Coalesce(F(f"{role}__can_see_sealed"), Value(False))
 
 
@@ -33,7 +33,7 @@ class Reader:
 
     @cached_property
     def rights(self) -> Mapping[int, bool]:
-        """The competitions that the person organizes, by number: True where they have the right to see sealed scores."""
+        """Numbers of competitions that the person organizes; True with the right to see sealed scores."""
         if self.known_rights is not None:
             return self.known_rights
         if not self.user.is_authenticated:
@@ -46,10 +46,10 @@ class Reader:
         return self.user.is_superuser or phase.competition_id in self.rights
 
     def uses_sealed_right(self, phase: Phase) -> bool:
-        """True for those with the right to see sealed scores of the phase; that they use it is put on record, once.
+        """True with the right to see the phase's sealed scores; the use is recorded, once.
 
-        Administrators are no exception: they can give themselves the right, and that is on record, too. As long as a competition
-        is tried out, and was never published, there are no scores but its organizers' own.
+        Administrators are no exception: they can give themselves the right, which is recorded too. On trial, a
+        competition has only its organizers' scores.
         """
         if phase.competition_id not in self.rights:
             return False

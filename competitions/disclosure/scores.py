@@ -23,7 +23,7 @@ def scores_are_public(board: Leaderboard) -> bool:
 
 
 def may_see_scores(reader: Reader, board: Leaderboard) -> bool:
-    """Public and revealed boards: everybody who sees the competition. Sealed ones: those with the right to see sealed scores."""
+    """True for public and revealed boards; for sealed ones with the right to see sealed scores."""
     is_public = reader.once(("scores_are_public", board.pk), lambda: scores_are_public(board))
     return is_public or reader.uses_sealed_right(board.phase)
 
@@ -34,7 +34,7 @@ def may_know_board(reader: Reader, board: Leaderboard) -> bool:
 
 
 def may_see_board(reader: Reader, board: Leaderboard | None) -> bool:
-    """The board's rows, their order, their plot and export: whoever may know of it and see its scores. None: there is no board."""
+    """True if the reader may see the rows, order, plot and export of the board; False for no board."""
     return board is not None and may_know_board(reader, board) and may_see_scores(reader, board)
 
 
@@ -44,13 +44,15 @@ def may_see_that_it_counts(reader: Reader, board: Leaderboard) -> bool:
 
 
 def gives_exact_scores(board: Leaderboard) -> bool:
-    """Unrounded scores of one's own submissions, where organizers allow them: they help to guess labels, so never of a board
-    that is sealed or hidden."""
+    """True if organizers allow unrounded scores of own submissions; never of a sealed or hidden board.
+
+    Exact scores help to guess labels.
+    """
     return board.gives_exact_scores and not board.is_hidden and scores_are_public(board)
 
 
 def may_see_manifest(reader: Reader, board: Leaderboard) -> bool:
-    """After the reveal whoever sees the board; before it nobody at all, because its salt gives scores away."""
+    """True after the reveal for those who see the board; before, for nobody: its salt reveals scores."""
     return scores_are_public(board) and may_see_board(reader, board)
 
 
@@ -65,7 +67,7 @@ def visible_columns(reader: Reader, board: Leaderboard | None) -> list[Column]:
 
 
 def hidden_keys(phase: Phase) -> set[str]:
-    """Keys of the phase's columns that stand on no board which everybody knows of: their names are the organizers' alone."""
+    """Keys of columns that no generally known board shows: only organizers may know their names."""
     boards = list(phase.leaderboards.all())
     known = {column.key for board in boards if not board.is_hidden for column in board.visible_columns}
     return {column.key for board in boards for column in board.columns.all()} - known
@@ -98,9 +100,9 @@ def boards_with_open_rows(phase: Phase) -> list[Leaderboard]:
 
 
 def boards_to_carry_over(phase: Phase) -> list[Leaderboard] | None:
-    """Boards whose rows may be run in another phase; None while nothing may, because that would tell what is best.
+    """Boards whose rows may run in another phase; None if that would reveal which is best.
 
-    What counts on a board that is sealed by itself, or was, is told by being carried over, whatever its settings say now.
+    A board that is or was sealed by itself would reveal what counts on it, whatever its settings are now.
     """
     as_phase = [board for board in phase.leaderboards.all() if board.visibility == Leaderboard.Visibility.AS_PHASE]
     if phase.is_sealed:

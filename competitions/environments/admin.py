@@ -1,4 +1,4 @@
-"""Weights and images of teams, for administrators: their sizes, and why one was refused. Nobody reads the files here."""
+"""Admin pages of teams' weights and images: sizes and refusals. Nobody reads the files here."""
 
 from django.contrib import admin
 

@@ -1,6 +1,6 @@
-"""Storing and checking an uploaded file in the background: one claim at a time, images in a child process with bounds.
+"""Stores and checks uploaded files in the background: one claim at a time, images in a child.
 
-It may run twice or late: what it finds is written down only while the row still asks for it and the claim is ours.
+It may run twice or late: its result is stored only while the row still asks for it and the claim is ours.
 """
 
 from functools import partial

@@ -14,7 +14,7 @@ from workers.protocol.images import ImageNameInvalid, parse_image
 
 @dataclass(frozen=True)
 class NamedEnvironment:
-    """As somebody typed it: `name@version`, `name` alone for its newest version, or `registry/repository@sha256:…`."""
+    """An environment as typed: `name@version`, `name` for its newest, or `registry/repository@sha256:…`."""
 
     weights: str = ""
     image: str = ""
@@ -76,7 +76,7 @@ def _file(team: Team, kind: EnvironmentFile.Kind, reference: str) -> Environment
 
 
 def image_by_digest(phase: Phase, reference: str) -> str:
-    """The reference of an image in a registry in the form that engines take. Raises `REFERENCE_INVALID` or `RegistryNotAllowed`."""
+    """The reference of a registry's image for engines. Raises `REFERENCE_INVALID` or `RegistryNotAllowed`."""
     try:
         name = parse_image(reference)
     except ImageNameInvalid as error:

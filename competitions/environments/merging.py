@@ -10,7 +10,10 @@ from core.background.rows import asker_key
 
 
 def files_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
-    """Receiver of `teams_merged`, under both teams' locks: files move; where both have a name, the absorbed team's versions count on."""
+    """Receiver of `teams_merged`: move files; the absorbed team's versions of a shared name follow.
+
+    Both teams' locks are held.
+    """
     newest = dict(_versions(team))
     for key, _ in list(_versions(absorbed)):
         moving = EnvironmentFile.objects.filter(team=absorbed, kind=key[0], name=key[1])

@@ -56,7 +56,7 @@ def environment_room(team_id: int) -> EnvironmentRoom:
 
 
 def own_environment_files(user: User) -> QuerySet[EnvironmentFile]:
-    """Files of the person's own teams. Nobody else has a way to them: organizers see their names and digests in receipts."""
+    """Files of the person's own teams. Organizers see only their names and digests, in receipts."""
     return EnvironmentFile.objects.filter(team__memberships__user=user)
 
 
@@ -146,7 +146,10 @@ def _require_room(team: Team, competition: Competition, kind: EnvironmentFile.Ki
 
 @transaction.atomic
 def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
-    """Take a file away, and keep its name and digest. Raises `NOT_REMOVABLE`, or why a submission still needs it."""
+    """Remove a file, but keep its name and digest.
+
+    Raises `NOT_REMOVABLE`, or a refusal if a submission still needs it.
+    """
     Team.objects.select_for_update().get(pk=file.team_id)  # a submission that names it takes its turn before or after
     locked = EnvironmentFile.objects.select_for_update().get(pk=file.pk)
     if locked.state == EnvironmentFile.State.REMOVED:
@@ -157,7 +160,7 @@ def environment_file_remove(*, file: EnvironmentFile, note: str) -> None:
 
 
 def remove_unused(*, now: datetime) -> int:
-    """The reconciler's step: remove what no submission has named for a long time; returns how many. Safe to run twice."""
+    """For the reconciler: remove files that no submission has named for long; returns how many."""
     before = now - timedelta(days=settings.ENVIRONMENT_FILES_KEPT_DAYS)
     old = EnvironmentFile.objects.filter(state=EnvironmentFile.State.READY, last_used_at__lt=before)
     return sum(_remove_unused_file(file) for file in old.order_by("last_used_at")[:REMOVED_AT_ONCE])

@@ -14,7 +14,7 @@ class FactSheetInvalid(AnswersInvalid):
 
 
 def fact_sheet_questions(phase: Phase) -> list[Question]:
-    """The questions of a phase's fact sheet; its own question replaces the competition's with the same key."""
+    """A phase's fact sheet questions; its own replace the competition's with the same key."""
     questions = Question.objects.filter(Q(phase=phase) | Q(phase=None), competition=phase.competition_id)
     by_key: dict[str, Question] = {}
     for question in questions:
@@ -24,5 +24,5 @@ def fact_sheet_questions(phase: Phase) -> list[Question]:
 
 
 def read_fact_sheet(questions: Sequence[Question], given: object) -> Answers:
-    """The checked answers by key; what was left open is left out. Raises `FactSheetInvalid` with all faults at once."""
+    """Checked answers by key, without open ones. Raises `FactSheetInvalid` with all faults."""
     return read_answers(questions, given, refusal=FactSheetInvalid)

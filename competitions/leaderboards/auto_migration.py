@@ -1,4 +1,4 @@
-"""Auto-migration: at the start of a phase, the submissions that count in the phase before are run in it, once."""
+"""Auto-migration: a phase begins with the submissions that count in the phase before, once."""
 
 from datetime import datetime
 
@@ -16,14 +16,17 @@ log = structlog.get_logger(__name__)
 
 
 def phases_migrate(*, now: datetime) -> int:
-    """Carry submissions into every phase that has begun and wants it; returns how many. Safe to run twice, or at once."""
+    """Carry submissions into every phase that has begun and wants it; returns how many.
+
+    Safe to run twice, or at once.
+    """
     begun = Phase.objects.filter(auto_migrate_to_this_phase=True, migrated_at=None, opens_at__lte=now)
     return sum(phase_migrate(phase=phase, now=now) for phase in begun)
 
 
 @transaction.atomic
 def phase_migrate(*, phase: Phase, now: datetime) -> int:
-    """Carry over what counts in the phase before, all of it or nothing; 0 where this has been done, or waits for a reveal."""
+    """Carry over all that counts in the phase before, or nothing; 0 if done before or awaiting a reveal."""
     before = Phase.objects.filter(competition=phase.competition_id, index__lt=phase.index).order_by("-index").first()
     boards = boards_to_carry_over(before) if before is not None else []
     if boards is None or (before is not None and published_by(phase, phase.tasks.all())):

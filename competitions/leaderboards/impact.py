@@ -16,7 +16,7 @@ from competitions.teams.models import Team
 
 
 def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], **kwargs: Any) -> None:
-    """Receiver of `definition_changed`: rank the board again, or have its pages drawn anew where no row can move."""
+    """Receiver of `definition_changed`: rank the board again, or redraw its pages if no row can move."""
     if change.before is not None and change.fields <= UNRANKED:
         board_touch(change.row)
     else:
@@ -38,7 +38,7 @@ def freeze_moves(board: Leaderboard, changes: Mapping[str, datetime | None], now
 
 @board_watch
 def watch_ranks(board: Leaderboard) -> Compare:
-    """Compare the ranks as they are with those after a change; nothing of them is told where a seal is on the board."""
+    """Compare ranks before and after a change; tells nothing of a sealed board."""
     was_public, before = scores_are_public(board), team_ranks(board)
 
     def compare(changed: Leaderboard) -> list[str]:

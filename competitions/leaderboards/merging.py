@@ -10,7 +10,10 @@ from competitions.teams.models import Team
 
 
 def boards_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
-    """Receiver of `teams_merged`: scores and choices of the absorbed team are the other's, and its rows go."""
+    """Receiver of `teams_merged`: give the absorbed team's scores and choices to the other.
+
+    The absorbed team's rows are removed.
+    """
     boards = Leaderboard.objects.filter(phase__competition=team.competition_id)
     locked = list(boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"))
     for board in locked:
@@ -22,7 +25,7 @@ def boards_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs
 
 
 def _join_picks(board: Leaderboard, team: Team, absorbed: Team) -> None:
-    """The absorbed team's choices fill what the other has left, earliest first; what does not fit is dropped."""
+    """Add the absorbed team's choices to the other's, earliest first, as far as they fit."""
     limit = {**dict.fromkeys(ONE_REPLACES, 1), Rule.SELECTED: board.max_selected}.get(Rule(board.rule))
     absorbed_picks = Pick.objects.filter(leaderboard=board, team=absorbed)
     if limit is not None:

@@ -105,7 +105,7 @@ class Entry(models.Model):
 
 
 class Cell(models.Model):
-    """One value of a row, for boards that are sorted by it. The primary column needs none: rows are in its order."""
+    """One value of a row, for sorting a board by it; not needed for the primary column."""
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="cells")
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="+")
@@ -140,7 +140,7 @@ class Milestone(models.Model):
 
 
 class Commitment(models.Model):
-    """A commitment to a sealed board, made at the close: a digest at once, and at the reveal what proves it."""
+    """A commitment to a sealed board at its close: a digest, and at the reveal what proves it."""
 
     leaderboard = models.OneToOneField(Leaderboard, on_delete=models.PROTECT, related_name="commitment")
     digest = models.CharField(max_length=64, help_text="Public from the start.")
@@ -161,7 +161,7 @@ class Commitment(models.Model):
 
 
 class Amendment(models.Model):
-    """A change of a board after the commitment to it. Rows are added, never changed: each digest covers the one before."""
+    """A change of a board after its commitment. Rows are only added: each digest covers the one before."""
 
     commitment = models.ForeignKey(Commitment, on_delete=models.PROTECT, related_name="amendments")
     number = models.PositiveIntegerField()

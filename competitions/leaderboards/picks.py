@@ -1,4 +1,4 @@
-"""A team's own choice of what stands on a board: final submissions, and what is put on or taken off by hand."""
+"""A team's choice of what stands on a board: final submissions, or added and removed by hand."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -70,7 +70,9 @@ NOT_OF_YOUR_TEAM: Final = RefusalKind(
 
 @transaction.atomic
 def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datetime) -> Pick:
-    """Choose the submission for the board; chosen before, the same again. Where one counts, it replaces the team's former one.
+    """Choose the submission for the board, in place of the former one if only one counts.
+
+    A submission chosen before gives the same pick.
 
     Raises `NOT_OF_YOUR_TEAM`, `NothingToPick`, `SELECTION_CLOSED`, `CANNOT_COUNT` or `TOO_MANY_SELECTED`; then nothing is changed.
     """
@@ -115,10 +117,10 @@ def finals_choose(
     chosen: Collection[int],
     now: datetime,
 ) -> None:
-    """Make `chosen` the final submissions of the person's team among those that a list had `shown`; what it had not shown stays.
+    """Make `chosen` the team's final submissions among those `shown`; others keep their state.
 
-    `seen`: which of them were selected when the list was drawn. Raises `SELECTION_CHANGED` where that is so no longer, else `NO_TEAM`
-    or what `pick_add` does; then nothing is changed.
+    `seen`: those selected when the list was drawn. Raises `SELECTION_CHANGED` if that has changed, else `NO_TEAM` or
+    what `pick_add` does; then nothing is changed.
     """
     if board.rule != Rule.SELECTED:
         raise NothingToPick(board)

@@ -25,7 +25,7 @@ from competitions.teams.models import Team
 
 
 def boards_locked(phase_id: int) -> list[Leaderboard]:
-    """A phase's boards under their locks: updates of one board take turns, and boards are locked in order of their key."""
+    """Lock and return a phase's boards, in order of their key, so that updates take turns."""
     locked = Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase_id).select_related("phase")
     return list(locked.prefetch_related("columns").order_by("pk"))
 
@@ -63,7 +63,7 @@ def _follow(boards: Sequence[Leaderboard], submissions: Sequence[Submission]) ->
 
 @transaction.atomic
 def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
-    """Receiver of `team_changed`: the boards with the team show its name and mark, and rank it, or no longer."""
+    """Receiver of `team_changed`: update the team's name, mark and ranking on its boards."""
     rows, columns = Entry.objects.filter(team=team), Dataset.objects.filter(submission__team=team)
     boards = Leaderboard.objects.filter(
         Q(pk__in=rows.values("leaderboard")) | Q(phase__in=columns.values("submission__phase"))
@@ -106,9 +106,9 @@ def _score_write(
     facts: Sequence[FactColumn],
     before: Score | None,
 ) -> Score | None:
-    """The submission's score on the board, `before` changed or a new one; None where it has no value to be ranked by.
+    """Update or create the submission's score; None if it has no value to be ranked by.
 
-    `facts`: the columns of answers. The board's lock keeps others from writing the same score.
+    `before`: its score so far. `facts`: columns of answers. The board's lock keeps others from writing the same score.
     """
     deciding, grows = deciding_column(columns), board.phase.grows
     values = column_values(submission, columns, each_task=grows)
@@ -145,14 +145,14 @@ def entries_refresh(
 
 
 def version_raise(board: Leaderboard, **counts: Any) -> None:
-    """Raise the version that the board's pages are cached by, and keep what they show of its size, counted if it is not given."""
+    """Raise the version that caches the board's pages, and update its counts, counted if not given."""
     counts = counts or {"entry_count": board.entries.count(), "score_count": board.scores.count()}
     rows = Leaderboard.objects.filter(pk=board.pk)
     rows.update(version=F("version") + 1, updated_at=timezone.now(), **counts)
 
 
 def _milestone_if_best(board: Leaderboard, score: Score) -> None:
-    """Note a score that beats all before it. One that was received earlier than a noted one asks for a rebuild."""
+    """Note a score that beats all before it; one older than a noted score asks for a rebuild."""
     if score.team.is_baseline or not may_stand(board, score):
         return
     newest = Milestone.objects.filter(leaderboard=board).order_by("-received_at").first()
@@ -219,7 +219,7 @@ def board_freeze(*, board: Leaderboard, at: datetime | None) -> None:
 
 @transaction.atomic
 def rows_rebuild(board: Leaderboard) -> None:
-    """Make the board's rows again from its scores, for instance when a freeze begins or ends. The lock must be held."""
+    """Rebuild the board's rows from its scores, as when a freeze begins or ends; hold the lock."""
     columns, facts = list(board.columns.all()), fact_columns(board.phase)
     Entry.objects.filter(leaderboard=board).delete()
     for team in Team.objects.filter(scores__leaderboard=board).distinct().order_by("pk").iterator(2000):

@@ -1,1 +1,1 @@
-"""Word when something happens: an inbox for each person, and mails at once or once a day as they choose."""
+"""Notifications: an inbox for each person, and mails at once or daily, as they choose."""

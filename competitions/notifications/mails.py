@@ -68,7 +68,7 @@ def notifications_mail(*, now: datetime) -> int:
 
 
 def digests_mail(*, now: datetime) -> int:
-    """For the reconciler: mail the digests of the day before, of what is still unread; returns how many mails."""
+    """For the reconciler: mail yesterday's unread notifications as digests; returns how many mails."""
     due = Notification.objects.filter(
         delivery=Delivery.DIGEST, mailed_at=None, read_at=None, created_at__lt=_digest_at(now)
     )

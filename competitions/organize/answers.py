@@ -1,4 +1,4 @@
-"""The answers to the guided path's questions, as its forms clean them, and what is known of the tables and datasets they name."""
+"""Cleaned answers to the guided path's questions, and facts of the tables and datasets they name."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -31,7 +31,7 @@ class Columns(TypedDict):
 
 
 class MetricChoice(TypedDict):
-    """`metric` is a name of the catalogue or `own`; `parameters` are the values that differ from the usual ones."""
+    """`metric` is a name of the catalogue or `own`; `parameters` are those that differ from defaults."""
 
     metric: str
     own_title: str
@@ -80,7 +80,7 @@ class DatasetColumn(TypedDict):
 
 
 class DatasetFacts(Description):
-    """A known dataset. `split` is the one that predictions are made for, with its rows; None where teams send results."""
+    """A known dataset. `split` is the one to predict, with its rows; None where teams send results."""
 
     split: str | None
     rows: int | None

@@ -1,4 +1,4 @@
-"""Drafts: begun, answered step by step, given files, thrown away. Nothing here makes a competition; `building` does."""
+"""Drafts: create, answer step by step, add files, discard. `building` makes the competition."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -75,7 +75,7 @@ def _lock_draft(draft: CompetitionDraft) -> CompetitionDraft:
 
 @transaction.atomic
 def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now: datetime) -> DraftFile:
-    """Give the draft a finished upload, in place of what it had there; a table is then read in the background.
+    """Attach a finished upload, in place of the former one; a table is then read in the background.
 
     Raises `WRONG_KIND_OF_FILE`, `UploadIncomplete`, `StorageQuotaUsed` or `ALREADY_PUBLISHED`.
     """

@@ -1,4 +1,4 @@
-"""Tables of drafts, recognised in the background: columns, types, first rows, and what they seem to be."""
+"""Tables of drafts, read in the background: columns, types, first rows, and their likely role."""
 
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ def waiting_files() -> QuerySet[DraftFile]:
 
 
 def recognition_perform(pk: int) -> None:
-    """Read one file, and write down what it is or why it cannot be used; nothing when nobody asks for that any more."""
+    """Read one file and store its description or error; do nothing if nobody asks for it any more."""
     claimed = claim(waiting_files(), pk)
     if claimed is None:
         return

@@ -20,7 +20,7 @@ def require_host(user: User) -> None:
 
 
 def require_staff(user: User) -> None:
-    """Raise `HostsOnly` unless this person may have queues: workers and their tokens are for people whom an administrator chose."""
+    """Raise `HostsOnly` unless this person is a host: only people chosen by administrators have queues."""
     if not user.is_staff:
         raise HostsOnly
 

@@ -1,4 +1,4 @@
-"""Drafts of competitions while somebody answers the questions of the guided path, and requests to host at all."""
+"""Drafts of competitions in the guided path, and requests to host."""
 
 import uuid
 
@@ -15,7 +15,7 @@ from core.fields import LongTextField, OneLineField
 
 
 class CompetitionDraft(AskedRow):
-    """Answers on their way to a competition. A background process makes the competition of them; the row asks for that."""
+    """Answers for a competition; a background process builds it when the row asks for that."""
 
     class Start(models.TextChoices):
         TABLE = "table", "A table"
@@ -83,7 +83,7 @@ class CompetitionDraft(AskedRow):
 
     @property
     def is_tried(self) -> bool:
-        """It must have scored a sample before it is published: a table always, the others where there is one to send in."""
+        """True if a sample must be scored before publishing: always for tables, else if there is one."""
         return self.start == self.Start.TABLE or self.trial_id is not None or bool(self.build_faults)
 
     @property
@@ -181,7 +181,7 @@ class CompetitionDay(models.Model):
 
 
 class OrganizersMail(AskedRow):
-    """A mail of the organizers to people of their competition; a background process puts it into the outbox."""
+    """A mail from organizers to people of their competition; a background process sends it on."""
 
     class Audience(models.TextChoices):
         ALL = "all", "Everybody who is registered"

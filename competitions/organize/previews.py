@@ -1,4 +1,4 @@
-"""The preview beside a step: the table, the shape of a target, the card of the competition, the files that teams will see."""
+"""The preview beside a step: table, distribution of a target, competition card, files for teams."""
 
 from collections.abc import Mapping
 from typing import Any

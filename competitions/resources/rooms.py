@@ -61,7 +61,7 @@ def takes_uploads(may: May, *, limit: Callable[[], int] | None = None) -> Callab
 def take_upload(
     user: User, file: UploadedFile[Any] | None, now: datetime, *, key: UUID | None = None, is_environment: bool = False
 ) -> Upload:
-    """The person's finished upload of this key, else the file of the request as an upload. Raises `NO_FILE` or 404."""
+    """The finished upload with this key, else one of the request's file. Raises `NO_FILE` or 404."""
     if key:
         return get_object_or_404(Upload.objects.select_related("file"), key=key, user=user)
     if file is None:

@@ -1,4 +1,7 @@
-"""Submissions and runs, for administrators to look at. Scores and what follows from them are left out: pages ask disclosure."""
+"""Admin pages of submissions and runs, to look at.
+
+Scores and what follows from them are left out: pages ask disclosure.
+"""
 
 from typing import Any
 

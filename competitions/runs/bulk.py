@@ -55,7 +55,7 @@ def bulk_cost(submissions: QuerySet[Submission]) -> Cost:
 
 @transaction.atomic
 def runs_move_to_queue(*, submission: Submission, queue: Queue, actor: str, now: datetime) -> int:
-    """Move a submission's waiting runs to another queue, where they keep their age; returns how many. What runs stays where it runs."""
+    """Move a submission's waiting runs to another queue, keeping their age; returns how many moved."""
     waiting = Run.objects.select_for_update().filter(submission=submission, state=State.QUEUED)
     moved = list(waiting.exclude(queue=queue).order_by("pk"))
     Run.objects.filter(pk__in=[run.pk for run in moved]).update(queue=queue)

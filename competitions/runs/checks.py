@@ -1,6 +1,6 @@
-"""The check of a submitted file: done in the background, one claim at a time, in a child process with bounds.
+"""The check of a submitted file: one claim at a time, in a child process with bounds.
 
-It may run twice or late: whatever it finds is written down only while the check still asks for it and the claim is ours.
+It may run twice or late: its result is stored only while the check still asks for it and the claim is ours.
 """
 
 from collections.abc import Callable
@@ -53,12 +53,12 @@ def waiting_checks() -> Any:
 
 
 def refused_checks() -> QuerySet[FileCheck]:
-    """Checks of files that were read for nothing, those that were cancelled after they had begun among them."""
+    """Checks of files that were read for nothing, including those cancelled after they had begun."""
     return FileCheck.objects.filter(outcome__in=(FileCheck.Status.REFUSED, FileCheck.Status.CANCELLED))
 
 
 def check_perform(pk: int) -> None:
-    """Check one file and let its submission go on, or refuse it; nothing when it no longer asks for that, or another does it."""
+    """Check one file, then pass or refuse its submission; do nothing if that is no longer needed."""
     claimed = claim(waiting_checks(), pk)
     if claimed is None:
         return

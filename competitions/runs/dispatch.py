@@ -98,7 +98,7 @@ def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
 
 
 def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | None:
-    """The run whose turn it is, locked. Runs that no worker of the queue may ever run are ended on the way."""
+    """Lock and return the run whose turn it is; end runs that no worker of the queue may ever run."""
     if worker.queue.max_in_flight_per_team is not None:
         Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
     if worker.queue.separate_scoring:
@@ -127,7 +127,7 @@ def _refused_for_its_setup(run: Run, queue: Queue, now: datetime) -> bool:
 
 
 def _refused_for_its_image(run: Run, queue: Queue, now: datetime) -> bool:
-    """End a run whose image or environment may not be used on this queue, or with this task; False for all others."""
+    """End a run whose image or environment is not allowed on this queue or task; False for all others."""
     image = run.submission.phase.image_name
     if not queue.allows_image(image):
         detail = (
@@ -186,7 +186,10 @@ def _end_waiting(run: Run, reason: Reason, code: str, detail: str, now: datetime
 
 
 def _attach_programs(run: Run) -> None:
-    """Give the run's task its programs and data; one query of its own, because one of a dozen tables takes 20 ms to plan."""
+    """Load the programs and data of the run's task.
+
+    In a query of its own, because planning one over a dozen tables takes 20 ms.
+    """
     task = run.task
     names = ("scoring_program", "ingestion_program", "input_data", "reference_data")
     resources = Resource.objects.select_related("file").in_bulk(

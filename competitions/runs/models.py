@@ -1,4 +1,4 @@
-"""Runs: a submission on a task, held by a compute worker under a lease, and what is written down about it."""
+"""Runs: a submission on a task, held by a compute worker under a lease, with its records."""
 
 import uuid
 from datetime import UTC, datetime
@@ -115,9 +115,9 @@ class Run(models.Model):
 
 
 class TeamTurn(models.Model):
-    """A team's turn on a queue: when it was last served, and since when it waits with runs of this priority.
+    """A team's turn on a queue: when it was last served, and since when it has waited.
 
-    Kept by `ranking`: a claim reads whose turn it is from the index alone.
+    One row for each priority. A claim reads whose turn it is from the index alone.
     """
 
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="+")
@@ -183,7 +183,10 @@ class RunLog(models.Model):
 
 
 class RunUsage(models.Model):
-    """CPU, memory and GPU that an attempt's stage used over its time: at most a hundred points, kept as long as logs."""
+    """CPU, memory and GPU use of an attempt's stage over time, in at most a hundred points.
+
+    Kept as long as logs.
+    """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="usages")
     attempt = models.PositiveSmallIntegerField()

@@ -23,9 +23,9 @@ CHECK_JOB: Final = "file-check"
 def queue_accepted(
     sender: type[Submission], submission: Submission, tasks: Collection[Task], now: datetime, **kwargs: Any
 ) -> None:
-    """Receiver of `submission_accepted`: its runs are queued in the same transaction; where the phase has a smoke run, that alone.
+    """Receiver of `submission_accepted`: queue its runs, or its smoke run alone, in the same transaction.
 
-    Organizers chose the tasks of a re-run, so there is no smoke run before it.
+    Organizers choose the tasks of a re-run, so it has no smoke run.
     """
     has_smoke_run = submission.kind == Kind.CODE and not submission.is_task_rerun
     smoke_task = submission.phase.smoke_task if has_smoke_run else None
@@ -34,7 +34,10 @@ def queue_accepted(
 
 
 def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime, is_smoke: bool = False) -> None:
-    """Make a new submission's runs, one for each task. A file that was found right before is queued at once, others are checked."""
+    """Make a new submission's runs, one for each task.
+
+    They are queued at once if the file has passed a check before, else the file is checked first.
+    """
     state = State.QUEUED if submission.checked_at else State.CHECKING
     priority = submission.phase.priority
     runs_add(submission=submission, tasks=tasks, priority=priority, now=now, state=state, is_smoke=is_smoke)
@@ -112,9 +115,10 @@ def runs_add(
     fills_board: bool = False,
     is_smoke: bool = False,
 ) -> list[Run]:
-    """Make a submission's runs, one for each task; those that wait have a turn, and workers are woken after the commit.
+    """Make a submission's runs, one for each task.
 
-    What is checked first is planned by its check, which finds out what the file is.
+    Those that wait get a turn, and workers are woken after the commit. What is checked first is planned by its check, which finds out
+    what the file is.
     """
     runs = [
         Run(

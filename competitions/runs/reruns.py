@@ -1,4 +1,4 @@
-"""Submissions made from others: run again as new rows, on a task of choice, or carried into the next phase."""
+"""New submissions made from others: run again, run on a chosen task, or moved to the next phase."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -54,9 +54,10 @@ def may_repeat(user: User, submission: Submission) -> bool:
 
 @transaction.atomic
 def submission_repeat(*, submission: Submission, by: User, now: datetime, task: Task | None = None) -> Submission:
-    """Run an ended submission again as a new one that costs no quota; with `task` on that one alone, and on no board.
+    """Run an ended submission again as a new one that costs no quota.
 
-    Raises `StillRunning`, or `TASK_SEALED` where the submission's phase would show what another one keeps sealed.
+    With `task`, it runs on that alone and stands on no board. Raises `StillRunning`, or `TASK_SEALED` where the phase
+    would show what another keeps sealed.
     """
     if submission.status not in FINAL:
         raise StillRunning

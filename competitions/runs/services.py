@@ -33,9 +33,11 @@ def verification_create(
     checks: Collection[Task] = (),
     environment: Environment = NO_ENVIRONMENT,
 ) -> Submission:
-    """Run a winner's code on the phase's tasks, or on these `checks`, in the phase's budget, by an organizer's wish: it costs the
-    team nothing, stands on no board, and no deadline holds it. The code is told the `seed`, and finds what the team brought for it
-    in its `environment`. Raises `NOTHING_TO_RUN`."""
+    """Run a winner's code again for an organizer, on the phase's tasks or on these `checks`.
+
+    It has the phase's budget, costs no quota, stands on no board and has no deadline. The code is told the `seed` and
+    gets the team's `environment`. Raises `NOTHING_TO_RUN`.
+    """
     tasks = checks or list(phase.tasks.all())
     if not tasks:
         raise NOTHING_TO_RUN(phase=phase)
@@ -80,7 +82,10 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
 
 @transaction.atomic
 def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> int:
-    """Run an ended submission again, each task as a new attempt; returns the number of runs. Raises `StillRunning`."""
+    """Run each task of an ended submission again as a new attempt; returns the number of runs.
+
+    Raises `StillRunning`.
+    """
     runs = _locked_runs(submission)
     if not all(run.is_final for run in runs):
         raise refusals.StillRunning
@@ -93,7 +98,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
 
 
 def _locked_runs(submission: Submission) -> list[Run]:
-    """The submission's runs under their locks. Runs are locked before their submission, everywhere: see the locking policy."""
+    """Lock and return the submission's runs; runs are always locked before their submission."""
     rows = (
         Run.objects.select_for_update(of=("self",))
         .select_related("queue", "submission__phase", "task")

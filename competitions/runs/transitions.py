@@ -90,9 +90,9 @@ def record_attempt(
 
 @transaction.atomic
 def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
-    """Put an ended run back into its queue as a new attempt, by an organizer's wish: the one way out of a final state.
+    """Put an ended run back into its queue as a new attempt: the one way out of a final state.
 
-    Where its file was never found right, it is checked first.
+    If its file never passed the check, it is checked first.
     """
     target = State.QUEUED if run.fills_board or run.submission.checked_at else State.CHECKING
     ended = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL)
@@ -131,9 +131,9 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
 
 
 def _update_submission(run_id: UUID, now: datetime, *, is_ended: bool) -> None:
-    """Derive the submission's status from its runs, under its row lock so that runs of several tasks take turns.
+    """Derive the submission's status from its runs, under its row lock so that runs take turns.
 
-    A run that fills a board has no part in it; the board follows when such a run came to its end, or left it (`is_ended`).
+    A run that fills a board has no part in it; the board is updated when such a run ends or is reopened (`is_ended`).
     """
     locked = Submission.objects.select_for_update(of=("self",)).filter(runs__pk=run_id)
     submission_id, was, reason_was, is_smoke = locked.values_list("pk", "status", "reason", "is_smoke").get()
@@ -172,7 +172,10 @@ def _send_settled(submission: Submission, now: datetime) -> None:
 
 
 def _is_charged(submission: Submission) -> bool:
-    """Our faults and the organizer's cost nothing, nor does what was cancelled before any container ran, nor what no team sent in."""
+    """True if quota is charged: not for faults of ours or the organizer's, nor cancelled before it ran.
+
+    Submissions that no team sent in cost nothing either.
+    """
     if submission.rerun_of_id is not None or submission.migrated_from_id is not None or submission.is_verification:
         return False
     # A smoke run is free, and so is what it stopped.

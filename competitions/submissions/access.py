@@ -20,11 +20,10 @@ def _teams_and_phases(user: int) -> QuerySet[Any, tuple[str, int]]:
 
 
 def visible_scope(user: User | AnonymousUser) -> dict[str, list[int]] | None:
-    """The teams and phases whose submissions this person sees, for `submissions_in`: their own teams, and phases that they
-    organize. A kind of which there are none is left out; None: those of the whole site.
+    """Teams and phases whose submissions this person may see, for `submissions_in`; None: all.
 
-    They are looked up first and named by number: with subqueries in the `OR`, PostgreSQL walks all submissions of the
-    site backwards until it has found a page (0.4 s at a million).
+    These are their own teams and the phases that they organize; an empty kind is left out. They are named by number:
+    with subqueries in the `OR`, PostgreSQL scans all submissions backwards until it has a page (0.4 s at a million).
     """
     if not user.is_authenticated:
         return {}
@@ -36,7 +35,7 @@ def visible_scope(user: User | AnonymousUser) -> dict[str, list[int]] | None:
 
 
 def submissions_in(*, teams: Sequence[int] = (), phases: Sequence[int] = ()) -> QuerySet[Submission]:
-    """The submissions of these teams, and those to these phases. What a winner's code does on unseen input is for organizers."""
+    """Submissions of these teams and to these phases, without verifications of winners' code."""
     condition = Q(pk__in=[])
     if teams:
         condition |= Q(team__in=teams, is_check=False)
@@ -46,7 +45,7 @@ def submissions_in(*, teams: Sequence[int] = (), phases: Sequence[int] = ()) -> 
 
 
 def open_to_robot(user: User) -> QuerySet[Submission]:
-    """Those that a service account may run again though it takes no part in them; it reads nothing of them."""
+    """Submissions of others that a service account may run again, but not read."""
     if not user.is_robot:
         return Submission.objects.none()
     return Submission.objects.filter(
@@ -55,7 +54,7 @@ def open_to_robot(user: User) -> QuerySet[Submission]:
 
 
 def repeats_by(user: User) -> QuerySet[Submission]:
-    """The submissions of other teams that a service account ran again: it reads how that went, and the scores that are public."""
+    """Other teams' submissions that a service account ran again: it sees their status and public scores."""
     return open_to_robot(user).filter(submitted_by=user).exclude(rerun_of=None)
 
 

@@ -5,7 +5,7 @@ from competitions.submissions.states import REASONS, Reason
 
 
 def failure_advice(reason: Reason, phase: Phase) -> str:
-    """The reason's advice; of a program that failed also what its image holds, for a package is often what is missing."""
+    """The reason's advice; for a failed program also the image's packages, as one may be missing."""
     advice = REASONS[reason].advice
     contents = phase.image_contents if reason == Reason.PROGRAM_ERROR else ""
     where = "your zip, or into a requirements.txt with hashes" if phase.own_requirements else "your zip"

@@ -21,9 +21,9 @@ datasets_changed = Signal()
 
 
 def require_place(*, team: Team, phase: Phase) -> None:
-    """Raise `NoPlaceForDataset` when the team, or the phase, has all the datasets that it may. The team's lock must be held.
+    """Raise `NoPlaceForDataset` when the team or the phase has all the datasets it may have.
 
-    What is being checked takes a place, and so does what its team withdrew: trying out datasets would else be free.
+    The team's lock must be held. Datasets being checked or withdrawn count too, or trying them out would be free.
     """
     if not phase.grows:
         return
@@ -37,7 +37,7 @@ def require_place(*, team: Team, phase: Phase) -> None:
 
 @transaction.atomic
 def dataset_withdraw(*, submission: Submission, by: User, now: datetime) -> Dataset:
-    """Take a team's dataset off the board, for good, by the wish of one of its members; until the phase closes.
+    """Take a team's dataset off the board for good, for one of its members; until the phase closes.
 
     Raises `NotAllowed`, `NOT_A_DATASET`, `DATASET_WITHDRAWN` or `STAYS_AFTER_THE_END`; then nothing is changed.
     """

@@ -11,7 +11,10 @@ from competitions.submissions.states import LIVE
 
 
 def refuse_in_use(sender: type[EnvironmentFile], file: EnvironmentFile, **kwargs: Any) -> None:
-    """Receiver of `environment_file_removing`. Raises `FILE_IN_USE` while a submission that names the file has not ended."""
+    """Receiver of `environment_file_removing`: refuse while a submission with the file has not ended.
+
+    Raises `FILE_IN_USE`.
+    """
     named = Submission.objects.filter(Q(weights=file) | Q(image=file), status__in=LIVE)
     number = named.order_by("pk").values_list("pk", flat=True).first()
     if number is not None:

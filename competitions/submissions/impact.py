@@ -1,4 +1,4 @@
-"""Consequences of a change of a phase for submissions that were made and for those that are still allowed."""
+"""Effects of a change of a phase on existing submissions and on those still allowed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime

@@ -151,7 +151,7 @@ class Submission(models.Model):
 
 
 class FileCheck(AskedRow):
-    """The check of a submission's file, which a background process does while the submission is `checking`."""
+    """The check of a submission's file, done in the background while the submission is `checking`."""
 
     class Status(models.TextChoices):
         WAITING = "", "waiting"
@@ -213,7 +213,7 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
 
 
 class Dataset(models.Model):
-    """A dataset that a team submitted and that passed its check: a task of its own, and a column of the board."""
+    """A team's dataset that passed its check: a task of its own, and a column of the board."""
 
     submission = models.OneToOneField(Submission, on_delete=models.PROTECT, related_name="dataset")
     task = models.OneToOneField(Task, on_delete=models.PROTECT, related_name="dataset")

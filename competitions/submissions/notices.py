@@ -1,4 +1,4 @@
-"""Messages about submissions: how they ended, what organizers decided, and when a phase ends. Never a score."""
+"""Messages about submissions: endings, organizers' decisions, ends of phases. Never a score."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -22,7 +22,7 @@ NOTICES: Final = (timedelta(hours=24), timedelta(days=3))  # before the end of a
 def submitter_notify(
     sender: type[Submission], submission: Submission, now: datetime | None = None, **kwargs: Any
 ) -> None:
-    """Receiver of `submission_settled`: tell who sent it in, as long as they are in the team, of each ending once."""
+    """Receiver of `submission_settled`: tell the submitter once how it ended, while still in the team."""
     ending = ENDINGS.get(State(submission.status))
     is_the_teams = not submission.is_verification and submission.migrated_from_id is None
     if ending is None or now is None or submission.finished_at != now or not is_the_teams:
@@ -41,7 +41,7 @@ def submitter_notify(
 
 
 def rescoring_notify(*, submission: Submission, now: datetime) -> None:
-    """Tell the team that organizers have what it sent in scored again: once a day and phase, however many submissions it are."""
+    """Tell a team that organizers have its submissions scored again: once a day and phase."""
     if submission.is_verification:
         return
     phase, team = submission.phase, submission.team
@@ -73,7 +73,7 @@ def team_standing_notify(*, team: Team, reason: str = "") -> None:
 
 
 def submission_standing_notify(*, submission: Submission, reason: str = "") -> None:
-    """Tell a team that a submission of theirs was disqualified, with the public reason; without one, that it counts again."""
+    """Tell a team that its submission was disqualified, with the public reason, or counts again."""
     if submission.is_verification:
         return
     competition, number = submission.phase.competition, f"#{submission.pk}"
@@ -91,7 +91,7 @@ def submission_standing_notify(*, submission: Submission, reason: str = "") -> N
 
 
 def phase_end_notify(sender: type[Phase], change: Change[Phase], now: datetime, **kwargs: Any) -> None:
-    """Receiver of `definition_changed`: tell everybody who still may submit that the end of a phase has moved."""
+    """Receiver of `definition_changed`: tell everybody who may still submit that a phase's end moved."""
     phase, before = change.row, change.before
     if before is None or "closes_at" not in change.fields or not phase.competition.is_published:
         return
@@ -129,7 +129,10 @@ def _utc(at: datetime | None) -> str:
 
 
 def deadlines_notify(*, now: datetime) -> int:
-    """For the reconciler: three days and 24 hours before a phase ends, tell everybody who still may submit; returns how many."""
+    """For the reconciler: three days and 24 hours before a phase ends, tell all who may still submit.
+
+    Returns how many were told.
+    """
     soon = Phase.objects.filter(closes_at__gt=now, closes_at__lte=now + max(NOTICES), competition__is_published=True)
     return sum(_deadline_notify(phase, now) for phase in soon.select_related("competition"))
 

@@ -1,4 +1,7 @@
-"""The submissions that a team has left, and when it gets more. Days and calendar weeks are UTC; weeks begin on Monday."""
+"""Submissions that a team has left, and when it gets more; days and weeks are in UTC.
+
+Weeks begin on Monday.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,7 +41,7 @@ def day_began_at(now: datetime) -> datetime:
 
 
 def week_began_at(phase: Phase, now: datetime) -> datetime:
-    """Since when submissions count for the week: the midnight that began the instant's Monday, UTC, or seven days ago."""
+    """Start of the week that submissions count for: midnight on Monday, UTC, or seven days ago."""
     if phase.quota_week == Week.SLIDING:
         return now - WEEK + timedelta(microseconds=1)  # what is a week old counts no longer
     midnight = day_began_at(now)
@@ -46,9 +49,10 @@ def week_began_at(phase: Phase, now: datetime) -> datetime:
 
 
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
-    """Every limit that the phase sets, narrowest first, in one query (two where a week slides); an empty list means unlimited.
+    """Every limit that the phase sets, narrowest first; empty means unlimited.
 
-    `now` may lie before midnight while others of the team submit after it: an upload counts for the day on which it began.
+    One query, two where a week slides. `now` may lie before midnight while others of the team submit after it: an
+    upload counts for the day on which it began.
     """
     midnight, week = day_began_at(now), week_began_at(phase, now)
     of_day, of_week = Q(received_at__gte=midnight, received_at__lt=midnight + DAY), Q(received_at__gte=week)
@@ -72,7 +76,7 @@ def week_period(phase: Phase) -> str:
 
 
 def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -> datetime | None:
-    """The instant at which the team gets more: next Monday, or a week after the submission that leaves the seven days first."""
+    """The instant when the team gets more: next Monday, or a week after its oldest counted submission."""
     limit = phase.max_submissions_per_week
     if phase.quota_week == Week.CALENDAR or not limit:
         return week + WEEK
@@ -82,9 +86,10 @@ def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -
 
 
 def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
-    """Raise `TOO_MANY_SCORING_ERRORS` when scoring programs failed on too many of the team's submissions today.
+    """Raise `TOO_MANY_SCORING_ERRORS` after too many failures of scoring programs today.
 
-    They cost no quota, because it may be the organizers' fault; without a limit, who makes the program fail would run for nothing.
+    They cost no quota, because organizers may be at fault; without a limit, a team that makes the program fail would
+    run for free.
     """
     midnight = day_began_at(now)
     failed = Submission.objects.filter(team=team, reason=Reason.SCORING_ERROR, created_at__gte=midnight)
@@ -93,9 +98,9 @@ def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
 
 
 def require_smoke_runs_left(*, team: Team, now: datetime) -> None:
-    """Raise `TOO_MANY_SMOKE_RUNS` when enough of the team's submissions of today came no further than their smoke run.
+    """Raise `TOO_MANY_SMOKE_RUNS` when too many of today's submissions ended with their smoke run.
 
-    They cost no quota, so that a fault shows before it is paid for; without a limit, a team could compute for nothing.
+    They cost no quota, so that a fault shows before it is paid for; without a limit, a team could compute for free.
     """
     midnight = day_began_at(now)
     free = Submission.objects.filter(team=team, is_charged=False, created_at__gte=midnight, runs__is_smoke=True)
@@ -118,7 +123,7 @@ def team_storage(team_id: int) -> TeamStorage:
 
 
 def require_team_storage(*, team: Team, file: StoredFile) -> None:
-    """Raise `TEAM_STORAGE_USED` when there is no room for one more file; one that was submitted before takes none."""
+    """Raise `TEAM_STORAGE_USED` when one more file does not fit; a file submitted before takes no room."""
     storage = team_storage(team.pk)
     has_room = storage.used_bytes + file.size_bytes <= storage.limit_bytes
     if not has_room and not Submission.objects.filter(team=team, file=file).exists():

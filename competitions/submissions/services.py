@@ -237,7 +237,10 @@ def _is_revealed(phase: Phase, now: datetime) -> bool:
 
 
 def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
-    """Read the phase again after the insert, whose foreign key waits for a reveal that is on its way (and holds up the next)."""
+    """Read the phase again after the insert, whose foreign key waits for a reveal in progress.
+
+    The insert in turn holds up the next reveal.
+    """
     phase = Phase.objects.get(pk=submission.phase_id)
     if not submission.is_late and _is_revealed(phase, now):
         raise refusals.REVEALED_MEANWHILE(phase=phase)
@@ -256,7 +259,7 @@ def _require_image(phase: Phase, now: datetime) -> None:
 
 
 def _require_runs_left(checked: _Checked) -> None:
-    """Raise the refusal of a submission for which the team has no more runs; a smoke run by itself costs no quota."""
+    """Raise the refusal if the team has no runs left; a smoke run alone costs no quota."""
     new, phase = checked.new, checked.new.phase
     if new.is_smoke and (new.kind != Kind.CODE or not phase.has_smoke_run):
         raise refusals.NoSmokeRun(phase)
@@ -285,7 +288,7 @@ def submission_disqualify(*, submission: Submission, reason: str, now: datetime)
 
 @transaction.atomic
 def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
-    """Take all that a team sent in off the boards and accept nothing more. False when that was done already."""
+    """Take all of a team's submissions off the boards and accept no more. False if done already."""
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.disqualified_at is not None:
         return False
@@ -314,7 +317,7 @@ def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **c
 
 @transaction.atomic
 def submission_reinstate(*, submission: Submission, now: datetime) -> bool:
-    """Undo a disqualification. False when there was none. Raises `TEAM_DISQUALIFIED` while the whole team is."""
+    """Undo a disqualification. False if there was none. Raises `TEAM_DISQUALIFIED` if the team is."""
     require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
     rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
     if not _standing_change(rows, f"Reinstated submission #{submission.pk}.", now, **REINSTATED):
@@ -325,7 +328,7 @@ def submission_reinstate(*, submission: Submission, now: datetime) -> bool:
 
 @transaction.atomic
 def team_reinstate(*, team: Team, now: datetime) -> bool:
-    """Undo a team's disqualification; what was disqualified by itself before stays so. False when there was none."""
+    """Undo a team's disqualification, not those of single submissions. False if there was none."""
     locked = Team.objects.select_for_update().get(pk=team.pk)
     at = locked.disqualified_at
     if at is None:

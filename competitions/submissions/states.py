@@ -62,7 +62,7 @@ class Blame(TextChoices):
 
 @dataclass(frozen=True)
 class ReasonInfo:
-    """The consequences of a failure: whose fault it is, if it costs quota, and what the team should do now."""
+    """Meaning of a failure: whose fault it is, if it costs quota, and what the team should do now."""
 
     blame: Blame
     charged: bool

@@ -8,11 +8,11 @@ from competitions.teams.models import Team
 
 @transaction.atomic
 def count_teams(competition: Competition) -> None:
-    """Count the teams anew, without baselines and merged teams. Call in the transaction that changed them, behind its locks."""
-    row = Competition.objects.select_for_update(no_key=True).get(
-        pk=competition.pk
-    )  # else two at once miss each other's
-    competition.team_count = row.team_count = Team.objects.filter(
-        competition=row, merged_into=None, is_baseline=False
-    ).count()
-    row.save(update_fields=["team_count"])
+    """Count the teams anew, without baselines and merged teams.
+
+    Call it in the transaction that changed them, behind its locks.
+    """
+    rows = Competition.objects.select_for_update(no_key=True)  # else two at once miss each other's team
+    counted = Team.objects.filter(competition=rows.get(pk=competition.pk), merged_into=None, is_baseline=False)
+    competition.team_count = counted.count()
+    competition.save(update_fields=["team_count"])

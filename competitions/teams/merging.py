@@ -56,8 +56,10 @@ def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> Me
 
 @transaction.atomic
 def merge_accept(*, proposal: MergeProposal, by: User, now: datetime) -> Team:
-    """Merge, as the other team's captain. Raises `PROPOSAL_OVER`, `NOT_CAPTAIN`, `MERGES_CLOSED`, `TEAM_DISQUALIFIED`, `TEAM_FULL`, or
-    what a receiver of `teams_merged` refuses, for instance more submissions than one team may make; then nothing is changed.
+    """Merge, as the other team's captain; a refusal changes nothing.
+
+    Raises `PROPOSAL_OVER`, `NOT_CAPTAIN`, `MERGES_CLOSED`, `TEAM_DISQUALIFIED`, `TEAM_FULL`, or what a receiver of
+    `teams_merged` refuses, for instance more submissions than one team may make.
     """
     team, absorbed = _locked_pair(proposal.team, proposal.other)
     require_captain(absorbed, by)

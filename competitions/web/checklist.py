@@ -1,4 +1,4 @@
-"""The launch checklist: an organizer's warnings, gathered under the steps that lead to a working competition."""
+"""The launch checklist: warnings for organizers, by the steps to a working competition."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from competitions.catalog.readiness import ReadinessWarning
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the list. `url` is the page of the workspace where it is done; `is_later`: another step comes first."""
+    """A step of the list. `url` is the workspace's page for it; `is_later`: another step comes first."""
 
     title: str
     url: str

@@ -1,4 +1,4 @@
-"""ETags of pages, made of everything that a page is drawn from: one that has not changed is not drawn again."""
+"""ETags of pages from all that they show, so that an unchanged page is not rendered again."""
 
 import hashlib
 from collections.abc import Iterator
@@ -20,8 +20,9 @@ RELEASE: Final = f"{version('podium')}-{hashlib.sha256(repr(settings.BRAND).enco
 
 
 def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
-    """Changes with the board's version, with every setting of the competition, its phases and boards, with who looks in which
-    session, and when one of the dates of these has passed. While a message waits for its reader, the page is always drawn.
+    """ETag that changes with the board's version, settings, reader and session, and as dates pass.
+
+    A page with a message for its reader is always rendered.
     """
     phases = visited.phases_with_bare_boards
     rows = [visited.competition, *phases, *(each for phase in phases for each in phase.leaderboards.all())]
@@ -42,7 +43,7 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
 
 
 def _reader(request: HttpRequest, visited: Visit) -> list[object]:
-    """The person, the secret in the forms of their page, and the time where the page has messages for them."""
+    """The person, the secret of their forms, and the time if the page has messages for them."""
     if not visited.user.is_authenticated:
         return []
     get_token(request)  # now it is there, also where this is the first page of a session

@@ -1,4 +1,4 @@
-"""Parts of a submission's page for boards that grow: its runs on submitted datasets, or the state of its own dataset."""
+"""A submission's page for growing boards: runs on submitted datasets, or its own dataset's state."""
 
 from dataclasses import dataclass
 from typing import TypedDict

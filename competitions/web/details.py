@@ -29,7 +29,7 @@ def _newest() -> QuerySet[RunOutput]:
 
 
 def detailed_entries(board: Leaderboard, entries: Collection[Entry]) -> set[int] | None:
-    """Numbers of those entries whose detailed results everybody may see; None where the board shows nobody any.
+    """Entries whose detailed results everybody may see; None if the board shows none.
 
     One query for a page of rows, none where there is nothing to show.
     """
@@ -51,7 +51,7 @@ def detailed_runs(entry: Entry, board: Leaderboard) -> list[Run]:
 
 
 def details_response(run: Run) -> HttpResponse:
-    """The page of the newest attempt, for a frame: its scripts run in an origin of their own and reach nothing. Else 404."""
+    """The newest attempt's page for a frame, with scripts isolated in their own origin; else 404."""
     output = get_object_or_404(run.outputs.select_related("file"), attempt=run.attempt, name=DETAILED_RESULTS)
     with open_stored(output.file) as file:
         response = HttpResponse(file.read(), content_type="text/html; charset=utf-8")

@@ -51,7 +51,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """503 while the database is away, which mends itself; else 500. Django calls this while it handles the exception."""
+    """503 while the database is away, which is temporary; else 500. Called by Django."""
     if is_database_away(sys.exception()):
         return _unavailable(request)
     return render(request, "web/errors/500.html", status=500)

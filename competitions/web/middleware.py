@@ -15,7 +15,7 @@ from core.serving.receiving import admit
 
 
 class BodyMiddleware:
-    """Asks who sends a body, and whether the address takes it, before anything reads it. Stands above `CsrfViewMiddleware`, which would."""
+    """Checks who sends a body, and that the address takes it, before `CsrfViewMiddleware` reads it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

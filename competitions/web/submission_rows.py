@@ -1,4 +1,4 @@
-"""Rows of a team's list of submissions, fetched in few queries, and drawn once while they stay the same."""
+"""Rows of a team's submissions, in few queries, and rendered once while unchanged."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A visit of a competition: who looks, and the facts that its pages show, in one query at any size of competition."""
+"""A visit of a competition: the reader and the facts that pages show, in one query."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -84,7 +84,7 @@ class Visit:
 
     @cached_property
     def phases_with_bare_boards(self) -> list[Phase]:
-        """The same phases, with their boards read but not their columns, as whoever has the page already needs them."""
+        """The same phases with boards but no columns: enough to answer readers who have the page already."""
         load_boards(self.phases, columns=False)
         return self.phases
 
@@ -116,7 +116,7 @@ class Visit:
         return Reader(self.user, self.now, rights)
 
     def board(self, phase: Phase | None, key: str | None = None, *, bare: bool = False) -> Leaderboard | None:
-        """The phase's board of that key, else its main one; None where there is none. `bare`: without its columns."""
+        """The phase's board by key, else its main one; None without one. `bare`: without columns."""
         phases = self.phases_with_bare_boards if bare else self.phases_with_boards
         boards = [board for each in phases if each == phase for board in each.leaderboards.all()]
         return next((board for board in boards if not key or board.key == key), None)

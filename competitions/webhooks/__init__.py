@@ -1,1 +1,1 @@
-"""Webhooks: signed messages to a program of a team or of organizers when something happens, with retries and a log."""
+"""Webhooks: signed messages to programs of teams or organizers, with retries and a log."""

@@ -33,7 +33,10 @@ def waiting_messages() -> QuerySet[WebhookMessage]:
 
 
 def _due(now: datetime) -> QuerySet[WebhookMessage]:
-    """Without the webhooks: of a claim, the database must compare the row's own columns again after it waited for another's."""
+    """Messages that are due, without joining webhooks: a claim compares the row's columns again.
+
+    It has to, after waiting for another claim.
+    """
     return WebhookMessage.objects.filter(state=WebhookMessage.State.WAITING, due_at__lte=now)
 
 

@@ -88,8 +88,7 @@ def message_resend(*, message: WebhookMessage, now: datetime) -> bool:
 
 
 def notice_forward(sender: type[Notice], notice: Notice, now: datetime, **kwargs: Any) -> None:
-    """Receiver of `notice_sent`, in its transaction: a message for each webhook of the organizers, and of the teams whose people are
-    told, that asks for this kind."""
+    """Receiver of `notice_sent`: a message for each webhook of organizers and teams told that wants it."""
     teams = Membership.objects.filter(competition=notice.competition, user__in=notice.people.order_by().values("pk"))
     whose = Q(team=None) | Q(team__in=teams.order_by().values("team"))
     hooks = Webhook.objects.filter(whose, competition=notice.competition, stopped_at=None)
@@ -105,14 +104,14 @@ def event_drop(sender: type[Notice], event: str, **kwargs: Any) -> None:
 
 
 def webhooks_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
-    """Receiver of `teams_merged`: the webhooks of both go on, also where they are more than one team may add."""
+    """Receiver of `teams_merged`: keep the webhooks of both teams, even beyond the limit of one team."""
     Webhook.objects.filter(team=absorbed).update(team=team)
 
 
 def _body(
     kind: str, competition: Competition, now: datetime, *, subject: str, text: str, path: str
 ) -> dict[str, object]:
-    """The message to receivers: the notification as in the inbox. It has no score, so it gives away nothing sealed."""
+    """The message: the notification as in the inbox, without scores, so nothing sealed leaks."""
     return {
         "type": kind,
         "timestamp": now.isoformat(),

@@ -1,7 +1,8 @@
-"""A winner's code on other input than it was submitted for: do its predictions follow the rows, and hold for unseen ones?
+"""A winner's code on other input: do its predictions follow the rows, and hold for unseen ones?
 
-A task's checks are tasks that name it (`Task.checks`). Permuted and perturbed input must bring the predictions of the plain
-input, row by row; on a held-out part the score is compared. Code that copies or looks up what was submitted does neither.
+A task's checks are tasks that name it (`Task.checks`). Permuted and perturbed input must give the predictions of the
+plain input, row by row; on a held-out part the score is compared. Code that copies or looks up what was submitted
+fails both.
 """
 
 import zipfile

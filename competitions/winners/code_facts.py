@@ -17,8 +17,11 @@ _NUMBER: Final = re.compile(rb"\d+(?:\.\d+)?")
 
 
 def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, object]:
-    """The largest files with their sizes, and the constants: numbers written in texts, and those that the other files have room
-    for, beside the number of predictions. Raises `CannotCompare` where the zip cannot be read."""
+    """The largest files with sizes, and the number of constants beside that of predictions.
+
+    Constants are numbers written in texts, and those that other files have room for. Raises `CannotCompare` for an
+    unreadable zip.
+    """
     with local_copy(stored) as path:
         try:
             with zipfile.ZipFile(path) as archive:
@@ -37,7 +40,7 @@ def code_facts(stored: StoredFile, *, predictions: int) -> dict[str, object]:
 
 
 def _constants(archive: zipfile.ZipFile, infos: Iterable[zipfile.ZipInfo]) -> int:
-    """The smallest files are read for their numbers; what is beyond the bound counts by its size, as a file of numbers does."""
+    """Count the numbers in the smallest files; a file beyond the bound counts by its size."""
     left, constants = MAX_READ_BYTES, 0
     for info in sorted(infos, key=lambda info: info.file_size):
         if info.file_size > left:

@@ -49,7 +49,7 @@ class CannotCompare(Exception):
 
 @dataclass(frozen=True)
 class Difference:
-    """The distance between two sets of predictions; `mae` is None where nothing holds real numbers, or text beside them differs."""
+    """Distance between two sets of predictions; `mae` is None without real numbers or if texts differ."""
 
     rows: int
     equal_share: float
@@ -114,7 +114,7 @@ def _apart_in_text(output: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float
 
 
 def sampled_pairs(predictions: Arrays, expected: Arrays) -> list[list[float]]:
-    """Expected and made prediction of some rows, evenly spread, for a plot; none where nothing holds real numbers.
+    """Expected and actual predictions of evenly spread rows, for a plot; none without real numbers.
 
     >>> sampled_pairs({"y": np.array([1.0, 2.5])}, {"y": np.array([1.0, 2.0])})
     [[1.0, 1.0], [2.0, 2.5]]

@@ -1,4 +1,4 @@
-"""The winners' lane: who is invited after the close, what they hand in, and whether it does what was submitted."""
+"""The winners' lane: teams invited after the close, their code, and its verification."""
 
 import uuid
 from datetime import datetime

@@ -56,7 +56,10 @@ def place_move(
 
 @transaction.atomic
 def invite_next(*, lane: Lane, actor: str, now: datetime) -> list[Place]:
-    """Invite the best teams that are not in the lane yet, as many as places are free. Raises `NOT_REVEALED_YET` or `NOBODY_LEFT`."""
+    """Invite the best teams not yet in the lane to its free places.
+
+    Raises `NOT_REVEALED_YET` or `NOBODY_LEFT`.
+    """
     board = (
         Leaderboard.objects.select_for_update(of=("self",))
         .select_related("phase__competition")
@@ -81,7 +84,7 @@ def _invite_free(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> l
 
 
 def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
-    """Ranked rows of teams that were not invited yet, best first; a team with several rows stands for its best."""
+    """Best rows of teams that were not invited yet, with ranks, best first."""
     invited = set(Place.objects.filter(lane=lane).values_list("team", flat=True))
     team_count = lane.top + len(invited)
     rows = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related(
@@ -283,7 +286,7 @@ def _locked_board(key: UUID) -> Leaderboard:
 def places_follow_decision(
     sender: type[Submission], submissions: Sequence[Submission], now: datetime, **kwargs: Any
 ) -> None:
-    """Receiver of `standing_changed`: a disqualified submission holds no place, and the next team is invited.
+    """Receiver of `standing_changed`: free places of disqualified submissions, and invite the next team.
 
     Boards have followed already, so their locks are held.
     """
@@ -336,7 +339,10 @@ def _tell(place: Place, word: str, text: str) -> None:
 
 
 def refuse_of_winner(sender: type[EnvironmentFile], file: EnvironmentFile, **kwargs: Any) -> None:
-    """Receiver of `environment_file_removing`. Raises `FILE_OF_WINNER` while a verification may still run with the file."""
+    """Receiver of `environment_file_removing`: refuse while a verification may still need the file.
+
+    Raises `FILE_OF_WINNER`.
+    """
     submissions = Submission.objects.filter(Q(weights=file) | Q(image=file))
     place = Place.objects.filter(submission__in=submissions, state__in=OPEN).order_by("pk").first()
     if place is not None:

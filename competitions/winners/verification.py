@@ -1,4 +1,4 @@
-"""The verification run: the team's code on the sealed input, in the budget, by the machinery of every other run."""
+"""The verification: a normal run of the team's code on the sealed input, in the budget."""
 
 from datetime import datetime
 from typing import Any
@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 @transaction.atomic
 def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
-    """Run the team's bundle on the phase's tasks, and on their checks, with the weights and image of the submission that won.
+    """Run the team's bundle on the phase's tasks and checks, with the winning weights and image.
 
     Raises `NotReady` or `NO_CODE`; then nothing is queued.
     """
@@ -88,7 +88,7 @@ def _actor(by: User) -> str:
 
 
 def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, object]]:
-    """The results of this run and of those before it: a tolerance is set by how far repeated runs are apart."""
+    """Results of this run and earlier ones: how far repeats differ helps to set a tolerance."""
     this = {key: comparison.get(key) for key in ("wall_s", "mae", "equal_share", "score_difference")}
     return [*comparison.get("earlier", []), this]
 
@@ -103,7 +103,7 @@ def compare_finished(*, now: datetime) -> int:
 
 @transaction.atomic
 def verification_compare(*, key: UUID, now: datetime) -> bool:
-    """Write down what an ended run showed; False when it was done already. Our own fault puts the place back, to be run again."""
+    """Store what an ended run showed; False if done already. If our fault, the place can be run again."""
     place = locked_place(key)
     run, check_run = place.verification, place.check_run
     if (
@@ -137,14 +137,13 @@ def _is_not_the_teams(submission: Submission) -> bool:
 
 
 def _is_the_platforms(checks: Submission) -> bool:
-    """A check that cannot be scored is told, so that organizers can mend it; one that we lost is run again."""
+    """True for a check that we lost, to run again; one that cannot be scored is the organizers' to mend."""
     lost = [run for run in checks.runs.all() if run.reason and REASONS[Reason(run.reason)].blame == Blame.PLATFORM]
     return checks.status == RunState.CANCELLED or bool(lost)
 
 
 def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
-    """Measured time, difference of predictions and of the score, what the checks showed and what the zip holds, and what lies
-    outside the organizers' tolerance."""
+    """Compare an ended verification: time, predictions, score, checks, zip, and what exceeds tolerance."""
     runs = list(verification.runs.select_related("task", "submission__phase"))
     wall_s = sum(float(run.meters.get("wall_s", 0.0)) for run in runs)
     comparison: dict[str, object] = {

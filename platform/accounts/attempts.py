@@ -104,7 +104,7 @@ def attempt_begin(*, login: str, address: str) -> Attempt:
 
 
 def _account(login: str) -> str:
-    """One word for an account however it is named; names that nobody has are counted alike, so that the limit does not tell."""
+    """A key for an account however it is named; unknown names count too, so that limits reveal nothing."""
     name = "email" if "@" in login else "username"  # also an address that is not confirmed yet
     owner = User.objects.filter(**{f"{name}__iexact": login}).order_by("pk")
     known = owner.values_list("pk", flat=True).first()

@@ -15,9 +15,9 @@ USERNAME_VALIDATORS: Final = [
 
 
 def named_by(text: str) -> Q:
-    """The account with this e-mail address where the text has an @, else with this user name. A text never means two accounts.
+    """The account with this e-mail address if the text has an @, else with this user name.
 
-    An address that nobody confirmed yet is not its account's: anybody can sign up with anybody's.
+    An unconfirmed address does not count: anybody can sign up with anybody's.
     """
     if "@" not in text:
         return Q(username__iexact=text)

@@ -1,4 +1,4 @@
-"""Short mails to people, put into the outbox after the commit. The page says the same, so a mail that never comes loses nothing."""
+"""Short mails, sent after the commit; pages say the same, so a lost mail loses nothing."""
 
 from collections.abc import Iterable
 from smtplib import SMTPException
@@ -23,7 +23,7 @@ def mail_after_commit(*, to: User, subject: str, text: str, path: str) -> None:
 
 
 def mail_to_all(*, people: Iterable[User], subject: str, text: str, path: str) -> int:
-    """Tell many people the same over one connection; returns how many mails were sent. Call it outside of transactions."""
+    """Mail the same to many people over one connection; returns how many. Call it outside transactions."""
     body = f"{text}\n\n{settings.SITE_URL}{path}\n"
     addresses = [person.email for person in people if person.email and not person.is_robot]
     try:

@@ -32,7 +32,7 @@ def lacks_second_factor(user: object) -> bool:
 
 
 class SecondFactorMiddleware:
-    """Leads staff without a second factor to the page where they turn it on. API tokens need no session, and pass."""
+    """Redirects staff without a second factor to its setup; API tokens need no session, and pass."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

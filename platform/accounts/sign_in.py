@@ -47,7 +47,7 @@ AFTER_SIGN_IN: Final = (
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
-    """Limits guesses, and says why a robot's right password is refused; for allauth itself its account would be deactivated."""
+    """Limits guesses, and explains that service accounts cannot sign in, as allauth would not."""
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
         """The page that the person was on the way to; after a confirmed sign-up nothing else remembers it."""
@@ -79,7 +79,10 @@ class ConnectedAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc
     """Sign-in with the account of another site. An equal e-mail address alone opens no account."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Raises `ImmediateHttpResponse`, which leads a robot, and whoever has an account already, back to the sign-in page."""
+        """Send service accounts, and people who have an account, back to the sign-in page.
+
+        Raises `ImmediateHttpResponse`.
+        """
         if is_robot(sociallogin.user):
             self._led_back(request, str(ROBOT_SIGNS_IN.message))
         connects = sociallogin.is_existing or sociallogin.state.get("process") == AuthProcess.CONNECT

@@ -12,7 +12,7 @@ from core import health
 
 
 def alive(request: HttpRequest) -> JsonResponse:
-    """200 as long as the process can answer; asks nothing else, so that a slow database does not restart web processes."""
+    """200 while the process answers; checks nothing else, so a slow database causes no restarts."""
     return JsonResponse({"status": "ok"})
 
 

@@ -12,7 +12,7 @@ ORIGINS: Final = {GITHUB: "https://github.com", ORCID: "https://orcid.org"}
 
 
 def identity_providers(variables: Mapping[str, str]) -> dict[str, dict[str, object]]:
-    """`SOCIALACCOUNT_PROVIDERS` of those that have an id and a secret. Raises `ImproperlyConfigured` for half of a pair.
+    """`SOCIALACCOUNT_PROVIDERS` of those with id and secret. Raises `ImproperlyConfigured` for one alone.
 
     >>> identity_providers({"PODIUM_GITHUB_ID": "a", "PODIUM_GITHUB_SECRET": "b"})["github"]["APP"]["client_id"]
     'a'

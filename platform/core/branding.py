@@ -16,7 +16,7 @@ WHITE, NIGHT = "#ffffff", "#1a1e25"  # what accents stand on, as in tokens.css
 
 @dataclass(frozen=True)
 class Brand:
-    """`accent` and `accent_dark` are empty for Podium's own. `legal` names pages by files of Markdown, or by addresses elsewhere."""
+    """The site's brand: colours, empty for Podium's own, and legal pages as Markdown files or URLs."""
 
     name: str = "Podium"
     summary: str = "Open competitions and benchmarks in machine learning."
@@ -56,7 +56,9 @@ def check_brand(brand: Brand) -> Brand:
 
 
 def contrast(colour: str, ground: str, setting: str = "") -> float:
-    """Ratio of luminances by WCAG 2.2, from 1 to 21. Raises `ImproperlyConfigured` for what is no colour such as `#1d55a5`.
+    """Contrast ratio by WCAG 2.2, from 1 to 21.
+
+    Raises `ImproperlyConfigured` for anything but a colour such as `#1d55a5`.
 
     >>> contrast("#000000", "#ffffff")
     21.0

@@ -150,7 +150,7 @@ def _lookups(model: type[Model], path: str) -> Iterator[str]:
 
 
 def _relation_key(model: type[Model], path: str) -> str:
-    """Name of the key that the relation at the end of the path points at; empty where it ends at a plain field."""
+    """The name of the key that the relation at the end of the path points at; empty for a plain field."""
     for part in path.split("__"):
         try:
             field: Any = model._meta.get_field(part)

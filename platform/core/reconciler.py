@@ -47,8 +47,10 @@ def steps() -> list[Step]:
 
 
 def reconcile(*, now: datetime, spare_leases: bool = False) -> dict[str, int]:
-    """One round: what each step did that was due. `spare_leases`: the site was away itself, so that a silent worker may only
-    not have been heard; steps that judge by silence are left out."""
+    """Run every step that is due once; returns what each did.
+
+    `spare_leases`: the site itself was away, so steps that judge workers by silence are left out.
+    """
     return {
         step.name: _run_step(step, now)
         for step in _steps.values()

@@ -1,4 +1,4 @@
-"""Finds words that the glossary replaced, in names, code, pages and docs, and grammar that has to be translated.
+"""Finds words that the glossary replaced, grammar that has to be translated, and long first lines.
 
 `make lint` runs it.
 
@@ -49,6 +49,7 @@ MODULES: Final = frozenset(
 VARIABLES: Final = frozenset(("asked", "found", "kept", "made", "mine", "one", "said", "told", "wanted", "wish"))
 NOT_READ: Final = frozenset(("migrations", "data"))  # folders: written by Django, or what tests are given
 CODE: Final = ("platform", "competitions", "files", "workers", "scoring", "client", "scripts", "examples", "tests")
+FIRST_LINE: Final = 100  # characters of a docstring's first line
 OPENINGS: Final = re.compile(r"(?:What|Whether|How|Who|Whose|Which|Where|When|Why)\b")
 # A participle alone: what it does is a verb (`rename_team`, not `_named`). `put`, `read`, `set` and the like are verbs, too.
 PARTICIPLE: Final = re.compile(
@@ -91,14 +92,17 @@ def unclear_variables(path: Path) -> list[str]:
 
 
 def opaque_grammar(path: Path) -> list[str]:
-    """Docstrings that open with a question word, functions that act and are called by a participle, and names in `_of`."""
+    """Docstrings with a poor first line, functions that act but are participles, names in `_of`."""
     faults = []
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         line = getattr(node, "lineno", 1)
-        if opening := OPENINGS.match(ast.get_docstring(node) or ""):
+        first_line = (ast.get_docstring(node) or "").partition("\n")[0]
+        if opening := OPENINGS.match(first_line):
             faults.append((line, f"the docstring opens with {opening[0]!r}; say what it does, or name it"))
+        if len(first_line) > FIRST_LINE:
+            faults.append((line, f"the docstring's first line has {len(first_line)} characters; at most {FIRST_LINE}"))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             acts = isinstance(node.returns, ast.Constant) and node.returns.value is None and not node.decorator_list
             if acts and PARTICIPLE.fullmatch(node.name):

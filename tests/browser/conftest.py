@@ -1,4 +1,7 @@
-"""The site, the browser, and people in it. The browser lives for one file of tests: its event loop must not reach others."""
+"""The site, the browser and its visitors.
+
+The browser lasts for one file of tests: its event loop must not reach others.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +45,13 @@ def browser(chromium: str | None) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def signed_in() -> dict[str, Any]:
-    """Cookies of people who have signed in, by name: the site takes a sign-in every other second from one address."""
+    """Cookies of signed-in people by name: the site limits sign-ins from one address."""
     return {}
 
 
 @pytest.fixture
 def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> Iterator[NewVisitor]:
-    """Makes visitors, each with cookies of their own; at the end nothing may have gone wrong in any of their pages."""
+    """Makes visitors with separate cookies; fails at the end if any of their pages had an error."""
     visitors: list[Visitor] = []
 
     def make(name: str = "", **context: Any) -> Visitor:

@@ -1,4 +1,4 @@
-"""Pictures of every page, for people to look at: `python -m tests.browser.gallery FOLDER [parts of names]`.
+"""Pictures of every page: `python -m tests.browser.gallery FOLDER [parts of names]`.
 
 Each at 1440 and 390 pixels, light and dark, with empty pages, errors and long texts among them.
 """

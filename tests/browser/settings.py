@@ -1,6 +1,6 @@
-"""The site's own settings for the site that the browser visits, but for the style guide and the rounds of a password's hash.
+"""The site's settings for browser tests, with a style guide and fast password hashes.
 
-The rounds are slow by design: half a second at each sign-in, and most tests begin with one.
+Slow hashes take half a second at each sign-in, and most tests begin with one.
 """
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher

@@ -1,4 +1,4 @@
-"""The real site for the browser: its own database, Gunicorn, the reconciler, a background and a compute worker, in a folder of its own."""
+"""The site for the browser: database, Gunicorn, reconciler and workers, in a separate folder."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class BrowserSite:
                 process.wait()
 
     def link_mailed_to(self, address: str, part: str) -> str:
-        """The first link with this part that was mailed to this address; mails are sent in the background, so it is waited for."""
+        """The first link containing `part` in a mail to this address; waits for the mail."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             link = next((link for link in self.links_mailed_to(address) if part in link), None)
@@ -162,7 +162,7 @@ class BrowserSite:
         raise AssertionError(f"No link with {part!r} was mailed to {address}.")
 
     def links_mailed_to(self, address: str) -> list[str]:
-        """Every link of every message to this address, oldest message first. A file may hold several of one second."""
+        """Every link in mails to this address, oldest mail first; mails of one second may share a file."""
         links = []
         for path in sorted((self.folder / "mail").glob("*.log"), key=lambda path: path.stat().st_mtime_ns):
             for text in path.read_text().split(BETWEEN_MAILS):

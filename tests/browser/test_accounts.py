@@ -1,4 +1,4 @@
-"""Accounts: password reset, second factors, passkeys, accounts of other sites, API tokens, and what a wrong entry says."""
+"""Accounts: password reset, second factors, passkeys, other sites' accounts, tokens, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every page: no serious violation by axe, light and dark; nothing wider than a phone; no script needed to read."""
+"""Every page: no serious axe violation, light or dark; fits a phone; readable without script."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ AUDIT = """async () => {
 
 
 def test_main_pages_stand_still_while_they_load_and_say_what_they_are(new_visitor: NewVisitor) -> None:
-    """Loaded without a cache: nothing moves; one h1, a title of its own, a description, and sizes of all images but the organizers' own."""
+    """Without a cache nothing moves; each has an h1, title, description, and sizes of its own images."""
     faults, titles = [], {}
     for who in sorted({PAGES[name][0] for name in MAIN_PAGES}):
         visitor = new_visitor(who)

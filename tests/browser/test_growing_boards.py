@@ -1,4 +1,4 @@
-"""Boards that grow by datasets, in a browser: many columns, the pages of an algorithm and of a dataset, and taking one off."""
+"""Boards that grow by datasets: many columns, pages of algorithms and datasets, withdrawal."""
 
 from __future__ import annotations
 

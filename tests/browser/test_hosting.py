@@ -1,4 +1,4 @@
-"""From a CSV to a live competition: the guided path, with the trial in a real container, counted and looked at."""
+"""From a CSV to a live competition: the guided path, with the trial in a real container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs: lines have numbers and addresses of their own, text in them is found by keyboard, and ten thousand lines stay fast."""
+"""Logs: numbered, linkable lines, search by keyboard, and ten thousand lines stay fast."""
 
 from __future__ import annotations
 

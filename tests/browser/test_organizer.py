@@ -1,4 +1,4 @@
-"""The organizer's way: a competition of a bundle with a phase of the admin, and what is done with its people and submissions."""
+"""An organizer's way: a bundle's competition, a phase in the admin, people and submissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The participant's way, from signing up to a place on the leaderboard; nothing is reloaded that updates by itself."""
+"""A participant's way, from sign-up to the leaderboard, without reloading what updates itself."""
 
 from __future__ import annotations
 

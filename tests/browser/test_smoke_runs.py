@@ -1,4 +1,4 @@
-"""Smoke runs in a browser: asked for with a tick, told apart in the list, and shown with all of their log and what comes next."""
+"""Smoke runs: requested by a tick, marked in the list, and shown with their whole log."""
 
 from __future__ import annotations
 

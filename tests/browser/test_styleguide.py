@@ -1,4 +1,4 @@
-"""The style guide shows each component as it is on the pages: without a fault, at each width, in each scheme."""
+"""The style guide shows each component as on the pages: no faults at any width or scheme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One person at the browser: a page that notes everything that must not happen, and the few steps that all tests share."""
+"""One person at the browser: a page that records errors, and steps that tests share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OF_DJANGO = {"label-title-only", "aria-prohibited-attr"}
 
 @dataclass
 class Visitor:
-    """A browser context with one page. `check` fails on anything on the console that no test said to expect."""
+    """A browser context with one page; `check` fails on unexpected console output."""
 
     context: BrowserContext
     url: str

@@ -1,4 +1,4 @@
-"""A site is backed up while it runs, and restored into an empty one, where everything is as it was and goes on."""
+"""A running site is backed up and restored into an empty one, where everything goes on."""
 
 from __future__ import annotations
 

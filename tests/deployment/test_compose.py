@@ -1,4 +1,4 @@
-"""The production stack: built from its own files, brought up by a real docker-compose, asked to score a submission."""
+"""The production stack: built from its own files, started by docker-compose, scores a submission."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Stack:
         return done.stdout.decode()
 
     def up(self, *services: str) -> None:
-        """Start these, with what they need, or everything, and wait for the site; a failure comes with what the containers said."""
+        """Start these services or all, and wait for the site; a failure shows the containers' logs."""
         try:
             self.compose("up", "--detach", *services)
         except AssertionError as failure:
@@ -395,7 +395,10 @@ def test_the_profile_tls_answers_over_https_and_replaces_what_clients_say_of_the
 
 
 def over_tls(host: str, port: int, path: str) -> tuple[int, Message]:
-    """Ask this machine as that host; the certificate is from an authority of the stack's own. A new Caddy makes it first."""
+    """Request a page of this host from this machine, trusting the stack's own certificate authority.
+
+    A new Caddy makes the certificate first.
+    """
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     give_up = time.monotonic() + 30
@@ -450,7 +453,7 @@ def recipe(stack: Stack, line: str, folder: Path) -> str:
 def test_the_recipes_of_the_docs_work_line_by_line_and_what_was_submitted_outlives_the_containers(
     stack: Stack, competition: tuple[dict[str, Any], Path], tmp_path: Path
 ) -> None:
-    """The stack is taken down twice: with its volumes kept, what answers pages alone comes up; without them, all of it."""
+    """The stack goes down twice: its web part comes up with the old volumes, then all of it without."""
     contest, baselines = competition
     submission = submit(stack, contest, "prediction", baselines / "y_pred_pcqm4m-v2_test-dev.npz")
     before = outcome(stack, contest, submission)

@@ -1,4 +1,4 @@
-"""The front alone, before a site that is away or a stand-in for it: which bodies it takes in, and which it passes on as they come."""
+"""The front alone, before an absent site or a stand-in: bodies that it spools or passes on."""
 
 from __future__ import annotations
 

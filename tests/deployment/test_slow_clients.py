@@ -1,4 +1,4 @@
-"""Clients that send slowly, or stop, hold up nobody where no front stands before the site: as `make demo` serves."""
+"""Clients that send slowly, or stop, delay nobody on a site without a front, as in `make demo`."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_health_and_pages_answer_while_many_more_clients_than_threads_are_slow(
 
 
 def answers(url: str) -> bool:
-    """True for an answer; False where a page, which health is not, says to come again because too many wait."""
+    """True for an answer; False for a page that asks to come again, which health checks must not."""
     answer = requests.get(url, timeout=60)
     if answer.status_code == 200:
         return True

@@ -1,4 +1,4 @@
-"""`make test` runs suites side by side: what each printed is shown in one piece, the exit status is true, Ctrl-C ends all."""
+"""`make test` runs suites side by side: whole outputs, a true exit status, and Ctrl-C ends all."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_one_suite_that_fails_fails_the_run_and_the_others_are_seen_through(tmp_
 
 
 def test_two_suites_run_at_once_and_one_that_computes_beside_them(tmp_path: Path) -> None:
-    """Each of the three waits until the other two have begun; each of the last two finds the end of one before it."""
+    """Each of the three waits for the other two to begin; the last two see one before them end."""
     others = f"[ -e {tmp_path}/{{1}} ] && [ -e {tmp_path}/{{2}} ]"
     meets = f"touch {tmp_path}/{{0}}; until {others}; do sleep 0.02; done; touch {tmp_path}/{{0}}-end"
     commands = {

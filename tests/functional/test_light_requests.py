@@ -1,4 +1,4 @@
-"""No web request compresses, decompresses, imports, writes bundles or sends mail; background processes do.
+"""No web request compresses, decompresses, imports, writes bundles or sends mail.
 
 The walk of `disclosure/test_permissions.py` asks the same of every URL of the site.
 """

@@ -1,4 +1,4 @@
-"""A number that no database column holds is refused or leads to nothing wherever it is written: it is never a fault of the site."""
+"""A number too large for the database is refused or finds nothing; it never causes an error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BODIES = ("post", "put", "patch")
 
 @pytest.fixture
 def clients(permissions: PermissionSite) -> list[Client]:
-    """A member, the organizer and the administrator, whose clients answer faults with 500 instead of raising them."""
+    """Member, organizer and administrator, with clients that answer errors with 500, not by raising."""
     chosen = [permissions.people[letter] for letter in "MOR"]
     for client in chosen:
         client.raise_request_exception = False

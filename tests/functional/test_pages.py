@@ -1,4 +1,4 @@
-"""Pages about a submission on its way, the parts that are served alone, and the number of queries of the pages."""
+"""Pages of a submission on its way, their live parts, and the number of queries."""
 
 from __future__ import annotations
 

@@ -35,6 +35,9 @@ def test_names_that_do_not_say_what_they_hold_are_listed(tmp_path: Path, code: s
         ('"""What a module holds."""\n', ["1: the docstring opens with 'What'"]),
         ('class Row:\n    """Whether it is one."""\n', ["1: the docstring opens with 'Whether'"]),
         ('def f():\n    """Whatever is sent is read."""\n', []),
+        (f'"""{"a" * 100}\n\n{"b" * 101}"""\n', []),
+        (f'"""{"a" * 101}"""\n', ["1: the docstring's first line has 101 characters"]),
+        (f'def f():\n    """\n    {"a" * 101}\n    """\n', ["1: the docstring's first line has 101 characters"]),
         ("def _named(team) -> None: ...\n", ["1: '_named' does something"]),
         ("class Row:\n    async def sent(self) -> None: ...\n", ["2: 'sent' does something"]),
         ("def named(team) -> str: ...\n", []),  # it answers

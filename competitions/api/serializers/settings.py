@@ -16,7 +16,7 @@ RowT = TypeVar("RowT", bound=Model)
 
 
 class Settings(serializers.ModelSerializer[RowT]):
-    """Base. `context["user"]` decides which tasks and queues may be named; `confirmed` agrees to what a change does."""
+    """Base of settings. `context["user"]` limits tasks and queues; `confirmed` agrees to consequences."""
 
     confirmed = serializers.CharField(
         write_only=True, required=False, help_text="The `confirmation` of a problem `needs_confirmation`."
@@ -69,7 +69,7 @@ class QueueName(serializers.SlugRelatedField[Queue]):
 
 
 class StaffName(serializers.SlugRelatedField[User]):
-    """A member of staff by user name; only staff may name them, so that nobody else finds out who they are."""
+    """A member of staff by user name; only staff may name them, so that others cannot find out who is."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(slug_field="username", **kwargs)

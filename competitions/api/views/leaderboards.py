@@ -44,7 +44,7 @@ class BoardView(ApiView):
     serializer_class: type[BaseSerializer[Any]] = LeaderboardOut
 
     def board(self, slug: str, phase_slug: str, *, columns: bool = True) -> Leaderboard:
-        """The board that is asked for. Without `columns` these are not read yet: an unchanged board needs none."""
+        """The requested board; without `columns`, unread columns are enough for an unchanged board."""
         phase = _phase(self.request.user, slug, phase_slug)
         load_boards([phase], columns=columns)
         key = self.request.query_params.get("board")

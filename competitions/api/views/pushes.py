@@ -158,6 +158,6 @@ class PushApply(PushView):
 
 
 def push_shape(push: CompetitionPush) -> dict[str, object]:
-    """A push, for programs. `version` is that of the live competition, empty where the push makes a new one."""
+    """A push as JSON. `version` is the live competition's, empty for a new one."""
     names = ("state", "step", "slug", "version", "result", "changes", "impact", "report", "fault")
     return {"id": push.pk, "is_stale": push.is_stale, **{name: getattr(push, name) for name in names}}

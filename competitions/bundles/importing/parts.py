@@ -7,7 +7,7 @@ from competitions.resources.models import StoredFile
 
 @dataclass(frozen=True)
 class Part:
-    """A file in the site's storage, the name it is downloaded by, and whether its content was new to the site."""
+    """A stored file, its name for downloads, and if its content was new to the site."""
 
     file: StoredFile
     file_name: str

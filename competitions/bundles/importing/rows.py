@@ -1,4 +1,4 @@
-"""Rows of a competition that a bundle names: existing ones to change, new ones, and those that it leaves out."""
+"""A competition's rows in a bundle: existing ones to change, new ones, and those left out."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
@@ -36,7 +36,7 @@ def fill(row: RowT, **fields: Any) -> RowT:
 
 
 def write(row: RowT, *, is_checked: bool = True, **fields: Any) -> RowT:
-    """Give the row these values, and save it unless it had them all. Raises `ValidationError` for what its model refuses."""
+    """Set these values and save the row if any differs. Raises `ValidationError` from its model."""
     if row.pk and all(getattr(row, name) == value for name, value in fields.items()):
         return row
     fill(row, **fields)

@@ -80,7 +80,7 @@ class Push:
             return result
 
     def apply(self, now: datetime, record: Callable[[PushResult], None]) -> PushResult:
-        """Change or make the competition; `record` is called inside the transaction and may undo it by raising.
+        """Make or change the competition; `record` runs inside the transaction, and may undo it by raising.
 
         Raises `InvalidBundle`, `BreaksContest` or `Refusal`.
         """

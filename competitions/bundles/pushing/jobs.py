@@ -38,7 +38,7 @@ State = CompetitionPush.State
 def push_begin(
     *, owner: User, bundle: StoredFile, digests: Mapping[str, str], base: str, is_forced: bool, now: datetime
 ) -> CompetitionPush:
-    """Have a folder compared with the live competition. Raises `FilesMissing` with digests to upload first."""
+    """Compare a folder with the live competition. Raises `FilesMissing` with digests to upload first."""
     held = files_held(owner, set(digests.values()))
     if missing := sorted(set(digests.values()) - set(held)):
         raise FilesMissing(missing)

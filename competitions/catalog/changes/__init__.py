@@ -1,4 +1,4 @@
-"""The one place that writes what an organizer defines: competitions, phases, boards with their columns, and tasks.
+"""The one place that writes what an organizer defines: competitions, phases, boards, tasks.
 
 Forms of the workspace and of the admin, the API, Codabench's API, imports and pushes call these functions and save nothing themselves.
 """

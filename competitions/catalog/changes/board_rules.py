@@ -16,7 +16,7 @@ KEEPS_ITS_KEY: Final = "The column {key!r} has sealed scores: it keeps its key a
 
 
 class ColumnFault(NamedTuple):
-    """A fault of the column at this place, at a field of it; of all columns together where `place` is None."""
+    """A fault in a column's field; in all columns together where `place` is None."""
 
     place: int | None
     field: str
@@ -24,7 +24,7 @@ class ColumnFault(NamedTuple):
 
 
 def faults_of_board(board: Leaderboard, stored: Leaderboard | None) -> Iterator[Fault]:
-    """Fields and what is wrong with them. A sealed board stays sealed, whoever edits it: only the reveal opens it."""
+    """Fields and their faults. A sealed board stays sealed: only the reveal opens it."""
     phase = board.phase
     if board.visibility == Leaderboard.Visibility.SEALED and phase.revealed_at is None:
         if fault := seal_fault(phase.competition, phase.competition.queue):

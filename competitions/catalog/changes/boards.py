@@ -1,4 +1,4 @@
-"""Boards with their columns: written together, and what a change does to ranks, found out by ranking once and taking that back."""
+"""Boards with their columns, written together; a rehearsal tells what a change does to ranks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ _watches: list[Callable[[Leaderboard], Compare]] = []
 
 
 def board_watch(watch: Callable[[Leaderboard], Compare]) -> Callable[[Leaderboard], Compare]:
-    """Have a board looked at before and after a change: `watch` is given it as it is, and returns what tells the difference later."""
+    """Register a check of boards, called before a change; it returns a function that compares after it."""
     _watches.append(watch)
     return watch
 
@@ -79,7 +79,7 @@ def column_changes(board: Leaderboard, columns: Sequence[Column]) -> ColumnChang
 def change_board(
     board: Leaderboard, columns: Sequence[Column], *, now: datetime, confirmed: object = ""
 ) -> Change[Leaderboard]:
-    """Store what somebody entered for a board, new or changed, with all of its columns; those left out leave it.
+    """Store an edited board, new or changed, with all of its columns; columns left out are deleted.
 
     `confirmed` is what `NeedsConfirmation` gave out. Raises `ValidationError` by field (of columns at `columns`), `NeedsConfirmation`,
     or what a receiver of the change refuses; then nothing is written.
@@ -94,7 +94,7 @@ def change_board(
 
 @transaction.atomic
 def store_board(board: Leaderboard, columns: Sequence[Column], *, now: datetime) -> Change[Leaderboard]:
-    """Write a board with its columns and tell who listens. For imports, which look at their whole difference by themselves."""
+    """Write a board with its columns and send the signal; imports compare everything themselves."""
     change, differences = _change(board, columns, is_checked=False)
     return _write(change, differences, now)
 
@@ -102,7 +102,7 @@ def store_board(board: Leaderboard, columns: Sequence[Column], *, now: datetime)
 def _change(
     board: Leaderboard, columns: Sequence[Column], *, is_checked: bool = True
 ) -> tuple[Change[Leaderboard], ColumnChanges]:
-    """The change under the locks that ranking needs: the phase's, then the board's. Raises `ValidationError`."""
+    """The change, under the locks of the phase and then the board. Raises `ValidationError`."""
     Phase.objects.select_for_update(of=("self",), no_key=True).get(pk=board.phase_id)
     change = change_to(board, is_checked=is_checked)
     differences = column_changes(board, columns)
@@ -161,7 +161,10 @@ def _too_many(board: Leaderboard) -> list[str]:
 
 
 def watch_board(board: Leaderboard) -> Callable[[Leaderboard, datetime], list[str]]:
-    """Look at a board before something else writes it; what is returned says of the board after it what `change_board` would say."""
+    """Look at a board before other code writes it; the result says afterwards what has changed.
+
+    Its sentences are those of `change_board`.
+    """
     before = {column.pk: column for column in board.columns.all()}
     compares = [watch(board) for watch in _watches] if board.score_count and _is_compared(board) else []
 

@@ -1,6 +1,6 @@
-"""The steps that a change of any row has in common: it is compared with the stored row under its lock, checked, written and told.
+"""Steps of every change: compare with the stored row under its lock, check, write, signal.
 
-What a field may be is the models' to say. A change of a row that teams rely on comes with sentences on what it does to them.
+Models decide what a field may be. A change of a row that teams rely on comes with sentences on its effects.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,7 +25,7 @@ definition_changed = Signal()
 
 @dataclass(frozen=True)
 class Change(Generic[RowT]):
-    """A row that is written. `before` is as it was stored, None for a new one; `fields` are those that differ."""
+    """A written row. `before` is the stored one, None if new; `fields` are those that differ."""
 
     row: RowT
     before: RowT | None
@@ -58,9 +58,9 @@ def editable_values(row: Model) -> dict[str, object]:
 
 
 def change_to(row: RowT, related: Related | None = None, *, is_checked: bool = True) -> Change[RowT]:
-    """The change that writing it would be, read under the row's lock; `related` are its rows of other tables, by field.
+    """The change to be written, read under the row's lock. `related`: rows of other tables, by field.
 
-    Raises `ValidationError` for values that it may not have, unless whoever asks has checked them together with others.
+    Raises `ValidationError` for invalid values, unless the caller has checked them together with others.
     """
     stored: RowT | None = None
     if row.pk is not None:
@@ -74,7 +74,7 @@ def change_to(row: RowT, related: Related | None = None, *, is_checked: bool = T
 
 
 def _validate(row: Model, *, unchanged: set[str]) -> None:
-    """As `full_clean`, without asking again of each field that stays; fields together are asked about always."""
+    """Validate as `full_clean` does, except single fields that stay; combinations are always checked."""
     row.clean_fields(exclude=unchanged)
     row.clean()
     row.validate_unique()

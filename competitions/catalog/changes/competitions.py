@@ -24,7 +24,7 @@ from competitions.catalog.tags import tags_set
 def change_competition(
     competition: Competition, *, now: datetime, confirmed: object = "", tags: Iterable[str] | None = None
 ) -> Change[Competition]:
-    """Store what somebody entered for a competition; `confirmed` is what `NeedsConfirmation` gave out, None of `tags` leaves them.
+    """Store an edited competition. `confirmed` comes from `NeedsConfirmation`; no `tags` leaves them.
 
     Raises `ValidationError` by field, `TagsInvalid`, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing
     is written.
@@ -41,7 +41,7 @@ def change_competition(
 
 @transaction.atomic
 def store_competition(competition: Competition, *, now: datetime) -> Change[Competition]:
-    """Write a competition and tell who listens. For imports, which look at their whole difference by themselves.
+    """Write a competition and send the signal; imports compare everything themselves.
 
     Raises `ValidationError`, or what a receiver of the change refuses; then nothing is written.
     """

@@ -19,7 +19,7 @@ _checks: defaultdict[type[Model], list[Check]] = defaultdict(list)
 
 
 def impact_check(model: type[Model]) -> Callable[[Check], Check]:
-    """Add a check to `change_impact`. It is given the row as it is stored, the fields that would change, and the instant."""
+    """Add a check to `change_impact`, called with the stored row, the changed fields, and the instant."""
 
     def add(check: Check) -> Check:
         _checks[model].append(check)
@@ -29,7 +29,7 @@ def impact_check(model: type[Model]) -> Callable[[Check], Check]:
 
 
 def change_impact(stored: Model, changes: FieldValues, now: datetime) -> list[str]:
-    """Sentences on what these changes would do; none where nobody relies on the row yet, or it does nothing to anybody."""
+    """Sentences on the effects of these changes; none if nobody relies on the row or is affected."""
     if isinstance(stored, Phase) and now < stored.opens_at:
         return []
     return [sentence for check in _checks[type(stored)] for sentence in check(stored, changes, now)]

@@ -10,7 +10,7 @@ from competitions.catalog.sealed_keys import published_by
 
 
 def faults_of_change(phase: Phase, competition: Competition | None, entered: FieldValues) -> Iterator[Fault]:
-    """Fields and what is wrong with them. `phase` is as it is stored, or new; `entered` has the values of its form by field."""
+    """Fields and their faults. `phase` is the stored row or a new one; `entered` has the form's values."""
     tasks, check = list(entered.get("tasks") or []), entered.get("dataset_check")
     smoke = entered.get("smoke_task")
     for field, task in _entered_tasks(entered):
@@ -32,7 +32,7 @@ def faults_of_change(phase: Phase, competition: Competition | None, entered: Fie
 
 
 def _queue_faults(competition: Competition, phase: Phase, entered: FieldValues) -> Iterator[Fault]:
-    """New tasks and sealed scores that the competition's queue may not have; readiness says it of those that are there."""
+    """New tasks and sealed scores that the queue may not have; readiness reports existing ones."""
     queue = competition.queue
     known = tasks_run_by([phase]) if phase.pk else []
     for field, task in _entered_tasks(entered):
@@ -61,7 +61,7 @@ def _sealed_tasks(phase: Phase, visibility: str | None, tasks: Iterable[Task]) -
 
 
 def _is_foreign(task: Task, phase: Phase, competition: Competition) -> bool:
-    """Of another competition or of none, and neither for everybody, nor usable by an organizer, nor in this phase already."""
+    """True for another's task, unless public, usable by an organizer, or in this phase already."""
     if task.competition_id == competition.pk or task.is_public or (phase.pk and task.phases.contains(phase)):
         return False
     organizers = list(competition.organizers.all())

@@ -23,7 +23,7 @@ RULED: Final = ("visibility", "dataset_check", "smoke_task")  # fields that the 
 
 @transaction.atomic
 def change_phase(phase: Phase, *, tasks: Collection[Task], now: datetime, confirmed: object = "") -> Change[Phase]:
-    """Store what somebody entered for a phase, new or changed; `confirmed` is what `NeedsConfirmation` gave out.
+    """Store an edited phase, new or changed; `confirmed` comes from `NeedsConfirmation`.
 
     Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing is written.
     """

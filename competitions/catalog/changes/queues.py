@@ -1,4 +1,4 @@
-"""Queues of organizers and of the site: their settings, and what a change does to the competitions on them."""
+"""Queues of organizers and the site: settings, and effects of changes on their competitions."""
 
 from collections.abc import Iterator
 from datetime import datetime

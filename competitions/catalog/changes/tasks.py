@@ -1,4 +1,4 @@
-"""Tasks: their settings, programs and data, and what a change does to boards and to others who use them."""
+"""Tasks: settings, programs and data, and effects of changes on boards and other users."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -23,7 +23,7 @@ from competitions.catalog.models import Phase, Task
 def change_task(
     task: Task, *, now: datetime, confirmed: object = "", shared_with: Collection[User] | None = None
 ) -> Change[Task]:
-    """Store what somebody entered for a task, new or changed; `confirmed` is what `NeedsConfirmation` gave out.
+    """Store an edited task, new or changed; `confirmed` comes from `NeedsConfirmation`.
 
     Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing is written.
     """
@@ -37,12 +37,12 @@ def change_task(
 
 @transaction.atomic
 def store_task(task: Task, *, now: datetime) -> Change[Task]:
-    """Write a task and tell who listens. For imports, which check tasks together with the phases that they write after them."""
+    """Write a task and send the signal; imports check tasks with the phases that they write next."""
     return write(change_to(task, is_checked=False), now)
 
 
 def faults_of_task(change: Change[Task]) -> Iterator[Fault]:
-    """Fields and what is wrong with them: a name that another task has, and a check of somebody else's task."""
+    """Fields and their faults: a name already in use, or a check of another organizer's task."""
     task = change.row
     checked = task.checks if "checks" in change.fields else None
     if checked is not None and checked.competition_id != task.competition_id:

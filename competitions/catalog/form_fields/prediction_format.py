@@ -1,4 +1,4 @@
-"""The format of predictions as fields of a form: any zip, an official file, or a table with its columns."""
+"""The format of predictions as form fields: any zip, an official file, or a table."""
 
 import csv
 import io
@@ -111,7 +111,7 @@ class Sent:
 
 
 class PredictionFormatField(forms.Field):
-    """Gives what `Phase.prediction_format` holds. `stored` is what it held before: what was not changed stays to the letter."""
+    """Returns the value of `Phase.prediction_format`; unchanged parts of `stored` stay as written."""
 
     widget = PredictionFormatWidget
     stored: dict[str, object] | None = None

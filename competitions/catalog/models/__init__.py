@@ -1,4 +1,4 @@
-"""Models of everything that an organizer defines: the competition, its pages and rules, its phases with their tasks and boards."""
+"""Models of all that an organizer defines: competition, pages, rules, phases, tasks and boards."""
 
 from competitions.catalog.models.board import Column, Leaderboard, SealedKey
 from competitions.catalog.models.competition import (

@@ -1,4 +1,4 @@
-"""Boards: what an organizer defines of a leaderboard and its columns, and which scores were asked for under seal."""
+"""Boards: definitions of leaderboards and columns, and which scores were requested under seal."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ EXACT_DIGITS: Final = 10  # as many as Codabench keeps
 
 
 class Leaderboard(models.Model):
-    """A board of a phase. A phase has one for everybody and may have more: a final one that stays sealed, for instance."""
+    """A board of a phase: one for everybody, and perhaps others, such as a final one that stays sealed."""
 
     class Rule(models.TextChoices):
         """Rules for which scored submissions of a team stand on the board; `rules.py` says what each means."""
@@ -164,7 +164,7 @@ class Leaderboard(models.Model):
 
 
 class Column(models.Model):
-    """One value of a board: a score of the scoring program, a meter of the run, or computed from other columns."""
+    """A value on a board: a score of the scoring program, a meter of the run, or a computed value."""
 
     class Sorting(models.TextChoices):
         ASC = "asc", "lower is better"
@@ -292,7 +292,7 @@ class Column(models.Model):
         return f"{value:.{max(self.precision, EXACT_DIGITS)}f}"
 
     def shown_in(self, values: Mapping[str, float]) -> str | None:
-        """This column's value in a row, with its standard deviation where there is one; None where the row has none."""
+        """This column's value in a row, with its standard deviation if known; None without a value."""
         if self.key not in values:
             return None
         return self.shown_with(values[self.key], values.get(self.spread_key) if self.spread_key else None)
@@ -308,7 +308,7 @@ class Column(models.Model):
 
 
 class SealedKey(models.Model):
-    """A key under which scores were asked for while a board kept it sealed; until the phase's reveal no board shows it.
+    """A score's key that was requested while its board was sealed; no board shows it before the reveal.
 
     It outlives the column, and keeps its board and phase from being deleted. `sealed_keys.sealed_keys_record` writes it,
     and marks the board in the same transaction, so that the keys are read only where a board has some.

@@ -1,4 +1,4 @@
-"""Phases: a span of time with its own tasks, quotas, budget and boards; and who saw what is sealed in them."""
+"""Phases: a time span with tasks, quotas, budget and boards; and who saw their sealed scores."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -46,7 +46,7 @@ class Phase(
     EnvironmentSection,
     OutputsSection,
 ):
-    """A span of time with its own tasks, quotas, budget and boards; `sections/` holds its settings by subject."""
+    """A time span with tasks, quotas, budget and boards; `sections/` has its settings by subject."""
 
     class Visibility(models.TextChoices):
         PUBLIC = "public", "Public: scores appear at once"
@@ -176,7 +176,7 @@ class Phase(
 
     @property
     def holds_sealed_scores(self) -> bool:
-        """True while anything that a run of this phase produced may tell of a sealed score, whatever its boards are now."""
+        """True while output of this phase's runs may tell a sealed score, whatever its boards are now."""
         boards = self.leaderboards.all()
         is_under_seal = self.is_sealed or any(board.is_set_sealed or board.has_sealed_keys for board in boards)
         return self.revealed_at is None and is_under_seal

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 class TaskQuerySet(models.QuerySet["Task"]):
     def usable_by(self, user: "User") -> "TaskQuerySet":
-        """Those that this organizer may put into a competition: own ones, shared ones, those of competitions organized."""
+        """Tasks that this organizer may use: own, shared, and of competitions that they organize."""
         if user.is_superuser:
             return self
         if not user.is_staff:
@@ -29,7 +29,7 @@ class TaskQuerySet(models.QuerySet["Task"]):
         return self.filter(shared | Q(pk__in=self.model.objects.readable_by(user).values("pk")))
 
     def readable_by(self, user: "User") -> "TaskQuerySet":
-        """Those whose programs and data this organizer may have. Whoever may use a shared task does not get its labels."""
+        """Tasks whose programs and data this organizer may read; sharing a task does not share its labels."""
         if user.is_superuser:
             return self
         return self.filter(Q(owner=user) | Q(competition__in=Competition.objects.managed_by(user)))

@@ -54,7 +54,7 @@ MAX_TAB_TITLE: Final = 24
 
 
 class Page(WrittenRow):
-    """A text of the competition: part of its overview or of its page Data, or a page with a tab of its own."""
+    """A text of the competition: part of Overview or Data, or a page with its own tab."""
 
     class Tab(models.TextChoices):
         OVERVIEW = "overview", "Overview"
@@ -113,7 +113,7 @@ class PageImage(models.Model):
 
 
 class ImageUpload(AskedRow):
-    """An image that was uploaded and is not shown yet: a background process writes it anew, which the row asks for."""
+    """An uploaded image, not shown until a background process has re-encoded it."""
 
     class Place(models.TextChoices):
         PAGE = "page", "Pages"

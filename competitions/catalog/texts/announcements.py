@@ -16,7 +16,7 @@ announcement_withdrawn = Signal()
 
 @transaction.atomic
 def announcement_save(*, announcement: Announcement, now: datetime) -> Announcement:
-    """Store it. One that was withdrawn is shown again; when its time has come, listeners hear of it at once."""
+    """Store an announcement; a withdrawn one is shown again. If it is due, send the signal at once."""
     announcement.withdrawn_at = None
     announcement.save()
     _announce(announcement.pk, now)

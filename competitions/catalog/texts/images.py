@@ -1,4 +1,4 @@
-"""Images of a competition: what organizers upload is written anew in the background, and only that is ever shown."""
+"""A competition's images: uploads are re-encoded in the background, and only the results are shown."""
 
 import tempfile
 from collections.abc import Callable
@@ -43,9 +43,9 @@ IMAGES_FULL: Final = RefusalKind(
 def image_request(
     *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
 ) -> None:
-    """Have an image that was checked shown once it is written anew, in place of one of the same name. Raises `IMAGES_FULL`.
+    """Re-encode a checked image in the background, then show it in place of one of the same name.
 
-    What this site wrote anew already, as in a copy of a competition, is shown at once.
+    One that this site encoded before, as in a copy of a competition, is shown at once. Raises `IMAGES_FULL`.
     """
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # those that come at once take turns
     if place == ImageUpload.Place.PAGE:
@@ -140,9 +140,9 @@ def _anew(file: StoredFile, place: str, *, is_wanted: Callable[[], bool]) -> tup
 def image_import(
     *, competition: Competition, place: ImageUpload.Place, file: StoredFile, now: datetime, name: str = ""
 ) -> None:
-    """As `image_request`, for background processes: it is written anew here and now, so that what they compare is final.
+    """As `image_request`, for background processes: re-encode it here, so that its bytes are final.
 
-    One that cannot be shown stands among the images of the workspace, with the reason. Raises `IMAGES_FULL`.
+    An image that fails is listed in the workspace with the reason. Raises `IMAGES_FULL`.
     """
     if place == ImageUpload.Place.PAGE:
         _require_room(competition, file, name)

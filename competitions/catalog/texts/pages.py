@@ -45,14 +45,14 @@ def page_delete(page: Page) -> None:
 
 
 def list_own_tabs(competition: Competition) -> None:
-    """Note the competition's own tabs in its row, as every page of it shows them. Call where pages have changed."""
+    """Note the competition's own tabs in its row, as all its pages show them. Call where pages changed."""
     tabs = Page.objects.filter(competition=competition, tab=Page.Tab.OWN)
     competition.own_tabs = [list(tab) for tab in tabs.values_list("slug", "title")]
     competition.save(update_fields=["own_tabs"])
 
 
 def page_address(page: Page, tab: Page.Tab) -> str:
-    """The last part of its address on this tab: what it has, else one made of its title that is free; empty without a tab of its own."""
+    """The last part of its address: the present one, else a free one from the title; empty without a tab."""
     if tab != Page.Tab.OWN or page.slug:
         return page.slug if tab == Page.Tab.OWN else ""
     tabs = Page.objects.filter(competition=page.competition_id, tab=Page.Tab.OWN)
@@ -62,7 +62,7 @@ def page_address(page: Page, tab: Page.Tab) -> str:
 
 @transaction.atomic
 def page_move(page: Page, *, up: bool) -> None:
-    """Change places with the page before or after it on the same tab; the first and the last stay where they are."""
+    """Swap a page with its neighbour on the tab; the first and the last stay where they are."""
     Competition.objects.select_for_update(no_key=True).get(pk=page.competition_id)
     pages = list(Page.objects.filter(competition=page.competition_id, tab=page.tab))
     place = pages.index(page)

@@ -1,4 +1,4 @@
-"""Codabench's calls on many submissions at once, and calls that Podium refuses because it deletes nothing."""
+"""Codabench's calls on many submissions, and those that Podium refuses as it deletes nothing."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
@@ -54,8 +54,10 @@ RUNS_BY_ITSELF: Final = RefusalKind(
 
 
 class ActsOnGet(RobotView):
-    """Base of calls that Codabench's robots say with GET and that change something: a token alone carries them, so that no link
-    or picture on another page can make a signed-in browser say them."""
+    """Base of calls that Codabench's clients make by GET although they change something.
+
+    They need a token, so that a link or picture on another page cannot make a signed-in browser call them.
+    """
 
     write_scope = Scope.SUBMIT
 
@@ -185,7 +187,7 @@ class DeleteMany(RobotView):
 
 
 class CompetitionFiles(RobotView):
-    """The bundle that a competition was made of, and addresses where it is dumped as it is now; for organizers."""
+    """The bundle that a competition was made from, and links to dumps of it now; for organizers."""
 
     def get(self, request: Request, pk: int) -> Response:
         user = self.person()

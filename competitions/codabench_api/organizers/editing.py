@@ -1,4 +1,4 @@
-"""Competitions made and changed by Codabench's editor: made like a bundle, changed within a program's rights."""
+"""Competitions made and changed by Codabench's editor, within a program's rights."""
 
 import base64
 import binascii
@@ -164,10 +164,10 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
 
 @transaction.atomic
 def competition_change(competition: Competition, form: Mapping[str, object], by: User) -> None:
-    """Change settings, pages and rules. Raises `BadForm` for a value that is wrong, or that is changed in the workspace
-    alone, and `NeedsConfirmation` for what concerns teams; sent again with its `confirmation` as `confirmed`, that is agreed to.
+    """Change settings, pages and rules; unchanged values may be sent along.
 
-    What is sent as it stands is no change, so that a program may send back the whole of what it read.
+    Raises `BadForm` for a value that is wrong or editable only in the workspace, and `NeedsConfirmation` for what
+    concerns teams, until sent again with its `confirmation` as `confirmed`.
     """
     _refuse_others(competition, form, by)
     for name in FLAGS:

@@ -75,7 +75,7 @@ class UploadTask(RobotView):
     takes_files = True
 
     def body_room(self, request: Request) -> int:  # type: ignore[override]  # what the address names
-        """Room for a task's zip, for those who may host. Raises `ORGANIZERS_ONLY`, or the refusal of an upload."""
+        """Room for a task's zip, for hosts. Raises `ORGANIZERS_ONLY` or the refusal of an upload."""
         require_host(self.person())
         return upload_room(cast("HttpRequest", request), self.person())
 

@@ -1,4 +1,4 @@
-"""Amendments: what changed on a board after its commitment, when and why; each with a digest that is published at once."""
+"""Amendments: dated, reasoned changes of a board after its commitment, each with a public digest."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -79,7 +79,10 @@ def _publish(commitment: Commitment, changes: Changes, *, reason: str, now: date
 
 @transaction.atomic
 def board_amend(*, board: Leaderboard, reason: str, now: datetime) -> Amendment:
-    """Publish whatever differs from the commitment and its amendments. Raises `AMENDMENT_REASON_MISSING` or `NOTHING_CHANGED`."""
+    """Publish all differences from the commitment and its amendments.
+
+    Raises `AMENDMENT_REASON_MISSING` or `NOTHING_CHANGED`.
+    """
     if not printable(reason).strip():
         raise AMENDMENT_REASON_MISSING()
     locked = Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk)
@@ -92,14 +95,14 @@ def board_amend(*, board: Leaderboard, reason: str, now: datetime) -> Amendment:
 
 @transaction.atomic
 def decision_publish(*, board: Leaderboard, reason: str, now: datetime) -> None:
-    """Publish a decision that changes no row, for instance a winner who was not confirmed, where there is a commitment."""
+    """Publish a decision that changes no row, such as a winner not confirmed, if there is a commitment."""
     Leaderboard.objects.select_for_update(of=("self",)).get(pk=board.pk)
     for commitment in Commitment.objects.filter(leaderboard=board):
         _publish(commitment, {}, reason=reason, now=now)
 
 
 def unexplained(commitment: Commitment) -> Changes:
-    """The difference between the board of now and that of the commitment with its amendments; empty for none."""
+    """The difference between the board now and its commitment with amendments; empty for none."""
     return difference(current(_published(commitment)), board_document(commitment.leaderboard))
 
 
@@ -109,7 +112,7 @@ def changed_since(commitment: Commitment) -> list[str]:
 
 
 def commitment_manifest(commitment: Commitment) -> Manifest:
-    """The manifest: the board of then, every amendment, and the rows of now, so that whatever else changed shows."""
+    """The committed board, every amendment and the rows now, so that any other change shows."""
     document, changes = _published(commitment), unexplained(commitment)
     return {
         "format": FORMAT,

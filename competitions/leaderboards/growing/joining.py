@@ -1,4 +1,4 @@
-"""Datasets that passed their check join the board: each as a task of its own, with input and reference data apart."""
+"""Adds checked datasets to the board: each as a task, with input and reference data apart."""
 
 import zipfile
 from datetime import datetime
@@ -37,7 +37,10 @@ def waiting_datasets() -> QuerySet[Submission]:
 
 
 def datasets_join(*, now: datetime) -> int:
-    """For the reconciler: put what passed its check on the board, each once; returns how many. Safe to run twice, or at once."""
+    """For the reconciler: add each checked dataset to its board once; returns how many.
+
+    Safe to run twice, or at once.
+    """
     joined = 0
     for submission in waiting_datasets().select_related("phase", "file"):
         try:
@@ -48,10 +51,10 @@ def datasets_join(*, now: datetime) -> int:
 
 
 def dataset_join(*, submission: Submission, now: datetime) -> Dataset | None:
-    """Make the dataset a task of its own, with the programs of the phase's first task; None while the phase has no place.
+    """Make the dataset a task with the programs of the phase's first task; None if the phase is full.
 
-    Its input data and its reference data become files of their own here: no container, and no worker that only runs
-    participants' code, is ever given the file that holds both.
+    Its input and reference data become separate files here: no container, and no worker that only runs participants'
+    code, ever gets the file that holds both.
     """
     phase = submission.phase
     if Dataset.objects.on_board(phase).count() >= phase.max_datasets:

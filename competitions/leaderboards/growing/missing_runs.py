@@ -1,7 +1,8 @@
-"""Filling a board that grows: every algorithm that counts is run on every dataset that joined, each pair once.
+"""Fills a board that grows: runs every algorithm that counts on every dataset, once each.
 
-A cell is wanted while its algorithm has a row on an open board of the phase and its dataset is on the board. What is wanted and
-missing is queued, what is no longer wanted is taken out of the queue. Everything here may run twice, late, or on two machines at once.
+A cell is needed while its algorithm has a row on an open board of the phase and its dataset is on the board. Missing
+cells are queued, needless ones taken out of the queue. Everything here may run twice, late, or on two machines at
+once.
 """
 
 from collections.abc import Iterable
@@ -43,7 +44,7 @@ def counting_submissions(phase: Phase) -> QuerySet[Submission]:
 
 
 def boards_fill(*, now: datetime) -> int:
-    """For the reconciler: queue the cells that are missing, and give up those that nobody wants any more; returns how many."""
+    """For the reconciler: queue missing cells and cancel those no longer needed; returns how many."""
     return sum(_phase_fill(phase, now) for phase in _growing_phases())
 
 
@@ -78,9 +79,10 @@ def _queue_some(missing: dict[int, list[int]], now: datetime) -> int:
 
 @transaction.atomic
 def cells_queue(*, submission_id: int, tasks: Iterable[int], now: datetime) -> int:
-    """Queue an algorithm's runs on these datasets; returns how many. Runs that are there stay, cancelled ones start again.
+    """Queue an algorithm's runs on these datasets; returns how many.
 
-    Nothing is queued for what has stopped to count meanwhile. Locks: team, then the runs that start again.
+    Existing runs stay, cancelled ones start again; nothing is queued for what no longer counts. Locks: team, then the
+    runs that start again.
     """
     submission = Submission.objects.select_related("phase__competition__queue").get(pk=submission_id)
     Team.objects.select_for_update().get(pk=submission.team_id)
@@ -131,10 +133,10 @@ def _give_up(runs: QuerySet[Run], now: datetime) -> int:
 
 
 def datasets_begin_to_count(*, now: datetime) -> int:
-    """For the reconciler: let datasets decide ranks on which all rows of when they joined have been run; returns how many.
+    """For the reconciler: let datasets count once all rows from before they joined have run on them.
 
-    Until then nobody is behind for having a slow cell, or one that was not run by no fault of its team. Whoever comes later is
-    behind on a dataset until it has been run there.
+    Returns how many. Until then nobody falls behind through a slow cell or a fault that is not theirs. Later rows rank
+    behind on a dataset until they have run on it.
     """
     count = 0
     for dataset in Dataset.objects.filter(counts_from=None, withdrawn_at=None).select_related("submission__phase"):

@@ -52,7 +52,10 @@ def entries_write(board: Leaderboard, team: Team, columns: list[Column], facts: 
 
 
 def _trend(board: Leaderboard, team: Team, columns: list[Column]) -> Trend:
-    """A team's improvements, oldest first, for small drawings; empty where its scores alone do not decide, or were not all on the board."""
+    """A team's improvements, oldest first, for small charts.
+
+    Empty where its own scores do not decide its rank, or teams choose what stands.
+    """
     deciding = deciding_column(columns)
     if deciding is None or deciding != primary_column(columns) or board.rule in PICKED:
         return []
@@ -70,7 +73,7 @@ def _improvements(scores: list[Score], key: str) -> Trend:
 
 
 def _tie_key(board: Leaderboard, columns: Sequence[Column], score: Score) -> str:
-    """A text that tells equal rows apart: it sorts as the row's `further_columns`, then as when it was sent in.
+    """A text that orders equal rows by `further_columns`, then by time of submission.
 
     Empty where the board lets equal rows share a rank.
     """
@@ -110,7 +113,7 @@ def cells_write(entry: Entry, columns: list[Column], facts: Sequence[str] = (), 
 
 
 def _orders(entry: Entry, columns: list[Column], facts: Sequence[str], tasks: Sequence[int]) -> dict[str, Order]:
-    """The keys that a row can be sorted by, with what orders it: `key`, `key@task` or a number of the fact sheet.
+    """A row's sort keys with their values: `key`, `key@task` or a number of the fact sheet.
 
     `tasks`: those of submitted datasets, on which the row may have no value yet.
     """

@@ -1,4 +1,4 @@
-"""Answers of fact sheets on boards: as columns, sorted by where they are numbers, and beside the scores they are about."""
+"""Answers of fact sheets on boards: as columns, sortable if numeric, and beside the scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,9 +79,10 @@ class Comparison:
 def comparisons(
     submission: Submission, questions: Sequence[Question], scores: Mapping[str, tuple[Column, float]]
 ) -> list[Comparison]:
-    """Reported numbers beside the scores that were found, of those that may be seen: key to column and exact value.
+    """Reported numbers beside visible scores. `scores`: column and exact value, by key.
 
-    All of it as shown: answers can be changed again and again, and a difference of exact values would tell hidden digits.
+    Differences are of values as shown: answers can be changed any number of times, and exact differences would reveal
+    hidden digits.
     """
     compared = []
     for question in questions:

@@ -1,4 +1,4 @@
-"""Columns whose value depends on the other rows: the average rank over several columns, or over many datasets."""
+"""Columns that depend on other rows: the average rank over columns or datasets."""
 
 import statistics
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from competitions.leaderboards.ranking.values import primary_column, task_key
 
 @dataclass(frozen=True)
 class Place:
-    """One ranking of the rows: by the value under `key`, in the order of `column`. Rows of the team `without` take no part."""
+    """A ranking of the rows by the value under `key`, in the order of `column`, without team `without`."""
 
     column: Column
     key: str
@@ -22,10 +22,10 @@ class Place:
 
 
 def averaged_places(board: Leaderboard, sources: Sequence[Column]) -> list[Place]:
-    """The rankings that an average is taken over: the columns; on a board that grows, each of them on each dataset.
+    """Rankings to average: one for each column; on a board that grows, for each column and dataset.
 
-    Those are the phase's own tasks and the submitted datasets that count, of which a team's own do not count for itself:
-    it knows the labels.
+    The datasets are the phase's own tasks and the submitted ones that count. A team's own do not count for itself: it
+    knows the labels.
     """
     if not board.phase.grows:
         return [Place(column, column.key) for column in sources]
@@ -35,7 +35,7 @@ def averaged_places(board: Leaderboard, sources: Sequence[Column]) -> list[Place
 
 
 def ranks(values: Sequence[float | None]) -> list[float]:
-    """Each value's rank, smaller is better: one more than the number of better ones; a missing value is behind all.
+    """Each value's rank, smaller is better: one more than the number of better ones; missing ones last.
 
     >>> ranks([0.2, 0.1, None, 0.2])
     [2.0, 1.0, 4.0, 2.0]
@@ -49,10 +49,10 @@ def _rank_among(known: Sequence[float], value: float | None) -> float:
 
 
 def average_ranks_refresh(board: Leaderboard, columns: list[Column]) -> None:
-    """Write the average ranks of all rows anew, where the board has such a column. The board's lock must be held.
+    """Write the average ranks of all rows again, if the board has such a column.
 
-    One pass over the board for each update: meant for benchmarks of hundreds of rows, not for a hundred thousand.
-    Baselines are given the rank that they would have, and take none from anybody.
+    The board's lock must be held. Each update passes over the whole board: meant for hundreds of rows, not a hundred
+    thousand. Baselines get the rank they would have, without taking anyone's.
     """
     for column in columns:
         if column.is_relative:
@@ -87,7 +87,7 @@ def _averages(entries: list[Entry], places: Sequence[Place]) -> list[float | Non
 
 
 def _place_ranks(entries: list[Entry], place: Place) -> list[float | None]:
-    """Each row's rank; None for a row that takes no part, while one without a value is behind all that have one."""
+    """Each row's rank: None for a row that takes no part, last for one without a value."""
     values = [
         place.column.rank_value(entry.values[place.key]) if place.key in entry.values else None for entry in entries
     ]

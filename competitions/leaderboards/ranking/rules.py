@@ -77,7 +77,7 @@ def _added(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: lis
 
 
 def _selected(board: Leaderboard, team: Team, scores: QuerySet[Score], columns: list[Column]) -> list[Score]:
-    """The best of those selected. None selected, or none of them scored: the team's best public submission."""
+    """The team's best selected scores; without any, its best public submission."""
     chosen = _best(board, team, scores.filter(submission__in=_picked(board, team)), columns)
     return chosen or _best_public(board, team, scores, columns)
 
@@ -93,7 +93,7 @@ def _best_public(board: Leaderboard, team: Team, scores: QuerySet[Score], column
 
 
 def public_board(board: Leaderboard) -> Leaderboard | None:
-    """The board that everybody saw while teams selected: the phase's first one that is neither sealed nor hidden."""
+    """The board that everybody saw during selection: the phase's first that is not sealed or hidden."""
     if board.phase.visibility != board.phase.Visibility.PUBLIC or board.visibility != Leaderboard.Visibility.SEALED:
         return None
     others = Leaderboard.objects.filter(

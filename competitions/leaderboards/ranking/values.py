@@ -1,4 +1,4 @@
-"""The values of a submission, by column: scores over its tasks, measurements, and what is computed from them."""
+"""A submission's values by column: scores over its tasks, measurements and computed values."""
 
 import math
 import statistics
@@ -29,11 +29,10 @@ FAILED: Final = "failed"  # `failed@task`: why there is no score on a dataset
 
 
 def column_values(submission: Submission, columns: Sequence[Column], *, each_task: bool = False) -> Values:
-    """Finite values by column. One that any task lacks, or whose sum is too large for a float, is left out, and so is what
-    is computed from it.
+    """Finite values by column; missing or too large ones, and what is computed from them, left out.
 
-    A score is averaged over the submission's tasks, and kept for each task too where there are several, or where
-    `each_task` asks for it. What was run to fill a board is in `dataset_values`; a smoke run is no score.
+    A score is averaged over the submission's tasks, and kept for each task too if there are several or with
+    `each_task`. Runs that fill a board are in `dataset_values`; a smoke run is no score.
     """
     runs = [run for run in submission.runs.all() if not (run.fills_board or run.is_smoke)]
     values: Values = {}
@@ -49,8 +48,7 @@ def column_values(submission: Submission, columns: Sequence[Column], *, each_tas
 
 
 def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[str, object]:
-    """The submission's results on submitted datasets, as far as it has been run on them: `key@task` to the score, or
-    `failed@task` to the reason."""
+    """The submission's results on submitted datasets: `key@task` to score, `failed@task` to reason."""
     values: dict[str, object] = {}
     for run in submission.runs.all():
         if run.fills_board and run.state == State.FAILED:
@@ -68,7 +66,10 @@ def dataset_values(submission: Submission, columns: Sequence[Column]) -> dict[st
 
 
 def _over_tasks(column: Column, numbers: list[float]) -> float | None:
-    """The value of finite numbers; None where their sum is too large for a float, for which `fsum` and `fmean` raise."""
+    """The value of finite numbers; None if their sum is too large for a float.
+
+    `fsum` and `fmean` would raise.
+    """
     try:
         return float(_reduction(column)(numbers))
     except OverflowError:
@@ -86,7 +87,7 @@ def _reduction(column: Column) -> Callable[[Sequence[float]], float]:
 def _by_task(
     column: Column, columns: Sequence[Column], runs: list[Run], above: frozenset[str] = frozenset()
 ) -> list[float] | None:
-    """The numbers that a column's value is made of; None when one of them is missing, not finite or too large.
+    """The numbers behind a column's value; None if one is missing, not finite or too large.
 
     A computed column takes its sources' numbers of every task, so that an average weighs all of them alike.
     """

@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class BoardPage:
-    """Some rows in order. The cursors stand behind the last row and before the first, where there are more."""
+    """Some rows in order, with cursors to the rows after and before, if there are any."""
 
     rows: list[Row]
     next_cursor: str | None
@@ -128,7 +128,7 @@ def board_page(
     sort: str | None = None,
     before: str | None = None,
 ) -> BoardPage:
-    """One page in the order of the board: behind `cursor`, or up to `before`. A few queries, at any size of board.
+    """A page in the board's order, after `cursor` or up to `before`; few queries at any size of board.
 
     `sort`: the key of another column, or `key@task`; ranks are then those in that column. Raises `INVALID_CURSOR`,
     `BoardChanged` or `UnknownSort`.
@@ -167,7 +167,7 @@ def page_around(board: Leaderboard, entry: Entry, *, size: int = PAGE_SIZE) -> B
 def sorted_page(
     board: Leaderboard, *, key: str, cursor: str | None = None, size: int = PAGE_SIZE, before: str | None = None
 ) -> BoardPage:
-    """One page in the order of another column or of one task, best first, read from an index as `board_page` is."""
+    """A page in the order of another column or a task, best first, read from an index."""
     cells = (
         Cell.objects.filter(leaderboard=board, key=key).select_related("entry__team").order_by("sort_value", "entry")
     )
@@ -266,7 +266,7 @@ def team_entry(board: Leaderboard, team_id: int) -> Entry | None:
 
 
 def search(board: Leaderboard, text: str) -> list[Entry]:
-    """Rows of teams whose name begins with the text, whatever its case; by name, the first few, each found by an index."""
+    """The first few rows of teams whose name begins with the text in any case, found by index."""
     rows = Entry.objects.filter(leaderboard=board, team__competition=board.phase.competition_id)
     matches = rows.filter(team__searched_name__startswith=Lower(Value(text))).select_related("team")
     return list(matches.order_by("team__searched_name", *Entry.IN_ORDER)[:SEARCH_RESULTS])
@@ -296,8 +296,9 @@ def ranked_rows(ordered: QuerySet[Entry]) -> Iterator[Row]:
 
 
 def best_over_time(board: Leaderboard) -> QuerySet[Milestone]:
-    """The board's best score as it improved, for everybody. Empty where teams choose what stands: the best may be one that was not
-    chosen.
+    """The board's best score over time, as everybody may see it.
+
+    Empty where teams choose what stands: the best may not have been chosen.
     """
     return Milestone.objects.none() if board.rule in PICKED else best_of_all_over_time(board)
 

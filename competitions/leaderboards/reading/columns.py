@@ -1,4 +1,4 @@
-"""Columns of a board's page and exports: its own, one for each task or submitted dataset, and answers of the fact sheet."""
+"""Columns of a board's page and exports: its own, those of tasks or datasets, and fact sheet answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -90,10 +90,10 @@ ShownColumn = Column | TaskColumn | DatasetColumn | FactColumn
 
 
 def page_columns(board: Leaderboard, columns: list[Column], *, has_facts: bool = True) -> list[ShownColumn]:
-    """The columns of the page and of exports: where the board shows tasks, each score once more for each task, then
-    the answers of the fact sheet that stand on boards, unless `has_facts` is False.
+    """Columns of the page and exports: the board's, then scores by task, then fact sheet answers.
 
-    A board that grows shows the phase's own datasets and the submitted ones behind its columns.
+    A board that grows shows the phase's own datasets, then the submitted ones. `has_facts=False` leaves the
+    answers out.
     """
     facts = fact_columns(board.phase) if has_facts else []
     if board.phase.grows:

@@ -1,4 +1,4 @@
-"""Each team's rank as the day began, noted once a day, so that a board says who rose and who fell since."""
+"""Each team's rank at the start of the day, so that a board shows who rose and fell since."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ SEVERAL_ROWS = (Leaderboard.Rule.ALL, Leaderboard.Rule.ADD_AND_DELETE_MULTIPLE) 
 
 
 def daily_ranks_note(*, now: datetime) -> int:
-    """Step of the reconciler: note the ranks of public boards that changed since they were last noted, once a day (UTC)."""
+    """For the reconciler: note the ranks of changed public boards, once a day (UTC)."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     changed = Q(ranks_noted_at=None) | Q(ranks_noted_at__lt=midnight, updated_at__gt=F("ranks_noted_at"))
     boards = (

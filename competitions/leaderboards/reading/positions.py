@@ -1,4 +1,4 @@
-"""The position of a score: its place on its board, and its distance from the team's best other score and from the first row."""
+"""A score's place on its board, with its distance from the team's best other score and the first row."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from competitions.submissions.models import Submission
 
 @dataclass(frozen=True)
 class ScorePosition:
-    """Differences are written as the board writes scores, with their sign; empty where there is nothing to compare with."""
+    """Differences with their sign, written as the board writes scores; empty with nothing to compare."""
 
     column: Column
     value: str

@@ -29,9 +29,11 @@ class Choice:
 
 @dataclass
 class BoardResults:
-    """`values` are those that the reader may see; `withholds_scores` says that there are others. `to_best`: by the key of a
-    board's deciding column how far the score is from the team's best one, with its sign. `counting`: boards it counts on now, of
-    `boards`, which are all of its phase."""
+    """Values that the reader may see, by board; `withholds_scores` says that there are others.
+
+    `to_best`: signed distance to the team's best score, by key of the board's deciding column. `counting`: the boards
+    it counts on now, of `boards`, which are all of its phase.
+    """
 
     boards: Sequence[Leaderboard]
     values: list[tuple[Column, str]] = field(default_factory=list)

@@ -27,7 +27,7 @@ class BoardScore:
 
 @dataclass(frozen=True)
 class ScoredSubmission:
-    """A submission beside the boards of its phase: its score on each by the board's number, and the boards its team chose it for."""
+    """A submission with its scores by board, and the boards that its team chose it for."""
 
     submission: Submission
     boards: Sequence[Leaderboard]
@@ -46,7 +46,7 @@ def load_boards(phases: Sequence[Phase], *, columns: bool = True) -> None:
 
 
 def with_scores(submissions: Sequence[Submission]) -> list[ScoredSubmission]:
-    """The submissions with what they reached, in at most two queries; the boards of their phases must have been read."""
+    """Submissions with their scores, in at most two queries; the boards of their phases must be loaded."""
     scores: dict[int, dict[int, BoardScore]] = defaultdict(dict)
     rows = Score.objects.filter(submission__in=[submission.pk for submission in submissions])
     best = Score.objects.filter(leaderboard=OuterRef("leaderboard"), team=OuterRef("team"), is_eligible=True).order_by(

@@ -51,11 +51,10 @@ def unscored(phase: Phase) -> int:
 
 @transaction.atomic
 def board_commit(*, board: Leaderboard, now: datetime) -> Commitment:
-    """Commit to the board as it stands. What changes later is said by amendments, never by another commitment.
+    """Commit to the board as it stands; later changes are amendments, never another commitment.
 
-    A freeze of it ends here: what is committed to is what the reveal will show.
-
-    Raises `NOT_CLOSED_YET`, `StillScoring` or `ALREADY_COMMITTED`; then nothing is committed.
+    A freeze ends here: the commitment covers what the reveal will show. Raises `NOT_CLOSED_YET`, `StillScoring` or
+    `ALREADY_COMMITTED`; then nothing is committed.
     """
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase__competition").get(pk=board.pk)
     phase = locked.phase
@@ -103,7 +102,7 @@ def committed_boards(phase: Phase) -> list[Leaderboard]:
 
 
 def commit_closed_boards(*, now: datetime) -> int:
-    """For the reconciler: commit to every sealed board whose phase has closed and is scored. Returns how many."""
+    """For the reconciler: commit to every sealed board of closed and scored phases; returns how many."""
     closed = Phase.objects.filter(closes_at__lte=now, leaderboards__commitment=None)
     waiting = phases_under_seal().filter(pk__in=closed.values("pk"))
     done = 0

@@ -74,8 +74,7 @@ def _reveal_due(phase: Phase, now: datetime) -> bool:
 
 @transaction.atomic
 def boards_follow_reveal(sender: type[Phase], phase: Phase, **kwargs: Any) -> None:
-    """Receiver of `phase_revealed`: what was not committed to yet is, frozen boards catch up, and each opened board gets its
-    shake-up."""
+    """Receiver of `phase_revealed`: commit where missing, update frozen boards, show each shake-up."""
     boards = (
         Leaderboard.objects.select_for_update(of=("self",)).filter(phase=phase).select_related("phase").order_by("pk")
     )
@@ -103,7 +102,7 @@ def _commit_what_is_not(phase: Phase, boards: list[Leaderboard]) -> None:
 
 
 def compared_board(board: Leaderboard) -> Leaderboard | None:
-    """The board that everybody saw before: the public one of the phase, else that of the public phase before (test-dev)."""
+    """The board that everybody saw before: the phase's public one, else that of the public phase before."""
     if (public := public_board(board)) is not None:
         return public
     if board.phase.visibility != Phase.Visibility.SEALED:

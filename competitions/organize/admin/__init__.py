@@ -1,4 +1,4 @@
-"""The admin's pages of hosting: phases, by the form of the workspace, and requests to host. Importing the modules registers them."""
+"""Admin pages of hosting: phases and requests to host. Importing the modules registers them."""
 
 from competitions.organize.admin import hosts, phases
 

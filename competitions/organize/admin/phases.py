@@ -1,4 +1,4 @@
-"""Phases in the admin, for organizers too: the form of the workspace, which asks for confirmation by being saved twice."""
+"""Phases in the admin, by the workspace's form; saving a second time confirms the consequences."""
 
 from typing import Any, ClassVar, cast
 from urllib.parse import parse_qs
@@ -69,7 +69,7 @@ def managed_competitions(request: HttpRequest) -> QuerySet[Competition]:
 
 
 def named_competition(request: HttpRequest) -> Competition | None:
-    """The asker's competition that the address names, by itself or as the filter of the list that the form was opened from."""
+    """The person's competition named in the address, or in the filter of the list they came from."""
     filters = parse_qs(request.GET.get("_changelist_filters", ""))
     named = request.GET.get("competition") or filters.get("competition", [""])[0]
     return managed_competitions(request).filter(pk=int(named)).first() if is_number(named) else None
@@ -91,7 +91,7 @@ class CompetitionFilter(admin.SimpleListFilter):
 
 @admin.register(Phase)
 class PhaseAdmin(GuardedAdmin):
-    """A phase: dates, kinds, quotas, budget, split. Organizers have those of their competitions, and nothing else in the admin."""
+    """A phase: dates, kinds, quotas, budget, split; the only admin page that organizers have."""
 
     list_display = ["name", "competition", "opens_at", "closes_at", "visibility", "accepts"]
     list_filter = [CompetitionFilter, "visibility"]
@@ -187,7 +187,7 @@ class PhaseAdmin(GuardedAdmin):
         return redirect("web:reveal", phases[0].competition.slug, phases[0].slug)
 
     def save_model(self, request: HttpRequest, obj: Phase, form: Any, change: bool) -> None:
-        """Store what the form has asked to confirm already; a refusal of the service is a fault of the program here."""
+        """Store what the form has had confirmed; a refusal here is a bug in this code."""
         form.write(timezone.now())
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:

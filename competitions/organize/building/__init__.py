@@ -1,1 +1,1 @@
-"""From a draft's answers to a competition: a bundle is written and imported, and its sample is scored on trial."""
+"""Builds a competition from a draft: writes and imports a bundle, and scores its sample on trial."""

@@ -13,7 +13,10 @@ PARTS: Final = ("scoring_program", "ingestion_program", "input_data", "reference
 
 
 def write_code(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
-    """Write the bundle into an empty folder. The sample is the organizer's, or the example's as long as all is the example's."""
+    """Write the bundle into an empty folder; returns the sample of the organizer or of the example.
+
+    The example's is used only while everything else is the example's, too.
+    """
     program = cast("Program", answers.steps["program"])
     task: dict[str, object] = {"index": 0, "name": answers.about["title"][:256]}
     task |= {part: _part(answers, part, folder) for part in PARTS}

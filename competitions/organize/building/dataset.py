@@ -28,7 +28,10 @@ PREDICTIONS, RESULTS = "ogb-predictions", "ogb-results"
 
 
 def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | None:
-    """Write the bundle into an empty folder. The sample answers the first split at random; who sends results is not tried."""
+    """Write the bundle into an empty folder. The sample answers the first split at random.
+
+    Competitions that take results have no sample.
+    """
     name = cast("DatasetChoice", answers.steps["dataset"])["dataset"]
     facts = dataset_facts(name)
     splits = _splits(answers, facts)
@@ -81,7 +84,7 @@ def _phase(answers: Answers, name: str, split: str, index: int, rows: int | None
 
 
 def _columns(facts: DatasetFacts) -> list[dict[str, object]]:
-    """The metrics; of results over several seeds also their deviations, which are seen behind the means alone."""
+    """The metrics; with results over several seeds also their deviations, shown only beside the means."""
     has_results, scores = facts["split"] is None, facts["columns"]
     means = [
         column(
@@ -108,7 +111,7 @@ def _deviation(key: str) -> str:
 
 
 def _write_labels(answers: Answers, name: str, split: str, folder: Path) -> dict[str, object]:
-    """In the child: write the reference data of a split. `rows` is None where teams send results of their own."""
+    """In the child: write the reference data of a split. `rows` is None where teams send results."""
     target = folder / f"reference_data_{split}"
     file = answers.files.get(f"labels_{split}") or answers.files.get("labels")
     if file is None:

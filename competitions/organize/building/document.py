@@ -1,4 +1,4 @@
-"""The parts that every bundle of the guided path has: the YAML with title, dates and limits, and the pages beside it."""
+"""Parts of every bundle of the guided path: title, dates and limits in YAML, and the pages."""
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ TITLES: Final = {"overview": "Overview", "data": "Data", "evaluation": "Evaluati
 
 @dataclass(frozen=True)
 class Answers:
-    """All that a bundle is written from: cleaned values by step, files by role with the name that they came with, texts by page."""
+    """Source of a bundle: cleaned values by step, files with their names by role, texts by page."""
 
     start: str
     steps: Mapping[str, Values]
@@ -61,7 +61,7 @@ def document(
     phases: Sequence[Mapping[str, object]],
     board: Mapping[str, object],
 ) -> dict[str, object]:
-    """The content of `competition.yaml`; `board` is the leaderboard of phases that bring none of their own."""
+    """The content of `competition.yaml`; `board` is the leaderboard of phases that have none."""
     about, schedule = answers.about, answers.schedule
     return {
         "version": 2,

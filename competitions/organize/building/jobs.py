@@ -1,4 +1,4 @@
-"""Builds: a draft asks for its competition, a background process writes a bundle, imports it and has its sample scored on trial."""
+"""Builds: a background process writes a draft's bundle, imports it and starts the trial."""
 
 import tempfile
 from datetime import datetime
@@ -88,7 +88,7 @@ def waiting_builds() -> QuerySet[CompetitionDraft]:
 
 
 def build_perform(pk: int) -> None:
-    """Build the competition, or write down what is wrong; nothing when it is over, or another process does it."""
+    """Build the competition or store what is wrong; do nothing if it is done or another process does it."""
     claimed = claim(waiting_builds(), pk)
     if claimed is None:
         return
@@ -138,7 +138,7 @@ def _make(draft: CompetitionDraft, claimed: Claim) -> None:
 
 
 def _begin_trial(draft: CompetitionDraft, competition: Competition, sample: Sample | None) -> dict[str, object]:
-    """Have the sample scored, where there is one; what keeps it from that is said, and the competition stays."""
+    """Submit the sample, if there is one; a refusal is reported, and the competition stays."""
     if sample is None:
         return {"trial": None}
     try:
@@ -154,7 +154,10 @@ def _step(claimed: Claim, step: str) -> None:
 
 
 def _take_over(draft: CompetitionDraft, claimed: Claim, sample: Sample | None, imported: Imported) -> None:
-    """Let the competition take the place of the one before, and begin its trial. Call in the transaction that makes it."""
+    """Put the competition in place of the draft's former one, and begin its trial.
+
+    Call it in the transaction that makes the competition.
+    """
     now, competition = timezone.now(), imported.competition
     if draft.competition is not None:
         competition_remove(draft.competition, now=now)
@@ -169,7 +172,7 @@ def _take_over(draft: CompetitionDraft, claimed: Claim, sample: Sample | None, i
 
 
 def _prepare_trial(competition: Competition) -> None:
-    """The plain address of the title, where the competition that was made before had it; and its organizers' trials begin."""
+    """Use the title's plain address if it is free, and begin the organizers' trials."""
     slug = slugify(competition.title)[:54].strip("-")
     if slug and not Competition.objects.filter(slug=slug).exists():
         competition.slug = slug

@@ -1,4 +1,4 @@
-"""Taking a competition away that was never published: what the guided path made is made anew, or thrown away."""
+"""Removes a competition that was never published, to build it again or discard it."""
 
 from datetime import datetime
 
@@ -18,10 +18,10 @@ from competitions.teams.models import Registration, Team
 
 @transaction.atomic
 def competition_remove(competition: Competition, *, now: datetime) -> None:
-    """Delete a competition that nobody but its organizers has seen, with its trials and the programs and data that it alone uses.
+    """Delete an unpublished competition with its trials, and programs and data that it alone uses.
 
-    What protects sealed scores protects those of participants; here there are none.
-    Raises `ALREADY_PUBLISHED`, `HAS_SUBMISSIONS` or `TRIAL_RUNS`; then nothing is deleted.
+    Sealed scores are protected for participants; here there are none. Raises `ALREADY_PUBLISHED`, `HAS_SUBMISSIONS` or
+    `TRIAL_RUNS`; then nothing is deleted.
     """
     locked = Competition.objects.select_for_update().get(pk=competition.pk)
     submissions = Submission.objects.filter(phase__competition=locked)

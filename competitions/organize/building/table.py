@@ -59,7 +59,7 @@ def _document(answers: Answers, metric: MetricFacts, reference: dict[str, Any]) 
 
 
 def _boards(metric: MetricFacts, parts: list[str]) -> list[dict[str, object]]:
-    """One that is open, and where there is a private part one for it that stays sealed; what counts there is selected."""
+    """An open board, and a sealed one for the private part, if any; teams select what counts there."""
     sorting = "asc" if metric["direction"] == "min" else "desc"
     if len(parts) < 2:
         return [_board("Leaderboard", "main", column(metric["key"], metric["title"], sorting, unit=metric["unit"]))]

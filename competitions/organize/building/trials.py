@@ -1,4 +1,4 @@
-"""The trial: a sample submission, sent in by the organizer's own baseline team and scored as any other."""
+"""The trial: a sample submission by the organizer's baseline team, scored like any other."""
 
 from datetime import datetime
 

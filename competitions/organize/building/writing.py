@@ -1,4 +1,4 @@
-"""Writing the bundle of a draft: what strangers sent is read in a process of its own, with limits that the kernel keeps."""
+"""Writes a draft's bundle: uploaded files are read in a separate process with kernel limits."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack

@@ -27,7 +27,7 @@ class Group(NamedTuple):
 
 
 class ChangeForm(EditForm[Any]):
-    """A form that shows first what saving does to teams (`consequences`), and saves once exactly that was confirmed.
+    """A form that shows what saving does to teams (`consequences`) and saves once that is confirmed.
 
     Call `submit` in a transaction, with an instance that is locked. `impact` and `confirmation` are what it asks for.
     """

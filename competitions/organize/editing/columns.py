@@ -1,4 +1,4 @@
-"""The columns of a board as forms that two people may send at once: nothing of either is overwritten unseen."""
+"""Forms of a board's columns that two people may send at once; neither overwrites the other unseen."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -27,7 +27,7 @@ def _name(column: int, field: str) -> str:
 
 
 def news_of_column(columns: Any, name: str) -> str:
-    """The name of a change by others in a sentence: the field of which column, or that columns came and went."""
+    """Others' change in a few words: the field of which column, or columns added or deleted."""
     if name == COLUMNS:
         return "which columns there are"
     _, column, field = name.split(".")
@@ -37,8 +37,10 @@ def news_of_column(columns: Any, name: str) -> str:
 
 
 def merge(columns: Any, seen: Mapping[str, str], sent: QueryDict) -> QueryDict:
-    """The data that was sent, brought up to date: a field that its sender left alone says what is stored now, columns that others added are
-    there, and those that others deleted are gone, unless the sender changed them; then they are new columns.
+    """Merge the sent data with what is stored now, and return it.
+
+    A field that its sender left alone gets the stored value; columns that others added are added. Columns that others
+    deleted are dropped, unless the sender changed them: then they are new columns.
     """
     data = sent.copy()
     board: Leaderboard = columns.instance
@@ -61,7 +63,7 @@ def merge(columns: Any, seen: Mapping[str, str], sent: QueryDict) -> QueryDict:
 
 
 def _stored_row(row: Column, form: Any, seen: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """A stored column with what was entered into its form, which somebody who did not see the column has not sent."""
+    """A stored column as form data; fields that the sender left, or never saw, have stored values."""
     fresh = ColumnForm(instance=row)
     yield "id", [str(row.pk)]
     for field in FIELDS:

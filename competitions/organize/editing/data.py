@@ -1,4 +1,4 @@
-"""Files of tasks and phases: which there are, and new versions of them, with what has to be scored again."""
+"""Files of tasks and phases, and new versions of them, with the submissions to score again."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tasks and boards are deleted once it was read what that does to teams; what would take results away is refused."""
+"""Deletes tasks and boards once the effects are confirmed; refused where results would be lost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -85,7 +85,10 @@ def _of_task(task: Task, phases: list[Phase]) -> Iterator[str]:
 
 @transaction.atomic
 def board_delete(board: Leaderboard, confirmed: str) -> None:
-    """Delete a board. Raises `DELETION_CHANGED` where more is lost than was confirmed, `NotDeleted` where something keeps it."""
+    """Delete a board; `confirmed` is the digest of what is lost.
+
+    Raises `DELETION_CHANGED` if more is lost by now, `NotDeleted` if something protects the board.
+    """
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
     _delete(locked, board_deletion(locked), confirmed)
 

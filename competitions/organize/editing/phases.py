@@ -1,4 +1,4 @@
-"""Phases: the form of all their settings, with what a change does to teams; added with a board, deleted while nobody submitted."""
+"""Phases: a form of all settings that shows what a change does; add with a board, delete unused ones."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -117,7 +117,7 @@ class PhaseForm(CompetitionForm):
             self.instance.competition = self.competition
 
     def _tasks(self) -> QuerySet[Task]:
-        """Those of the competition and of the phase, and others that this person may use; datasets of teams join by themselves."""
+        """Tasks of the competition, of the phase, and others that this person may use; no teams' datasets."""
         elsewhere = Task.objects.usable_by(self.by).filter(Q(competition=None) | Q(is_public=True))
         fitting = Q(competition=self.competition) | Q(pk__in=elsewhere.values("pk"))
         if self.instance.pk:
@@ -183,7 +183,7 @@ class PhaseForm(CompetitionForm):
 
     @property
     def open_groups(self) -> set[str]:
-        """Headings of the groups that are not folded: those that every phase needs, and where something is set or wrong."""
+        """Headings of unfolded groups: those that every phase needs, and those with a value or an error."""
         usual = model_to_dict(Phase(competition=self.competition), fields=self._meta.fields)
         changed = self.changed_data if self.is_bound else []
         return {
@@ -229,7 +229,7 @@ def new_phase_values(competition: Competition, now: datetime) -> dict[str, objec
 
 @transaction.atomic
 def phase_delete(phase: Phase) -> None:
-    """Delete a phase with its boards. Raises `PHASE_HAS_SUBMISSIONS`: what was submitted, and what is under seal, keeps it."""
+    """Delete a phase with its boards; `PHASE_HAS_SUBMISSIONS` if it has submissions or sealed scores."""
     try:
         with transaction.atomic():
             Phase.objects.select_for_update().get(pk=phase.pk).delete()

@@ -41,7 +41,7 @@ def running_on(queue: Queue) -> int:
 
 
 class QueueForm(ChangeForm):
-    """A queue's settings; its name stays, because workers are started with it. One that an administrator adds is the site's."""
+    """A queue's settings, not its name, which workers use. One that an administrator adds is the site's."""
 
     groups: ClassVar[Any] = tuple(Queue.form.items())
 

@@ -1,4 +1,4 @@
-"""Files of an organizer, beside competitions: programs and data that several tasks may use, their versions and who shares them."""
+"""An organizer's shared files: programs and data of several tasks, versions, and people with access."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -75,7 +75,7 @@ def add_resource(*, kind: str, upload: Upload, by: User) -> Resource:
 
 @transaction.atomic
 def add_version(*, resource: Resource, upload: Upload, by: User) -> tuple[Resource, int]:
-    """Put a new version in place of a file, in competitions that this person organizes; returns it with the number of uses left.
+    """Replace a file in this person's competitions; returns the new version and the uses of the old one.
 
     Raises as `check_upload`.
     """

@@ -57,7 +57,7 @@ def rules_template(competition: Competition) -> str:
 
 
 def difference(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Lines that differ, as `ins` or `del`, with a few around them as `same`; `gap` stands for lines that are left out."""
+    """Changed lines as `ins` or `del`, some around them as `same`; `gap` stands for the rest."""
     old, new = before.splitlines(), after.splitlines()
     for number, group in enumerate(SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)):
         if number:

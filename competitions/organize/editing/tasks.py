@@ -91,5 +91,5 @@ class TaskForm(CompetitionForm):
 
 
 def competition_tasks(competition: Competition) -> Any:
-    """The organizers' own tasks of a competition, in their order; what teams submitted as datasets is not among them."""
+    """A competition's own tasks in order, without the datasets that teams submitted."""
     return competition.tasks.filter(dataset=None)

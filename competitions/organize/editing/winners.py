@@ -1,4 +1,4 @@
-"""The winners' lane of a board: how many places, how much time, and how closely code must repeat its predictions."""
+"""The winners' lane of a board: number of places, time allowed, tolerance of repeated predictions."""
 
 from datetime import datetime
 from typing import Any, ClassVar

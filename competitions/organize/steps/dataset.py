@@ -1,4 +1,4 @@
-"""A known dataset, of which the site has the official metric and file format; and OGB-LSC with its two splits."""
+"""A known dataset with its official metric and file format; OGB-LSC with its two splits."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ FAMILIES: Final = {
 
 
 def dataset_facts(name: str) -> DatasetFacts:
-    """A dataset that the site knows; `split` is the one that predictions are made for, None where teams send results."""
+    """A known dataset; `split` is the one to predict, None where teams send results."""
     described = scoring.describe(name)
     split = next(iter(splits(name)), None)
     columns: list[DatasetColumn] = [
@@ -60,13 +60,13 @@ class LscForm(StepForm):
 
 
 def asks_labels(draft: Any) -> bool:
-    """True where teams send predictions, which are scored against labels; else they send results of their own."""
+    """True where teams send predictions to score against labels; False where they send results."""
     chosen = draft.answers.get("dataset", {}).get("dataset", [""])[0]
     return not chosen or bool(splits(chosen))
 
 
 class LabelsForm(StepForm):
-    """Labels are needed where predictions are scored; the leaderboards of OGB take results that teams computed."""
+    """Labels to score predictions against; OGB's leaderboards take computed results and need none."""
 
     has_labels = forms.BooleanField(required=False, widget=forms.HiddenInput)
 

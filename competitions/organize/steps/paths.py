@@ -29,7 +29,7 @@ def answered(draft: CompetitionDraft, slug: str) -> dict[str, object] | None:
 
 
 def is_done(draft: CompetitionDraft, step: Step) -> bool:
-    """Its files are there and read, and its answers are right. A step that is never asked anything is done with its files."""
+    """True if the step's files are read and its answers valid; a step without questions needs files only."""
     states = {file.role: file.state for file in draft.files.all()}
     if not all(_is_filled(slot, states.get(slot.role)) for slot in step.slots):
         return False
@@ -37,7 +37,7 @@ def is_done(draft: CompetitionDraft, step: Step) -> bool:
 
 
 def _is_filled(slot: FileSlot, state: str | None) -> bool:
-    """A file that is still being read counts no more than one that cannot be used: later steps look at what it holds."""
+    """True if the file is read and usable, or missing but not required; later steps read its content."""
     return not slot.is_required if state is None else state == DraftFile.State.FINISHED
 
 

@@ -17,7 +17,7 @@ ZIPS: Final = (".zip",)
 
 @dataclass(frozen=True)
 class FileSlot:
-    """A place for a file of the draft. `suffixes` are those of names that are taken; a table is read as soon as it is there."""
+    """A place for a draft's file. `suffixes`: allowed endings; a table is read once it is there."""
 
     role: str
     label: str

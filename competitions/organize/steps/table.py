@@ -1,4 +1,4 @@
-"""A competition on a table: which file holds the answers, what its columns are, the metric, the public and the private part."""
+"""A competition on a table: its answers, columns and metric, public and private part."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast

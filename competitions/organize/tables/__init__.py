@@ -1,1 +1,1 @@
-"""Reading and writing of a draft's tables in an interpreter of their own: no Django in here. The site calls `program`."""
+"""Reads and writes a draft's tables in a separate interpreter, without Django; it runs `program`."""

@@ -46,7 +46,7 @@ def _bars(column: Any) -> list[tuple[str, int]]:
 
 
 def _ranges(numbers: NDArray[np.float64]) -> list[tuple[str, int]]:
-    """Counts of the finite numbers in equal ranges; none where they lie too close or too far apart for that."""
+    """Counts of the finite numbers in equal ranges; empty if they are too close or too far apart."""
     try:
         with np.errstate(all="ignore"):
             counts, edges = np.histogram(numbers[np.isfinite(numbers)], bins=BARS)

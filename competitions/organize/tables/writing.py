@@ -18,7 +18,7 @@ BASELINE: Final = "constant_baseline.csv"
 
 
 def write_files(target: str, plan: Plan) -> dict[str, object]:
-    """Write them into the folder; answers the schema of submissions and which parts there are. Raises `ScoringInputError`."""
+    """Write the files; returns the schema of submissions and the parts. Raises `ScoringInputError`."""
     folder = Path(target)
     solution = divide(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = table_reference.ChosenMetric(**plan["metric"])
@@ -64,7 +64,7 @@ def divide(solution: pl.DataFrame, split: Split, targets: list[str]) -> pl.DataF
 
 
 def _baseline(solution: pl.DataFrame, chosen: table_reference.ChosenMetric, plan: Plan) -> pl.DataFrame:
-    """The best constant: learnt from the training data where they are, for it is sent in and not published."""
+    """The best constant, from the training data if there are any: it is submitted, never published."""
     training = _table(plan, "training") if "training" in plan["files"] else None
     return constant_baseline(
         solution,
@@ -77,7 +77,7 @@ def _baseline(solution: pl.DataFrame, chosen: table_reference.ChosenMetric, plan
 
 
 def _write_public(folder: Path, sample: Path, plan: Plan) -> None:
-    """The files that participants download: the sample and those that are for them, named by what they are."""
+    """Write the files that participants download: the sample and other public ones, by role."""
     folder.mkdir()
     shutil.copyfile(sample, folder / sample.name)
     for role in ("training", "test"):

@@ -1,4 +1,4 @@
-"""Boards in the workspace: by phase, changed with their columns once it was read what that does to ranks."""
+"""Boards in the workspace: by phase, edited with their columns once the effects are confirmed."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Steps that the workspace's forms share: they are saved, shown again with what stands against it, or previewed."""
+"""Steps of the workspace's forms: save, show again with what is wrong, or preview."""
 
 from collections.abc import Callable, Mapping
 
@@ -27,9 +27,9 @@ def change_page(
     template: str = "organize/editing/change.html",
     context: Callable[[ChangeForm], Mapping[str, object]] = lambda form: {},
 ) -> HttpResponse:
-    """Save what was posted and go back to the list, `back` or that of the tab; else show the form, with what stands against it.
+    """Save what was posted and go to the list, `back` or the tab's; else show the form with its errors.
 
-    `make` gives the form, with a locked row where there are data to save.
+    `make` returns the form, with a locked row if there are data to save.
     """
     form, is_saved = _submit(request, make)
     competition = form.competition if isinstance(form, CompetitionForm) else None
@@ -50,7 +50,7 @@ def delete_page(
     deletion: Deletion,
     delete: Callable[[str], None],
 ) -> HttpResponse:
-    """Say what deleting something does; once that is confirmed, call `delete` with the confirmation and go back to the list."""
+    """Show the effects of deleting something; once confirmed, call `delete` and go to the list."""
     back_url = list_url(tab, competition)
     if request.method == "POST":
         delete(cleaned(ConfirmedForm(request.POST))["confirmed"])
@@ -61,7 +61,7 @@ def delete_page(
 
 
 def list_url(name: str, competition: Competition | None) -> str:
-    """The address of a list: of a competition's workspace, or of what an organizer has beside competitions."""
+    """The address of a list in a competition's workspace, or of an organizer's own things."""
     return reverse(f"organize:{name}", args=[] if competition is None else [competition.slug])
 
 

@@ -40,7 +40,7 @@ from core.refusals import Refusal
 @require_safe
 @login_required
 def data(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every file of the competition by task and phase. `?outdated=yes`: and which submissions ran with former versions."""
+    """Every file of the competition by task and phase; `?outdated=yes` adds submissions to run again."""
     competition = managed_competition(request, slug)
     tasks = competition.tasks.filter(dataset=None).select_related(*(f"{name}__file" for name in OF_TASKS))
     phases = competition.phases.select_related(*(f"{name}__file" for name in OF_PHASES)).order_by("index", "pk")
@@ -64,7 +64,7 @@ def _head(slot: Slot) -> Any:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> HttpResponse:
-    """Take an upload for a place, by the page's script or in the form; say what it does, and put it there once that is confirmed."""
+    """Take an upload for a place, by script or form; show its effects, and store it once confirmed."""
     competition = managed_competition(request, slug)
     slot = _slot(competition, owner, pk, name)
     if request.method != "POST":

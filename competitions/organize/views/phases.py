@@ -1,4 +1,4 @@
-"""Phases in the workspace: in order with their dates, changed by a form that says what a change does, added, deleted."""
+"""Phases in the workspace: in order with dates; edit with a preview of effects, add, delete."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

@@ -1,4 +1,4 @@
-"""The rules in the workspace: written with a preview, compared with what is in force, published as a new version."""
+"""The rules in the workspace: write with a preview, compare, publish as a new version."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -17,7 +17,7 @@ from competitions.web.visit import visit
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
-    """Change the rules; what everybody must do then is said first. `?template=yes` begins with rules that suit most."""
+    """Change the rules, saying first what people must then do; `?template=yes` begins with a template."""
     competition = managed_competition(request, slug)
     if wants_preview(request):
         return show_preview(request, competition, RulesVersion(**PreviewForm(request.POST).shown("text")))

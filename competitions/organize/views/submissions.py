@@ -84,7 +84,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
 @require_POST
 @login_required
 def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Run again what failed on a submitted dataset, and nothing else of the submissions that were run on it."""
+    """Run again what failed on a submitted dataset, and nothing else of those submissions."""
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
     dataset = get_object_or_404(Dataset, submission=get_object_or_404(sent, pk=pk))
     actor = f"organizer:{person(request).get_username()}"

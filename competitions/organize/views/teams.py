@@ -50,7 +50,7 @@ def list_page(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[lis
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def teams(request: HttpRequest, slug: str) -> HttpResponse:
-    """The competition's teams, narrowed by the address; those that are ticked are disqualified or reinstated."""
+    """The competition's teams, filtered by the address; disqualify or reinstate those ticked."""
     competition = managed_competition(request, slug)
     if request.method == "POST":
         return _act_on_teams(request, competition)

@@ -1,4 +1,4 @@
-"""Counting what came in on each day: by the reconciler, over the last two days, which is when submissions still change."""
+"""Daily counts by the reconciler, over the last two days, when submissions may still change."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ Key = tuple[int, date]
 
 
 def count_days(*, now: datetime) -> int:
-    """Count the days that may have changed, of all competitions; all days of those of which none was counted yet. Returns how many.
+    """Count the days that may have changed; all days of competitions not yet counted. Returns how many.
 
-    Safe to run twice or late: a day is counted anew, not added to.
+    Safe to run twice or late: a day is counted again, not added to.
     """
     recent = _recent(now)
     days: dict[Key, dict[str, Any]] = defaultdict(lambda: {"failures": {}})
@@ -47,7 +47,7 @@ def count_days(*, now: datetime) -> int:
 
 
 def _recent(now: datetime) -> QuerySet[Submission]:
-    """Submissions of the last days, by their number: an index finds where those begin, however many came before."""
+    """Submissions of the last days, found by number from an index, and all of uncounted competitions."""
     since = datetime.combine((now - RECOUNTED).astimezone(UTC).date(), datetime.min.time(), UTC)
     before = Submission.objects.filter(created_at__lt=since).order_by("-pk").values_list("pk", flat=True).first()
     counted = CompetitionDay.objects.order_by().values("competition").distinct()

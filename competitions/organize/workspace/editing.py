@@ -1,4 +1,4 @@
-"""Forms over what several organizers may edit at once: who saves second is told what changed, and nothing of either is lost."""
+"""Forms for several organizers at once: who saves second sees what changed, and nothing is lost."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ class EditForm(forms.ModelForm[Row]):
         return seen if isinstance(seen, dict) else {}
 
     def take_over(self, names: list[str]) -> None:
-        """Show what is stored in these fields, which the reader left as they were, and from now on know that it was seen."""
+        """Show the stored values of fields that the reader left alone, and count them as seen."""
         data = cast("QueryDict", self.data).copy()
         data["seen"] = json.dumps(self.stored)
         for name in names:

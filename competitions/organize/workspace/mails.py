@@ -1,4 +1,4 @@
-"""Mail from the organizers to people of their competition: who gets it, how much a day, and the outbox it goes through."""
+"""Organizers' mail to people of their competition: recipients, daily limits, and the outbox."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -68,7 +68,7 @@ class MailForm(forms.Form):
 
 
 def recipients(competition: Competition, audience: str, phase: Phase | None, teams: QuerySet[Team]) -> QuerySet[User]:
-    """Everybody with an approved registration, or of them the members of some teams. Service accounts get no mail."""
+    """People with an approved registration, or only members of the teams; no service accounts."""
     approved = Registration.objects.filter(competition=competition, state=Registration.State.APPROVED)
     people = User.objects.filter(is_active=True, is_robot=False, pk__in=approved.values("user")).exclude(email="")
     if audience == Audience.PHASE:

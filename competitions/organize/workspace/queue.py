@@ -1,4 +1,4 @@
-"""The queue that a competition depends on: its workers, what waits on it, and how long a new run waits."""
+"""A competition's queue: its workers, what waits, and how long a new run waits."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ MOST_WORKERS: Final = 20  # that are listed, those heard of last
 
 @dataclass(frozen=True)
 class QueueState:
-    """`wait_s` is when a run that is queued now would start, as an interval; None while there is too little to go by."""
+    """`wait_s`: interval until a run queued now would start; None with too little data."""
 
     queue: Queue
     workers: list[tuple[ComputeWorker, str]]

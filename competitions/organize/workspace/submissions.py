@@ -1,4 +1,4 @@
-"""The organizer's list of submissions: what the address asks for, what each row shows, and what is done to those that are chosen."""
+"""The organizer's list of submissions: filters in the address, rows, and actions on selected ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,7 +115,10 @@ def queues_for(user: User, competition: Competition) -> QuerySet[Queue]:
 def act_on(
     chosen: QuerySet[Submission], action: str, *, reason: str, queue: Queue | None, actor: str, now: datetime
 ) -> tuple[int, list[str]]:
-    """Do it to each; returns to how many it was done, and why not to the others. Raises `REASON_MISSING` or `QUEUE_MISSING`."""
+    """Act on each; returns how many succeeded, and why others did not.
+
+    Raises `REASON_MISSING` or `QUEUE_MISSING`.
+    """
     if action == "disqualify" and not reason.strip():
         raise REASON_MISSING()
     if action == "move":

@@ -84,7 +84,7 @@ class BestColumn:
 
 
 def best_column(competition: Competition, chosen: Phase | None, reader: Reader) -> BestColumn | None:
-    """Of the phase that was chosen, else of the one that is open, else of the last; None where this person sees no scores."""
+    """Best column of the chosen phase, else the open or the last one; None if scores are not visible."""
     phases = list(competition.phases.all())
     load_boards(phases)
     is_meant = [candidate for candidate in phases if chosen is not None and candidate.pk == chosen.pk]
@@ -99,7 +99,7 @@ def best_column(competition: Competition, chosen: Phase | None, reader: Reader) 
 
 
 def listed_teams(competition: Competition, best: BestColumn | None) -> QuerySet[Any]:
-    """Teams with their people, how often and when last they submitted, and the values of their best row on a board."""
+    """Teams with members, number and time of submissions, and the values of their best row on a board."""
     sent = Submission.objects.filter(team=OuterRef("pk"), is_check=False).order_by()
     counted = sent.values("team").annotate(number=Count("pk")).values("number")
     rows = Team.objects.filter(competition=competition, merged_into=None).annotate(

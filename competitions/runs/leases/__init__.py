@@ -1,1 +1,1 @@
-"""Runs on compute workers: the lease that holds one, what its worker reports under it, and what becomes of those that are lost."""
+"""Runs on compute workers: leases, what workers report under them, and retries."""

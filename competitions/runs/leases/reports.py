@@ -71,7 +71,10 @@ def is_held(run: Run, *, attempt: int, lease_id: str) -> bool:
 def run_heartbeat(
     *, run_id: str, attempt: int, lease_id: str, state: State, meters: Mapping[str, object], now: datetime
 ) -> Run:
-    """Renew the lease, take the reported state and meters; returns the run, whose cancel flag the worker must obey."""
+    """Renew the lease and store the reported state and meters.
+
+    Returns the run, whose cancel flag the worker must obey.
+    """
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     changes: dict[str, Any] = {"lease_expires_at": lease_end(now)}
     if run.ingested_attempt is None:  # the budget's meters are those of the ingestion stage
@@ -101,7 +104,10 @@ def worker_actor(run: Run) -> str:
 
 @transaction.atomic
 def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: datetime) -> State:
-    """Take back a run whose containers never started: it keeps its place, turn and attempt number, unless it was cancelled."""
+    """Take back a run whose containers never started.
+
+    It keeps its place, turn and attempt number, unless it was cancelled.
+    """
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     run_move(
@@ -122,7 +128,9 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
 def run_complete(
     *, run_id: str, attempt: int, lease_id: str, result: Result, now: datetime, outputs: Mapping[str, str] = NO_OUTPUTS
 ) -> State:
-    """Take an attempt's answer; sent again, the same reply. `outputs`: the digests by name that the answer says it has sent.
+    """Store an attempt's answer; the same answer sent again gets the same reply.
+
+    `outputs`: digests by name of what the worker says it has sent.
 
     Infrastructure failures put the run back for another worker, until `MAX_ATTEMPTS`; all else ends it. Raises `LeaseLost` for an
     attempt that is over, or `InvalidResult` while an output is missing.

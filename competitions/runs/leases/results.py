@@ -1,4 +1,4 @@
-"""Results that workers send. The message was checked when it was read; its scores are checked here against the board."""
+"""Results that workers send; their scores are checked here against the board."""
 
 import sys
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class Result:
 
 
 def read_result(answer: Complete, *, columns: list[str]) -> Result:
-    """The answer as a result with scores for the board's columns, which are named by key. Raises `InvalidResult`."""
+    """Return the answer as a result with scores by the board's column keys. Raises `InvalidResult`."""
     is_finished = answer.outcome == Outcome.FINISHED
     return Result(
         target=TARGETS[answer.outcome],
@@ -60,9 +60,9 @@ def read_result(answer: Complete, *, columns: list[str]) -> Result:
 
 
 def read_scores(value: Any, *, columns: list[str]) -> dict[str, float]:
-    """Finite numbers for the board's columns; what is no column is left out, and a column may be missing as long as one is there.
+    """Finite numbers for the board's columns; unknown names are left out.
 
-    Raises `InvalidResult` for scores of none of the columns, or for a column that is no finite number.
+    Raises `InvalidResult` when no column has a score, or a score is not a finite number.
     """
     if not isinstance(value, dict):
         raise InvalidResult("'scores' must be a mapping from column key to number.")
@@ -82,8 +82,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _meters(stages: tuple[StageRecord, ...]) -> dict[str, int | float]:
-    """The meters that are shown: those of the ingestion container, which is what the budget is about, else of the submission's
-    own; else the last stage's."""
+    """Meters to show: those of the ingestion container, which the budget is about.
+
+    Without one, those of the submission's own stage, else of the last stage.
+    """
     by_name = {stage.name: stage for stage in reversed(stages)}
     shown = by_name.get(StageName.INGESTION) or by_name.get(StageName.SUBMISSION) or next(reversed(stages), None)
     return shown.model_dump(include=set(METERED), exclude_none=True) if shown else {}

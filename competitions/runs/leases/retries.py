@@ -1,4 +1,4 @@
-"""Attempts that failed by our own fault: tried again elsewhere or held for a person. Workers and runs with many faults are stopped."""
+"""Retries of attempts that failed by our fault, and limits on faulty workers and runs."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -39,13 +39,19 @@ def retry_elsewhere(run: Run, result: Result, *, actor: str, now: datetime) -> S
 
 
 def _is_of_other_people(team: int, counted: list[int]) -> bool:
-    """True for a team that shares nobody with the teams that count already: what one team sends must not take a worker from everybody."""
+    """True for a team that has no members in common with the teams already counted.
+
+    People who share teams must not be able to take a worker out of service.
+    """
     people = Membership.objects.filter(team=team).values("user")
     return team not in counted and not Membership.objects.filter(team__in=counted, user__in=people).exists()
 
 
 def _count(worker: ComputeWorker, run: Run, now: datetime) -> None:
-    """Count a failure against its worker, which is quarantined after those of `WORKER_BREAKER` teams in a row."""
+    """Count a failure against its worker.
+
+    The worker is quarantined after failures of `WORKER_BREAKER` teams in a row.
+    """
     worker.failed_teams = [*worker.failed_teams, run.team_id][-WORKER_BREAKER:]
     worker.infrastructure_failures += 1
     if worker.infrastructure_failures >= WORKER_BREAKER and worker.quarantined_at is None:
@@ -55,9 +61,9 @@ def _count(worker: ComputeWorker, run: Run, now: datetime) -> None:
 
 
 def end_faulty_attempt(run: Run, *, code: str, detail: str, actor: str, now: datetime, is_answered: bool) -> State:
-    """End a held attempt by our fault: back to the queue, or held for a person, failed as `infrastructure`.
+    """End an attempt that failed by our fault: queue it again, or hold it as failed.
 
-    It is held after the last of `MAX_ATTEMPTS`, and when two different workers were lost while they had it.
+    It is held as `infrastructure` after the last of `MAX_ATTEMPTS`, and when two different workers were lost with it.
     """
     victims = [] if is_answered else _workers_lost(run)
     outcome = _outcome(run, victims)
@@ -105,7 +111,7 @@ def _retry_changes(run: Run, now: datetime) -> dict[str, Any]:
 
 
 def _workers_lost(run: Run) -> list[str]:
-    """Names of the different workers that fell silent while this run's containers ran, since it was queued; this one included."""
+    """Names of the workers lost while they ran this run since it was queued, including this one."""
     earlier = Attempt.objects.filter(run=run, is_answered=False, has_run=True, attempt__gt=run.attempt - run.faults - 1)
     names = set(earlier.exclude(worker=None).values_list("worker__name", flat=True))
     if run.worker is not None and run.started_at is not None:

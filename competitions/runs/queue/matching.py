@@ -21,7 +21,7 @@ ELSEWHERE_FIRST_S: Final = 120  # how long a run that failed on a worker waits f
 
 
 def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> QuerySet[Run]:
-    """The waiting runs that this worker could take. Left out are runs that failed on it while another worker may take them."""
+    """Waiting runs that this worker could take, without those that another should try first."""
     waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
     if worker.role != ComputeWorker.Role.BOTH:
         waiting = waiting.filter(needs__in=MAY_TAKE[ComputeWorker.Role(worker.role)])
@@ -37,7 +37,7 @@ def may_take(worker: ComputeWorker, run: Run) -> bool:
 
 
 def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:
-    """Without the runs that failed on this worker by our fault, for as long as another worker may come for them."""
+    """Leave out runs that failed on this worker by our fault while another worker may take them."""
     here = Attempt.objects.filter(run=OuterRef("pk"), worker=worker, reason=Reason.INFRASTRUCTURE)
     others = [other for other in able_workers(worker.queue_id, now=now) if other.pk != worker.pk]
     with_gpu = [other.pk for other in others if other.gpu_count]

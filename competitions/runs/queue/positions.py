@@ -25,7 +25,10 @@ Z_90: Final = 1.645  # nine of ten starts fall into the interval, if run times s
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """Of a run that waits: `place` 1 is next. `worker_seen_at`: when a worker of the queue was last heard of."""
+    """Position of a waiting run: `place` 1 is next.
+
+    `worker_seen_at`: when a worker of the queue was last heard from.
+    """
 
     place: int
     worker_seen_at: datetime | None
@@ -36,7 +39,7 @@ class QueuePosition:
 
 
 def queue_positions(runs: Iterable[Run]) -> dict[UUID, QueuePosition]:
-    """Positions of those of the runs that wait, by run. At most two queries for each queue, however many wait; none when none does."""
+    """Positions of the runs that wait, by run; at most two queries for each queue."""
     by_queue: dict[Queue, list[Run]] = defaultdict(list)
     for run in runs:
         if run.state == State.QUEUED:
@@ -59,7 +62,10 @@ def _positions(queue: Queue, queried: list[Run]) -> dict[UUID, QueuePosition]:
 
 
 def _oldest_first(queue: Queue, queried: list[Run], waiting: list[WaitingTeam]) -> dict[tuple[int, int], deque[UUID]]:
-    """By (team, priority): the waiting runs of the teams whose runs are asked for; no query where those are all of them."""
+    """Waiting runs of the queried runs' teams, oldest first, by (team, priority).
+
+    No query if the queried runs are all of them.
+    """
     runs: Iterable[Run] = queried
     teams = {run.team_id for run in queried}
     if len(queried) != sum(each.runs for each in waiting if each.team in teams):
@@ -72,7 +78,7 @@ def _oldest_first(queue: Queue, queried: list[Run], waiting: list[WaitingTeam]) 
 
 @dataclass(frozen=True)
 class _WaitingLine:
-    """Everybody who waits in a queue, how many runs each of them has in flight, and when a worker was last heard of."""
+    """A queue's waiting teams, their runs in flight, and when a worker was last heard from."""
 
     teams: list[WaitingTeam]
     in_flight: dict[int, int]
@@ -108,7 +114,7 @@ def expected_start(run: Run, place: int, *, now: datetime) -> tuple[float, float
 
 
 def queue_wait(queue: Queue, place: int, *, now: datetime) -> tuple[float, float] | None:
-    """Seconds until what is at this place of the queue starts, as a 90 % interval; None while there is too little to go by."""
+    """Seconds until the run at this place starts, as a 90 % interval; None with too little data."""
     slots = sum(worker.slots for worker in able_workers(queue.pk, now=now))
     times = _recent_times(queue.pk)
     if queue.is_paused or not slots or len(times) < ENOUGH:

@@ -43,9 +43,9 @@ class WaitingTeam:
 def hand_outs(
     waiting: Iterable[WaitingTeam], in_flight: Mapping[int, int], *, cap: int | None = None
 ) -> Iterator[tuple[int, int]]:
-    """(team, priority) of every run in the order of hand-out, as if nothing ended and nothing came meanwhile.
+    """(team, priority) of every run in hand-out order, as if no run ended and none arrived.
 
-    What a team at the cap still has comes last. Runs that fill a board are nobody's turn: they do not count as in flight.
+    Runs above a team's cap come last. Runs that fill a board take no turn and do not count as in flight.
     """
     flying, last_turn, turn = Counter(dict(in_flight)), Counter[int](), count(1)
 
@@ -72,7 +72,7 @@ def hand_outs(
 
 
 def next_teams(queue: Queue, fitting: QuerySet[Run]) -> Iterator[tuple[int, int]]:
-    """(team, priority) in the order of `hand_outs`, of teams with a run among `fitting` and below the queue's cap.
+    """(team, priority) in hand-out order, of teams with a fitting run and below the queue's cap.
 
     Only the first `CANDIDATES` teams without a run in flight are named; those with one are as few as there are slots.
     """
@@ -98,9 +98,10 @@ def runs_in_flight() -> Counter[int]:
 
 
 def enter_queue(runs: QuerySet[Run], *, now: datetime) -> None:
-    """Let the teams of these waiting runs have a turn, and wake the workers after the commit. Call in the transaction that queued them.
+    """Give the teams of these waiting runs a turn, and wake the workers after the commit.
 
-    The rows are locked until then: a claim that finds a team's last run gone decides after it whether the team still waits.
+    Call it in the transaction that queued them. The rows stay locked until then, so a claim that finds a team's last
+    run gone decides afterwards if the team still waits.
     """
     lines = set(runs.filter(state=State.QUEUED).order_by().values_list("queue", "queue__name", "team", "priority"))
     for queue, _, team, priority in sorted(lines):
@@ -145,14 +146,14 @@ def give_turn_back(run: Run) -> None:
 
 
 def _locked_turns(queue: int, team: int) -> QuerySet[TeamTurn]:
-    """A team's turns on a queue, locked in the order of their priority: who locks one, and then all, must wait for nobody who does."""
+    """Lock a team's turns on a queue, in order of priority to avoid deadlocks."""
     turns = TeamTurn.objects.filter(queue=queue, team=team)
     list(turns.order_by("priority").select_for_update().values_list("pk"))
     return turns
 
 
 def turns_repair(*, now: datetime) -> int:
-    """For the reconciler: a turn for every team that waits and for no other, as after a cancellation; returns how many changed."""
+    """For the reconciler: give every waiting team a turn and drop all others; returns how many changed."""
     waiting = Run.objects.filter(state=State.QUEUED)
     line = {"queue": OuterRef("queue"), "team": OuterRef("team"), "priority": OuterRef("priority")}
     lacking = waiting.exclude(Exists(TeamTurn.objects.filter(waiting_since__isnull=False, **line)))

@@ -13,9 +13,10 @@ TASK_HIDDEN: Final = "smoke_task_hidden"
 
 
 def queue_after_smoke_run(run: Run, now: datetime) -> None:
-    """Queue the other runs of the submission whose smoke run this was. The run is locked, and its submission is not yet.
+    """Queue the other runs of a submission after its smoke run.
 
-    A submission that was to be cancelled, or that wanted its smoke run alone, goes no further.
+    The run is locked, its submission not yet. A submission that is being cancelled, or asked for its smoke run alone,
+    goes no further.
     """
     submission = run.submission
     if run.cancel_requested_at is not None or submission.is_smoke:
@@ -27,7 +28,7 @@ def queue_after_smoke_run(run: Run, now: datetime) -> None:
 
 
 def hidden_in(run: Run) -> str:
-    """The reason for which a smoke run may not be handed out: a hidden part of its task. Empty for all other runs."""
+    """The hidden part of its task that forbids a smoke run; empty for all other runs."""
     return run.task.hidden_part(run.submission.phase.competition) if run.is_smoke else ""
 
 
@@ -44,7 +45,7 @@ def scoring_time_limit_s(run: Run, phase: Phase) -> int:
 
 
 def projected_whole_s(run: Run, phase: Phase) -> float | None:
-    """Seconds that the run on the hidden data takes, by a smoke run that has passed; None where nothing says so."""
+    """Estimated seconds of the run on the hidden data, from a passed smoke run; None without one."""
     wall_s = run.meters.get("wall_s")
     is_known = run.is_smoke and run.state == State.FINISHED and isinstance(wall_s, int | float)
     return projected_s(wall_s, phase.smoke_scale) if is_known else None

@@ -12,9 +12,9 @@ from competitions.submissions.states import State
 
 
 def wake_waiting_queues(*, now: datetime) -> int:
-    """Wake the workers of every queue that has something to hand out: the wake-up of its submission may have been lost.
+    """Wake the workers of every queue with waiting runs, in case a wake-up was lost.
 
-    A broker that does not take one wake-up is asked no further: each would wait for its time-out, and hold up the round.
+    Stops at the first wake-up that the broker refuses: each would wait for its time-out and hold up the round.
     """
     waiting = Run.objects.filter(queue=OuterRef("pk"), state=State.QUEUED, not_before__lte=now)
     queues = Queue.objects.filter(Exists(waiting), is_paused=False)

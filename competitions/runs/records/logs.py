@@ -56,7 +56,7 @@ def log_text(run: Run, stream: str) -> str:
 
 
 def readable(text: str) -> str:
-    """A log as a terminal would leave it, without its colours: of a line that was written over, what was written last.
+    """A log as a terminal would show it, without colours or overwritten text.
 
     Progress bars write one line hundreds of times. No control character but newline and tab is left.
     """

@@ -13,10 +13,10 @@ RUN_WITH: Final = (*SCORED_WITH, "ingestion_program", "input_data")
 
 
 def outdated_submissions(runs: QuerySet[Run]) -> set[int]:
-    """Numbers of the submissions of these runs that ended with other programs or data than their tasks have now.
+    """Submissions of these runs that ended with other programs or data than their tasks have now.
 
-    The digests in the receipts are compared, so a version that was taken back counts as the same. Predictions are judged by what
-    scored them. Left out is what stands on no board by itself: cancelled and disqualified ones, verifications, runs on one task.
+    Digests in receipts are compared, so going back to an old version counts as no change. Predictions are judged by
+    what scored them. Cancelled and disqualified submissions, verifications and runs on one task are left out.
     """
     ended = runs.filter(
         state__in=[State.FINISHED, State.FAILED],

@@ -8,9 +8,9 @@ from competitions.runs.worker_api.jobs import column_keys
 
 
 def receipt_of_inputs(run: Run, columns: Iterable[ScoreColumn]) -> dict[str, object]:
-    """Digests of everything the run is given, as they are when it is handed out, with its image and limits.
+    """Digests, image and limits of everything that the run is given, as of hand-out.
 
-    `columns` are the phase's now: the scores must be theirs, also when a board changes meanwhile.
+    `columns` are the phase's now: the scores must be for them, even if the board changes meanwhile.
     """
     task, phase = run.task, run.submission.phase
     programs = {

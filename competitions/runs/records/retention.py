@@ -1,4 +1,4 @@
-"""Removal of old logs and outputs. The files behind outputs go later, as all files that nothing points at."""
+"""Removal of old logs and outputs; their files go later, with all that nothing points at."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,9 +14,9 @@ BATCH: Final = 1000  # of each kind in one round, so that no round holds the dat
 
 
 def remove_old(*, now: datetime) -> int:
-    """One round, by `KEEP_LOGS_DAYS` and `KEEP_OUTPUTS_DAYS`, where 0 means for ever; returns how many rows were removed.
+    """Remove logs and outputs older than `KEEP_LOGS_DAYS` and `KEEP_OUTPUTS_DAYS`; 0 keeps them for ever.
 
-    Safe to run twice, or on two machines.
+    Returns how many rows were removed. Safe to run twice, or on two machines.
     """
     log_pieces = _remove_logs(now) if settings.KEEP_LOGS_DAYS else 0
     outputs = _remove_outputs(now) if settings.KEEP_OUTPUTS_DAYS else 0

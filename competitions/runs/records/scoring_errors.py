@@ -1,4 +1,4 @@
-"""Organizers hear whose submissions were not scored by their own or the platform's fault: by mail, at most once a day for each phase."""
+"""Mails to organizers about submissions not scored by their or our fault, once a day and phase."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,7 +21,7 @@ Counts = list[tuple[str, int]]  # submissions by team
 
 
 def organizers_notify(*, now: datetime) -> int:
-    """For the reconciler: mail the organizers of phases whose submissions failed by no team's fault; returns how many mails."""
+    """For the reconciler: mail organizers of submissions that failed by no team's fault; returns how many."""
     recent = [
         Submission.objects.filter(failed, finished_at__gt=now - PERIOD).values("phase")
         for failed in (OF_ORGANIZERS, OF_PLATFORM)
@@ -32,9 +32,9 @@ def organizers_notify(*, now: datetime) -> int:
 
 
 def _turn(phase: Phase, now: datetime) -> datetime | None:
-    """Since when to report, for the one process whose turn it is; None where the organizers were told within the period.
+    """The start of the period to report, or None if the organizers were told within it.
 
-    The row is written first, so that two reconcilers, or a round that is cut short, tell nobody twice.
+    The row is written first, so that two reconcilers, or a round cut short, tell nobody twice.
     """
     notice, is_first = ScoringErrorNotice.objects.get_or_create(phase=phase, defaults={"sent_at": now})
     if is_first:

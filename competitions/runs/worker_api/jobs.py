@@ -1,4 +1,4 @@
-"""The job that a worker gets for a run: its planned stages, with signed URLs for just the files of that run."""
+"""The job that a worker gets for a run: its planned stages, with signed URLs for its files."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ def _image(run: Run, phase: Phase, plan: StagePlan, files: JobFiles) -> dict[str
 
 
 def _is_there(mount: PlannedMount, files: RunFiles) -> bool:
-    """False for a file that was taken from the task since the run was leased; its next attempt is planned without it."""
+    """False for a file removed from the task since the run was leased; the next attempt omits it."""
     return isinstance(mount, StageOutput) or mount.file in files
 
 

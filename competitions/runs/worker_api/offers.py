@@ -1,4 +1,4 @@
-"""A phase's smoke run for a participant's own machine: the same job, made by the same code as a worker's."""
+"""A phase's smoke run for a participant's own machine, made by the code that makes workers' jobs."""
 
 import uuid
 from dataclasses import dataclass
@@ -39,8 +39,10 @@ WORKERS: Final = 20
 
 @dataclass(frozen=True)
 class Brought:
-    """The environment of code on its author's machine: files by size in bytes (None: no such file), the image as an archive's own
-    digest (`sha256:…`) or as `registry/repository@sha256:…`."""
+    """A team's environment on its own machine: file sizes in bytes (None: no such file) and image.
+
+    The image is an archive's digest (`sha256:…`) or `registry/repository@sha256:…`.
+    """
 
     weights_bytes: int | None = None
     image: str = ""
@@ -81,7 +83,7 @@ def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> S
 
 
 def _submission(phase: Phase, brought: Brought) -> Submission:
-    """A submission that is not kept, with all that is brought. Its files are at home, so nothing is known of them here."""
+    """Build an unsaved submission with the environment; nothing is known of its files here."""
     require_accepted(phase, weights=brought.weights_bytes is not None, image=bool(brought.image))
     kinds = EnvironmentFile.Kind
     for kind, size_bytes in ((kinds.WEIGHTS, brought.weights_bytes), (kinds.IMAGE, brought.image_bytes)):

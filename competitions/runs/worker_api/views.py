@@ -1,4 +1,4 @@
-"""The worker protocol's HTTP side (`docs/worker-protocol.md`): it reads, asks the services, and answers.
+"""HTTP side of the worker protocol (`docs/worker-protocol.md`): it reads, asks services, answers.
 
 Plain Django views: a compute worker is no user, so nothing of users' authentication applies here.
 """
@@ -271,7 +271,10 @@ def _require_welcome(worker: ComputeWorker) -> None:
 def _report(
     worker: ComputeWorker, faults: list[dict[str, object]], images: Sequence[str] | None, now: datetime
 ) -> None:
-    """The worker lives and has these images; slots that it took out of service are kept for its page, and logged when they change."""
+    """Record that the worker is alive, its images, and the slots that it took out of service.
+
+    A change of those slots is logged.
+    """
     if faults != worker.slot_faults:
         log.warning("slots_out_of_service" if faults else "slots_in_service", worker=worker.name, faults=faults)
     ComputeWorker.objects.filter(pk=worker.pk).update(last_seen_at=now, slot_faults=faults, images=images)
@@ -372,7 +375,7 @@ def complete(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _columns_at_claim(run_id: UUID) -> list[str]:
-    """Keys of the board's columns, as they were when the run was handed out. Raises `LeaseLost` when the run was deleted."""
+    """Keys of the board's columns at hand-out. Raises `LeaseLost` if the run was deleted."""
     if (row := Run.objects.filter(pk=run_id).values_list("receipt__columns").first()) is None:
         raise LeaseLost
     columns: list[str] | None = row[0]  # None once the run was reopened: this lease holds it no more

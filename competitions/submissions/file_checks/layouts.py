@@ -1,4 +1,4 @@
-"""The layout of a submitted dataset: what algorithms read in one folder, what they are scored against in another."""
+"""Layout of a submitted dataset: one folder for algorithms to read, one to score them against."""
 
 import zipfile
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # so that the same files give the same 
 
 
 def check_folders(names: list[str], file_name: str) -> None:
-    """Raise `InvalidFile` unless a dataset's zip has files in both folders, `input_data` and `reference_data`, at its top level."""
+    """Raise `InvalidFile` unless the zip has files in `input_data` and `reference_data` at its top level."""
     for folder in (INPUT, REFERENCE):
         if not any(name.startswith(f"{folder}/") for name in names):
             raise InvalidFile(
@@ -29,7 +29,7 @@ def check_folders(names: list[str], file_name: str) -> None:
 
 @contextmanager
 def divided(path: Path) -> Iterator[tuple[Path, Path]]:
-    """The two folders of a checked dataset as zips of their own, with the same content whenever they are made."""
+    """The two folders of a checked dataset as zips, with the same bytes whenever they are made."""
     Path(settings.UPLOADS_DIR).mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=settings.UPLOADS_DIR, prefix="spool-") as folder:
         targets = Path(folder) / f"{INPUT}.zip", Path(folder) / f"{REFERENCE}.zip"

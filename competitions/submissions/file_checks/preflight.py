@@ -80,7 +80,7 @@ def file_contract(*, phase: Phase, kind: Kind, file_name: str) -> Contract:
 
 
 def look(contract: Contract, path: Path) -> None:
-    """Raise `InvalidFile` for what the file's headers already tell: its name, its members, their sizes and shapes."""
+    """Raise `InvalidFile` for faults that the headers show: names, members, sizes and shapes."""
     if contract.table is not None:
         _look_at_table(contract, path)
         return
@@ -93,7 +93,7 @@ def look(contract: Contract, path: Path) -> None:
 
 
 def inspect(contract: Contract, path: Path) -> Recognised:
-    """Read all of a file; returns what it is. Raises `InvalidFile` with what is wrong with it, and what would be right."""
+    """Read the whole file and return what it is. Raises `InvalidFile` with the fault and its remedy."""
     if contract.as_on_codabench:
         return _recognised(contract, path)
     if contract.is_prediction_file:
@@ -173,7 +173,7 @@ def _program(path: Path, names: list[str]) -> Program:
 
 
 def _check_names(contract: Contract, names: list[str]) -> None:
-    """Raise `InvalidFile` for a zip without a command that is needed, or without the two folders of a dataset."""
+    """Raise `InvalidFile` for a zip without a required command, or a dataset without its two folders."""
     if contract.as_on_codabench:
         return
     if contract.kind == Kind.DATASET and contract.grows:
@@ -183,7 +183,7 @@ def _check_names(contract: Contract, names: list[str]) -> None:
 
 
 def _check_text(contract: Contract, path: Path, names: list[str]) -> None:
-    """Predictions go to the scoring program as they are; of code, what it writes is looked at by the worker."""
+    """Check the text of predictions; what code writes is checked by the worker."""
     if contract.kind == Kind.PREDICTION and (fault := text_fault(path, names, contract.text_patterns)) is not None:
         raise InvalidFile("not_utf8", fault)
 

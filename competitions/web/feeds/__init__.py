@@ -1,1 +1,1 @@
-"""Feeds for other programs: Atom for announcements and for a board's best score, calendars for deadlines."""
+"""Feeds: Atom for announcements and a board's best score, calendars for deadlines."""

@@ -1,4 +1,4 @@
-"""The details of a board's row beside its values: moves since yesterday, members, a bar and a line of its score."""
+"""Details of a board's row: moves since yesterday, members, a bar and a line of its score."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The charts of the pages: scores over time, ranks before and after a reveal, predictions against each other."""
+"""Charts: scores over time, ranks before and after a reveal, predictions against each other."""
 
 from collections.abc import Sequence
 from datetime import datetime

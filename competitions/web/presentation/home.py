@@ -1,4 +1,4 @@
-"""Everything that waits for a person, above the list of competitions: winners' places, invitations, runs."""
+"""A person's open items above the list of competitions: winners' places, invitations, runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -36,7 +36,7 @@ STATUS_ICONS = {
 
 @register.filter
 def markdown(value: str, visit: Visit | None = None) -> SafeString:
-    """A Markdown text that is kept nowhere, or short; with the visit, it shows the images of the competition."""
+    """Render a short or unstored Markdown text; with `visit`, with the competition's images."""
     html = rendered(value, Format.MARKDOWN).shown(visit.image_url if visit else no_images)
     return mark_safe(html)  # only harmless tags are left in it
 
@@ -74,9 +74,9 @@ def _time(value: datetime | None, form: str) -> SafeString | str:
 
 @register.filter
 def ago(value: datetime | None) -> SafeString | str:
-    """A moment for narrow places: the page's script turns it into "3 hours ago", with the instant as its title.
+    """A past time for narrow places: the page's script turns it into "3 hours ago".
 
-    The server writes the instant itself, so that a page that is cached, or read without script, stays true.
+    The server writes the instant itself, so that a cached page, or one without script, stays true.
     """
     if value is None:
         return "—"
@@ -116,7 +116,7 @@ def size(bytes_: float | None) -> str:
 
 @register.filter
 def left(value: datetime) -> SafeString:
-    """A date to come, for narrow places: the page's script turns it into "5 days left", with the instant as its title."""
+    """A future date for narrow places: the page's script turns it into "5 days left"."""
     utc = value.astimezone(UTC)
     return format_html('<time datetime="{}" data-left>{}&nbsp;UTC</time>', utc.isoformat(), f"{utc:%Y-%m-%d %H:%M}")
 

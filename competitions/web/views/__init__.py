@@ -1,1 +1,1 @@
-"""Views of the pages: they read, ask the services, and render. One module or folder for each tab of a competition."""
+"""Views: read, ask services, render. One module or folder for each tab of a competition."""

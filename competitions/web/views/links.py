@@ -1,4 +1,4 @@
-"""Invitation links: made and revoked by a captain, opened by anybody, also by people who have no account yet."""
+"""Invitation links: captains make and revoke them; anybody may open one, even without an account."""
 
 from uuid import UUID
 
@@ -46,9 +46,9 @@ def revoke(request: HttpRequest, key: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the team behind a link, and the way into it; a POST joins. People who sign in or up come back here.
+    """Show a link's team and how to join; a POST joins. Sign-in and sign-up lead back here.
 
-    Raises `LINK_OVER`; a link that was made up, or of a competition that is not published, does not exist.
+    Raises `LINK_OVER`; 404 for an invented link, or an unpublished competition.
     """
     link, now = links.link_by_token(token), timezone.now()
     if link is None or not link.team.competition.is_published:

@@ -122,7 +122,7 @@ class TarFile:
 
 @contextmanager
 def _written_whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file for its owner alone that takes its place once it is on the disk; before that, or after a fault, there is the one before."""
+    """A file for its owner alone that replaces the former one once it is on disk, or not at all."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     try:
@@ -137,9 +137,9 @@ def _written_whole(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def opened(path: Path, mode: str) -> Iterator[Place]:
-    """The backup at `path`, `r` or `w`: a tar file when its name ends with `.tar`, standard input or output for `-`, else a folder.
+    """The backup at `path`, `r` or `w`: a tar for `.tar`, standard input or output for `-`, else a folder.
 
-    What is written can be read by its owner alone: a backup has every score and every address in it.
+    Only the owner can read what is written: a backup has every score and every address in it.
     """
     with ExitStack() as opened_too:
         if path == STREAM or path.suffix == ".tar":
@@ -151,7 +151,10 @@ def opened(path: Path, mode: str) -> Iterator[Place]:
 
 
 def _tar(path: Path, mode: str, opened_too: ExitStack) -> tarfile.TarFile:
-    """Raises `Broken` for what is no tar file. A tar on standard input is copied first, because its parts are read in any order."""
+    """Open a tar file; one on standard input is copied first, as its parts are read in any order.
+
+    Raises `Broken` if it is not a tar file.
+    """
     try:
         if mode == "w" and path == STREAM:
             return tarfile.open(fileobj=sys.stdout.buffer, mode="w|")

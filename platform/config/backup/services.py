@@ -46,8 +46,10 @@ class Kept:
 
 
 def backup(path: Path, *, now: datetime) -> Kept:
-    """Write a backup of this site. The site may go on meanwhile: objects never change, are written before their rows, and none is
-    removed until the backup is done."""
+    """Write a backup of this site while it goes on running.
+
+    Objects never change, are written before their rows, and are not removed until the backup is done.
+    """
     with removals_held(), opened(path, "w") as place, tempfile.TemporaryDirectory() as name:
         with t.one_moment():
             described = {model._meta.db_table: _put_table(place, model, Path(name)) for model in t.tables()}

@@ -106,14 +106,14 @@ def digest_of_lines(lines: Iterable[str]) -> tuple[int, str]:
 
 
 def empty_all() -> None:
-    """Delete what `migrate` put there (content types, permissions). Call in the transaction that fills the tables again."""
+    """Delete what `migrate` creates (content types, permissions), in the transaction that restores tables."""
     with connection.cursor() as cursor:
         for model in tables():
             cursor.execute(f"DELETE FROM {connection.ops.quote_name(model._meta.db_table)}")
 
 
 def insert(model: type[models.Model], lines: Iterable[str]) -> None:
-    """Insert rows as they were, with their keys and times. References are checked when the transaction ends."""
+    """Insert rows with their keys and times; references are checked when the transaction ends."""
     fields = kept_fields(model)
     columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))

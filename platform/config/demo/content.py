@@ -25,8 +25,10 @@ from examples.tracks.track import Track
 
 @dataclass(frozen=True)
 class Built:
-    """A competition as a bundle folder, its baselines, whose files lie in a folder named like the competition, and what writes the
-    files of so many simulated teams into a folder, where there is such a program."""
+    """A competition's bundle folder, baselines, and a function that writes files of simulated teams.
+
+    Files of baselines lie in a folder named like the competition. `simulate`: folder and number of teams.
+    """
 
     bundle: Path
     baselines: list[Baseline]
@@ -45,7 +47,7 @@ class DemoSeries:
 
 @dataclass(frozen=True)
 class Demo:
-    """One demo. `build` is called with a folder for bundles, one for baseline files, and the moment that all is open at."""
+    """One demo. `build` gets a folder for bundles, one for baseline files, and the time of opening."""
 
     build: Callable[[Path, Path, datetime], list[Built]]
     series: DemoSeries | None = None

@@ -34,7 +34,7 @@ def web_command(port: int) -> list[str]:
 
 
 def background_command(queue: Queue) -> list[str]:
-    """A process that does the background work of one queue, in one thread: killed, it leaves nobody who waits for it."""
+    """The command of a background process for one queue: one thread, so killing it blocks nothing."""
     command = [
         sys.executable,
         "-m",
@@ -57,7 +57,7 @@ class ProcessFailed(Exception):
 
 
 def free_port(chosen_port: int | None) -> int:
-    """The port of 127.0.0.1 that was asked for, else the first free one of a few, so that a demo has one address on each start.
+    """The chosen port of 127.0.0.1, else the first free one of a few, so that addresses stay the same.
 
     Raises `ProcessFailed` when there is none.
     """

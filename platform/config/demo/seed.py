@@ -55,8 +55,10 @@ STORED: Final = TypeAdapter(Seed)
 
 
 def seed(demo: Demo, *, now: datetime, teams: int = 0) -> Seed:
-    """The demo's content, made once, with files of so many simulated teams. Half a seed is never left: it is one transaction, and the
-    state file comes last."""
+    """Create the demo's content once, with files of this many simulated teams.
+
+    It is one transaction, and the state file comes last, so no half of it is left.
+    """
     state = Path(settings.DATA_DIR) / STATE_FILE
     if state.exists():
         stored = STORED.validate_json(state.read_text())

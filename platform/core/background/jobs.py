@@ -35,10 +35,11 @@ class Queue(StrEnum):
 
 @dataclass(frozen=True)
 class Job:
-    """One kind of work. `waiting` gives the rows (`AskedRow`) that ask for it, claimed or not; `perform` does it for one, if it still asks.
+    """A kind of background work: `waiting` gives the rows that ask for it, `perform` does it for one.
 
-    `asked_at` is the field that says since when a row asks. `refused` gives the rows that were worked on for nothing by the fault of
-    who asked: they are counted, see `allowance.py`.
+    `waiting` includes claimed rows (`AskedRow`); `perform` does nothing for a row that no longer asks. `asked_at`
+    names the field with the time of asking. `refused` gives rows that were worked on for nothing by their sender's
+    fault: `allowance.py` counts them.
     """
 
     name: str

@@ -70,7 +70,7 @@ class ClaimLost(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """A process's claim on one of `rows`; it holds while the row is among them and nobody else has claimed it."""
+    """A process's claim on one of `rows`; it holds while the row is among them and nobody else has it."""
 
     rows: QuerySet[Any]
     pk: int
@@ -109,7 +109,7 @@ class Claim:
             raise ClaimLost
 
     def release(self, **fields: Any) -> bool:
-        """Write these fields of the row and end the claim. False if it is lost: then nothing is written."""
+        """Write these fields and end the claim. False if the claim is lost: then nothing is written."""
         return bool(self.held.update(claimed_until=None, **fields))
 
     def conclude(self, **fields: Any) -> None:
@@ -130,7 +130,7 @@ class Claim:
 
 
 def claim(rows: QuerySet[Any], pk: int, *, lease_s: float | None = None) -> Claim | None:
-    """Claim the row if it is among `rows` and free. The lease is `BACKGROUND_LEASE_S` unless another is given."""
+    """Claim the row if it is among `rows` and free; the lease is `BACKGROUND_LEASE_S` if none is given."""
     lease_s = settings.BACKGROUND_LEASE_S if lease_s is None else lease_s
     claim_id, now = uuid.uuid4(), timezone.now()
     free = rows.filter(unclaimed(now), pk=pk)

@@ -24,7 +24,7 @@ Scale = Literal["number", "time", "rank", "category"]
 
 @dataclass(frozen=True)
 class Point:
-    """One value, and how it is written: `x` and `y` place it, the texts are what a reader is told. Times are in seconds."""
+    """A value of a chart: `x` and `y` place it, the texts are what a reader sees. Times are in seconds."""
 
     x: float
     y: float
@@ -63,7 +63,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure. `key` is unlike that of every other chart of the page; `summary` is a sentence that says what it shows."""
+    """A chart. `key` is unique on the page; `summary` is a sentence that says what it shows."""
 
     key: str
     title: str
@@ -130,7 +130,7 @@ def time_point(at: datetime, value: float, text: str, note: str = "") -> Point:
 
 
 def time_ends(points: Sequence[Point], until: datetime | None = None) -> tuple[float, float]:
-    """A time axis from the first point to the last, or on to `until`; a lone instant gets an hour on both sides."""
+    """Ends of a time axis: the first and last point, or `until`; a lone point gets an hour on each side."""
     times = [point.x for point in points]
     low, high = min(times), max([*times, *([until.timestamp()] if until else [])])
     return (low, high) if high - low >= 1 else (low - HOUR_S, high + HOUR_S)

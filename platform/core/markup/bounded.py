@@ -23,7 +23,10 @@ _places: Final = threading.BoundedSemaphore(AT_ONCE)
 
 
 def rendered(text: str, form: str) -> Rendering:
-    """HTML of a text. One that is too long or too costly is shown as it was written; without a key where another try is worth it."""
+    """Render a text as HTML; one that is too long or too costly is shown as written.
+
+    Without a key, another try may succeed.
+    """
     if len(text) <= HERE_CHARACTERS:
         return render(text, form)
     if len(text) > MAX_CHARACTERS:

@@ -9,7 +9,7 @@ from files.markup import Rendering, rendering_key
 
 
 class WrittenRow(models.Model):
-    """A row with a text. What its HTML was made of and by which version of the code, `html_key` says: another text is laid out anew."""
+    """A row with a text and its HTML; `html_key` says of which text and version of the code."""
 
     html = models.TextField(default="", editable=False, help_text="Of the text, with marks for its images.")
     html_key = models.CharField(max_length=64, default="", editable=False)

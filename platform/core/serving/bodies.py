@@ -58,7 +58,7 @@ class Body:
             require_spool_room(0, self.admission.sender, own_bytes=self._file.tell())
 
     async def opened(self, *, is_whole: bool) -> Any:
-        """The body as `wsgi.input`, from its beginning; the end of a part is an `OSError`, as a broken connection is."""
+        """The body as `wsgi.input`, from its beginning; a truncated one ends in `OSError`."""
         if self.received > WRITTEN_BYTES:
             await self._write()
         content = io.BytesIO(bytes(self._pending)) if self._file is None else self._file

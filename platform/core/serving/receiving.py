@@ -53,7 +53,7 @@ class ReceivingFull(Refusal):
 
 
 class FilesNotTaken(Refusal, BadRequest):
-    """A file came to an address that takes none. A `BadRequest` for Django too, as middleware may be what reads the form."""
+    """A file sent to an address that takes none; a `BadRequest`, as middleware may read the form."""
 
     code = "files_not_taken"
 
@@ -99,7 +99,7 @@ def takes_body(room: Room) -> Callable[[View], View]:
 
 
 def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, object]) -> HttpResponseBase | None:
-    """Note in `request.admission` what may come. Raises a refusal, or returns an API view's own answer, for more than that."""
+    """Set `request.admission` to what may come; raise a refusal, or return an API view's, for more."""
     size_bytes = announced_bytes(request)
     if size_bytes <= UNASKED_BYTES and not _is_multipart(request) and not is_asking(request):
         admission = Admission(UNASKED_BYTES)
@@ -165,7 +165,10 @@ def form_room(is_signed_in: bool) -> int:
 
 
 def _admission_of_api(request: HttpRequest, view: Any, kwargs: dict[str, object]) -> Admission | HttpResponseBase:
-    """As the view itself finds out who asks and what they may; a session's CSRF token, which may be in the body, it asks for later."""
+    """Admission of an API request, by the view's own authentication and permissions.
+
+    A session's CSRF token may be in the body and is checked later.
+    """
     api_view = view.cls(**view.initkwargs)
     api_view.setup(request, **kwargs)
     api_request = api_view.initialize_request(request, **kwargs)
@@ -203,7 +206,7 @@ def spool_folder() -> Path:
 
 
 def spooled_bytes() -> int:
-    """Bodies that all processes of the site are receiving now, on every host that shares the folder, and files read out of them here."""
+    """Bytes of bodies being received by all processes that share the folder, and of files read here."""
     files_folder = Path(settings.FILE_UPLOAD_TEMP_DIR or tempfile.gettempdir())
     return _file_bytes(spool_folder(), SPOOL_PREFIX) + _file_bytes(files_folder, FORM_FILE)
 

@@ -15,7 +15,10 @@ NAMED_WITHOUT_PREFIX: Final = {"Content-Type": "CONTENT_TYPE", "Content-Length":
 def wsgi_environment(
     line: RequestStartLine, headers: HTTPHeaders, *, client: str, host: str, port: int
 ) -> WSGIEnvironment:
-    """Everything but `wsgi.input`. Names with an underscore are left out: WSGI could not tell them from those with a hyphen."""
+    """The WSGI environment without `wsgi.input`, and without headers that have an underscore.
+
+    WSGI could not tell them from those with a hyphen.
+    """
     path, _, query = _target(line.path).partition("?")
     environment: WSGIEnvironment = {
         "REQUEST_METHOD": line.method,

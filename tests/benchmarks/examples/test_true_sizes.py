@@ -1,4 +1,4 @@
-"""Every track once at its true size: building its data, its baseline, and scoring that baseline. Run by `make bench`.
+"""Every track at its true size: data, baseline and scoring. Run by `make bench`.
 
 PCQM4Mv2 generates 294,469 test molecules, which takes minutes.
 """

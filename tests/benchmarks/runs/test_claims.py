@@ -1,4 +1,4 @@
-"""The cost of a claim with 10² to 10⁵ waiting runs: of one team, of a hundred, of as many teams as runs. On PostgreSQL.
+"""The cost of a claim with 10² to 10⁵ waiting runs of one, a hundred or as many teams. PostgreSQL.
 
 make bench ONLY=tests/benchmarks/runs
 """

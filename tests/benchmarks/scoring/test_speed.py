@@ -1,4 +1,4 @@
-"""Speed and memory of the evaluators at true size, as ratios within one run. Prints a table; asserts only the numbers.
+"""Speed and memory of the evaluators at true size, as ratios within one run, in a printed table.
 
 "passes" is the time over that of `np.sum` on the same arrays, "official" the time of the official formula, written plainly
 in numpy or scikit-learn, over ours. Run by hand: ``make bench ONLY=tests/benchmarks/scoring``.

@@ -17,10 +17,9 @@ FILLED: tuple[type[Model], ...] = (Team, Submission, Run, Score, Entry)
 
 
 def fill(site: Scenario, submissions: int, teams: int) -> None:
-    """Rows in bulk: random scores, spread over the teams; every tenth submission is the viewer's own, so that its list is long too.
+    """Insert rows in bulk, with random scores spread over teams; a tenth are the viewer's own.
 
-    One real submission is the pattern: what is not said below is as it is there. The viewer's own row stands far down, on no
-    first page.
+    They copy one real submission, except for what is set below. The viewer's own row is on no first page.
     """
     submission = site.score(site.submit(), 0.99)
     patterns: dict[type[Model], Model] = {
@@ -87,7 +86,7 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
 
 
 def _copy(pattern: Model, source: str, **changed: str) -> None:
-    """Insert one row for each row of `source`: as the pattern, but for the columns in `changed`, which are SQL."""
+    """Insert a copy of the pattern for each row of `source`, with the columns `changed` to SQL."""
     concrete = pattern._meta.concrete_fields
     fields = [field.column for field in concrete if field.column is not None and not field.generated]
     columns = [column for column in fields if column != "id" or "id" in changed]

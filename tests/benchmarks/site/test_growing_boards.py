@@ -1,4 +1,4 @@
-"""The cost of one more result on a board that grows, of its page, and of an idle round of the reconciler, at two sizes."""
+"""Growing boards: cost of one more result, of the page, and of an idle reconciler, at two sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages and API at 10^2, 10^4 and 10^6 submissions, on PostgreSQL: queries, time, and 304s. Run by `make bench`; prints a table.
+"""Pages and API at 10^2, 10^4 and 10^6 submissions on PostgreSQL: queries, time, and 304s.
 
 make bench ONLY=tests/benchmarks/site
 """
@@ -43,7 +43,7 @@ WARM_UP, REPEATS = 5, 40
 
 
 class Times(NamedTuple):
-    """In milliseconds. What the page costs by itself is nearer to the least, on a machine that others use too."""
+    """Times in milliseconds; on a shared machine, the least is nearest to the page's own cost."""
 
     median: float
     least: float

@@ -1,6 +1,7 @@
-"""Leaderboard pages a second from two web processes (gunicorn), board of 10^5 teams, on PostgreSQL. Run by `make bench`.
+"""Leaderboard pages a second from two web processes, with 10^5 teams. Run by `make bench`.
 
-Visitors come over loopback, each with a connection of its own; half of them have the page already (304). Bounded: 10 s a case.
+Visitors come over loopback, each on a connection of its own; half of them have the page already (304). At most 10 s a
+case.
 """
 
 from __future__ import annotations

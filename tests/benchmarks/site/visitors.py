@@ -1,6 +1,6 @@
-"""Visitors of a page, in a process of their own: `python visitors.py PORT PATH COUNT SECONDS KEEPS` prints how many answers came.
+"""Visitors of a page, in a separate process, which prints the number of answers.
 
-With KEEPS = 1 a visitor keeps the page and asks whether it has changed.
+Called as `python visitors.py PORT PATH COUNT SECONDS KEEPS`. With KEEPS = 1 a visitor asks if the page has changed.
 """
 
 import http.client

@@ -38,7 +38,7 @@ def prediction_job(bench: Bench) -> dict[str, Any]:
 
 
 def bare_s(bench: Bench, job: dict[str, Any]) -> float:
-    """Seconds for the containers of one submission, made, started, waited for and removed one after the other."""
+    """Seconds to make, start, wait for and remove the containers of one submission in turn."""
     execution = bench.prepared(job)
     stages = list(execution.staged.stages.values())
     api = bench.docker
@@ -56,13 +56,13 @@ def bare_s(bench: Bench, job: dict[str, Any]) -> float:
 
 
 def wait_for_end(runs: list[Run]) -> None:
-    """Until none of them is left. It asks often, so that its pauses are not measured, and for little, as it takes of the same cores."""
+    """Wait until all runs have ended, polling often and cheaply so as not to disturb the measurement."""
     keys = [run.pk for run in runs]
     wait_for(lambda: not Run.objects.filter(pk__in=keys).exclude(state__in=FINAL).exists(), 120, every_s=0.01)
 
 
 def single_s(submit: Callable[[], list[Run]]) -> float:
-    """Seconds from a submission to its score, on a worker that has nothing else to do; the median of eight."""
+    """Median seconds from a submission to its score on an idle worker, of eight."""
     seconds = []
     for _ in range(8):
         started = time.monotonic()

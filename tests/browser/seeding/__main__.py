@@ -1,6 +1,6 @@
-"""Fills an empty site with what the browser tests visit: `python -m tests.browser.seeding FOLDER`, with the site's environment.
+"""Fills an empty site for the browser tests: `python -m tests.browser.seeding FOLDER`.
 
-Runs as a process of its own, before the servers: the tests themselves never touch the database.
+It runs in the site's environment before the servers start: the tests themselves never touch the database.
 """
 
 from __future__ import annotations

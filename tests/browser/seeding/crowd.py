@@ -1,4 +1,4 @@
-"""A board as large as they come, for the browser: 244 teams, names of 60 characters, 12 columns, weeks of improvements."""
+"""A very large board for the browser: 244 teams, long names, 12 columns, weeks of improvements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = ("Gradient Descenders", LONG, "Éva és a többiek", "Overfitters Anonym
 
 
 def crowd(organizer: User, queue: Queue, now: datetime) -> None:
-    """The competition with its board, its rows written in bulk; the person "cora" is in the team of row 130 or so."""
+    """Create the competition with its board, rows in bulk; "cora" is in the team of about row 130."""
     from competitions.catalog.models import Column, Leaderboard
     from competitions.leaderboards.models import DailyRank
     from competitions.leaderboards.reading.board import all_rows

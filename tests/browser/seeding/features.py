@@ -1,4 +1,4 @@
-"""Rows for single pages: a busy board, verdicts, series, questions, merges, webhooks, detailed results."""
+"""Rows for single pages: a busy board, verdicts, series, questions, merges, webhooks, details."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ WEBHOOK = UUID("11111111-2222-4333-8444-666666666666")
 
 
 def webhooks(place: Place) -> None:
-    """Ada's team has one that was turned off after its failures, and one that is on; the organizers have none."""
+    """Add two webhooks of Ada's team: one turned off after failures, one on. The organizers have none."""
     from competitions.teams.models import Team
     from competitions.webhooks.models import Webhook, WebhookMessage
 

@@ -11,7 +11,7 @@ WINNER = UUID("11111111-2222-4333-8444-555555555555")
 
 
 def finals(place: Place) -> None:
-    """A public phase with a private part and a fact sheet, and a closed one that was committed to, revealed and verified."""
+    """Create a public phase with a private part and fact sheet, and a closed, verified one."""
     from competitions.catalog.models import Column, Leaderboard
     from competitions.catalog.services import phase_reveal
     from competitions.factsheets.models import Question

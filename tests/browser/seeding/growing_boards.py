@@ -1,4 +1,4 @@
-"""Two competitions whose boards grow by algorithms and by datasets: one with cells in every state, one with nothing yet."""
+"""Two competitions with growing boards: one with cells in every state, one still empty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG_NAME = "Soil moisture of forty-one alpine meadows since 1961"
 
 
 def growing(organizer: User, place: places.Place) -> None:
-    """Fill the board: the first member is "hedi"; the last dataset is still being filled, and others failed in each way."""
+    """Fill the board; "hedi" is the first member, the last dataset is unfinished, others failed."""
     site = _world(organizer, place)
     for number, name in enumerate(TEAMS):
         user = places.person(

@@ -1,4 +1,4 @@
-"""A competition of the browser tests: its people, phases, tasks and pages, and what is submitted to it."""
+"""A competition of the browser tests: people, phases, tasks, pages and submissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scoring program of the browser tests' competitions; runs in the runtime image, beside `/app/input` and `/app/output`."""
+"""Scoring program of the browser tests; runs in the runtime image with `/app/input` and `/app/output`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A competition of code with a public mini split: submissions that passed their smoke run, wait for it, or came no further."""
+"""A code competition with a public mini split, and submissions at each stage of a smoke run."""
 
 from __future__ import annotations
 

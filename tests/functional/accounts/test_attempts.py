@@ -1,4 +1,4 @@
-"""Guesses of passwords are limited, on the sign-in page and by the API, and nobody is locked out by others."""
+"""Password guesses are limited on the sign-in page and in the API, and nobody locks others out."""
 
 from __future__ import annotations
 

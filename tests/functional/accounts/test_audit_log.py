@@ -1,4 +1,4 @@
-"""The audit log: every request of organizers and administrators that may change something, without their secrets."""
+"""The audit log: every organizer's or administrator's changing request, without secrets."""
 
 from __future__ import annotations
 

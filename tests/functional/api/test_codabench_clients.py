@@ -1,4 +1,4 @@
-"""Robots written for Codabench work by changing the host: forms as bodies, bare lists, addresses without a header.
+"""Codabench's scripts work with another host: form bodies, bare lists, links without a header.
 
 `Script` does what Codabench's four published example scripts do, call by call, and gives up where they would.
 """

@@ -1,4 +1,4 @@
-"""Codabench's calls for organizers and their editor: competitions made, changed and published, participants, datasets, filters."""
+"""Codabench's calls for organizers: competitions, publishing, participants, datasets, filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Organizers' programs change competitions, boards, columns, tasks and queues: what that does to teams is confirmed, as on pages."""
+"""Organizers' programs change settings; effects on teams are confirmed, as on pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export and import keep every setting there is: the rows are compared field by field, so a new field cannot be forgotten."""
+"""Export and import keep every setting: rows are compared field by field, so none is forgotten."""
 
 from __future__ import annotations
 

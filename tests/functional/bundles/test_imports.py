@@ -1,4 +1,4 @@
-"""`bundle_import`: a bundle folder becomes a competition, or every fault is named and nothing is created."""
+"""`bundle_import` turns a bundle folder into a competition, or names every fault and creates nothing."""
 
 from pathlib import Path
 from typing import Any

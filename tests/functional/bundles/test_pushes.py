@@ -1,4 +1,4 @@
-"""Competitions as code: what is live as a folder, what a push of a changed folder does, and what it must not do."""
+"""Competitions as code: the live one as a folder, what a push changes, and what it must not."""
 
 from __future__ import annotations
 

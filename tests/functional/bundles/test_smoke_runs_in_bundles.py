@@ -1,4 +1,4 @@
-"""A phase's smoke run in bundles: it travels with its task, and is refused where it would show hidden data."""
+"""Smoke runs in bundles: they come with their task, and are refused if they show hidden data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts for people: logs as a terminal shows them, sizes with units, titles, forms that are out of date, which task is whose."""
+"""Texts for people: logs as on a terminal, sizes with units, titles, outdated forms, tasks' owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A phase is written in one place: whoever changes it, consequences are confirmed once, and teams hear of a moved end."""
+"""One place writes phases: consequences are confirmed once, and teams hear of a moved end."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_two_phases_have_two_addresses(site: Scenario, page: str) -> None:
 
 
 def test_what_an_organizer_defines_is_written_in_one_place_alone() -> None:
-    """Columns that services keep by themselves, such as the instant of the reveal, are written by `update_fields`."""
+    """Columns that services maintain, such as the time of the reveal, are written by `update_fields`."""
     rows = "competition|phase|board|leaderboard|column|task"
     writes = re.compile(
         rf"(Competition|Phase|Leaderboard|Column|Task)\.objects\.create\(|\b({rows})\.save\(\)|phase\.tasks\.(set|add|remove)\("

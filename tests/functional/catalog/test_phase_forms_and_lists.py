@@ -1,4 +1,4 @@
-"""The form of a phase asks for what a person can answer, and lists and forms of the admin keep the competition they are about."""
+"""Phase forms ask what people can answer; lists and forms of the admin keep their competition."""
 
 from __future__ import annotations
 

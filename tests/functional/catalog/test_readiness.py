@@ -1,4 +1,4 @@
-"""The list of warnings on a competition: each thing that cannot work is named before anybody runs into it."""
+"""Warnings on a competition name everything that cannot work before anybody runs into it."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A text that names no image is refused by forms, bundles and settings alike, with the part that is wrong."""
+"""Forms, bundles and settings refuse an invalid image name, with the part that is wrong."""
 
 from __future__ import annotations
 

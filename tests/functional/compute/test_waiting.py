@@ -1,4 +1,4 @@
-"""A team sees while its run waits and runs: its place, when it may start, what it uses and when it may end."""
+"""Teams see a run's place, expected start, use of resources and expected end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever asks the background for work takes turns with all others, whatever it asks for, and what takes long has a queue of its own."""
+"""Askers of background work take turns over all kinds of it; long work has a queue of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bodies that the site takes, and from whom: decided before they are read, at every address by one rule."""
+"""One rule decides, before reading a body, what the site takes from whom at every address."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_front_passes_on_at_once_the_addresses_that_take_more_than_a_form_an
 
 
 def stranger() -> Client:
-    """A browser with the cookie for forms, so that the site reads what it posts to see whether the form has the secret, too."""
+    """A browser with the CSRF cookie, so that the site reads its body to compare the token."""
     client = Client(enforce_csrf_checks=True)
     client.get("/accounts/login/")
     return client

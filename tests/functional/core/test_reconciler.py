@@ -1,4 +1,4 @@
-"""After the site was away itself, leases are spared until every worker that lives has been heard again."""
+"""After the site itself was away, leases are spared until every living worker is heard again."""
 
 from __future__ import annotations
 

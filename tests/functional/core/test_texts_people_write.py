@@ -1,4 +1,4 @@
-"""Texts that people write: bounded, on one line where they are one line, and laid out once, by whichever way they come."""
+"""Texts that people write: bounded, without line breaks where needed, rendered once, by any way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The admin's walk: no page, action, lookup or order of any registered model tells an organizer without the right a sealed score."""
+"""No page, action, lookup or order in the admin tells organizers a sealed score without the right."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def admin_url_name(model: type[models.Model], page: str) -> str:
 
 
 def addresses(request: Any) -> Iterator[str]:
-    """Every page that is read with GET: lists in each order, narrowed and searched; forms, histories, deletions."""
+    """Every page read by GET: lists in each order, filtered and searched; forms, histories, deletions."""
     for model, model_admin in admins().items():
         changelist = reverse(admin_url_name(model, "changelist"))
         yield from (changelist, reverse(admin_url_name(model, "add")), f"{changelist}?_popup=1")
@@ -123,7 +123,7 @@ def person_behind(permissions: PermissionSite, letter: str) -> Any:
 
 
 def walked(permissions: PermissionSite, letter: str) -> dict[str, str]:
-    """The text of every page of the admin for this person, by address. The clock stands, because pages say what time it is."""
+    """This person's admin pages, text by address; the clock is frozen, because pages show the time."""
     client, request = permissions.people[letter], request_by(person_behind(permissions, letter))
     with time_machine.travel(permissions.site.now + timedelta(hours=1), tick=False):
         pages = dict(read_pages(client, request))

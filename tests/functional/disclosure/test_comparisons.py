@@ -1,7 +1,8 @@
-"""Nothing that a reader sends is compared with what the reader may not see: two worlds that show the same answer alike.
+"""Nothing that a reader sends is compared with hidden values: two worlds answer alike.
 
-They differ in a hidden column that decides the ranks, and in digits that the board rounds away. Each probe lies between the
-two: were it compared with such a number anywhere, the answers would differ, and bisecting would read it digit by digit.
+They differ in a hidden column that decides the ranks, and in digits that the board rounds away. Each probe lies
+between the two: a comparison with such a number would make the answers differ, and bisecting would read it digit by
+digit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules of disclosure, as docs/sealing-and-winners.md tells them: each artefact for each kind of reader."""
+"""The rules of disclosure in docs/sealing-and-winners.md: each artefact for each kind of reader."""
 
 from __future__ import annotations
 

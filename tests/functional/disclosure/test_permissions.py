@@ -1,4 +1,4 @@
-"""The permission matrix: every URL of the site and the API, as each kind of person. A new URL must be put into `tests/permissions.py`."""
+"""The permission matrix of `tests/permissions.py`: every URL, as each kind of person."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ OURS_ELSEWHERE = {name for name, _ in named_patterns() if name.startswith("^")} 
 def test_every_url_answers_each_kind_of_person_as_the_table_says_and_does_no_heavy_work(
     permissions: PermissionSite, heavy_work: list[str]
 ) -> None:
-    """One world for all the URLs, each request in a savepoint of its own. HEAD answers as GET does, without a body."""
+    """One world for all URLs, each request in its own savepoint. HEAD answers as GET, without a body."""
     patterns = dict(named_patterns())
     wrong = []
     heavy_work.clear()  # of what made the world

@@ -1,4 +1,4 @@
-"""A key that was scored under seal stays sealed until the reveal, whatever is done to boards, columns, phases and tasks."""
+"""A key scored under seal stays sealed until the reveal, whatever changes on boards or tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk: with a known score in a sealed phase, no URL shows it, or an order that follows from it, to anybody without the right."""
+"""No URL shows a known sealed score, or an order that follows from it, without the right."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ SPOKEN = (  # reason and code of a scoring program, and what everybody reads ins
 
 
 def submissions_with_words(site: Scenario) -> dict[Submission, str]:
-    """Submissions of the sealed phase of which the scoring program said a score, and what may be read of it."""
+    """Submissions of the sealed phase whose scoring program told a score, with the text to be shown."""
     detail = f"Your MAE is {SECRET}; label 7 is 0.98765."
     words_by_submission = {}
     for reason, code, words in SPOKEN:
@@ -112,9 +112,9 @@ def portion(begun: PermissionSite) -> PermissionSite:
 
 
 def page_texts(permissions: PermissionSite, client: Client, *, of_submission: bool = False) -> dict[str, str]:
-    """The answers of every URL that is read with GET, with each phase and board chosen where a page reads either; the admin too.
+    """Answers of every URL read by GET, with each phase and board if needed; the admin's too.
 
-    `of_submission`: those alone that name the submission or its run.
+    `of_submission`: only URLs that name the submission or its run.
     """
     patterns = dict(named_patterns())
     urls = [page_url(permissions, name, patterns[name]) for name, (method, _, _) in PAGES.items() if method == "get"]

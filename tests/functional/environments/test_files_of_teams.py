@@ -1,4 +1,4 @@
-"""Weights and images of teams: uploaded once, checked behind the request, named by submissions, and nobody else's."""
+"""Teams' weights and images: uploaded once, checked in the background, used by that team only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example, exported from one site and imported into another that has nothing of it, is the same competition."""
+"""Every example, exported and imported into an empty site, is the same competition."""
 
 from __future__ import annotations
 

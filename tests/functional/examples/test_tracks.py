@@ -1,4 +1,4 @@
-"""The ready tracks: bundles that the site imports, true sizes and formats, no label where participants look."""
+"""The ready tracks: bundles that import, true sizes and formats, no labels for participants."""
 
 from __future__ import annotations
 

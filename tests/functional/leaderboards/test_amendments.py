@@ -1,4 +1,4 @@
-"""A change of a board after its commitment is published with its reason, and `podium verify` reports both."""
+"""A change of a committed board is published with its reason, and `podium verify` reports both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Auto-migration: what counts in one phase is run in the next at its start, once, however often anybody looks."""
+"""Auto-migration: what counts in one phase runs in the next at its start, exactly once."""
 
 from __future__ import annotations
 

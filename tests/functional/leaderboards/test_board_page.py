@@ -1,4 +1,4 @@
-"""Links of a board's page: one's own row, teams by their names, the entry and the team behind a row; and things it never draws."""
+"""Links of a board's page: one's own row, teams, entries; and what the page never shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commitment at the close, the manifest at the reveal, what `podium verify` says of it, and the shake-up."""
+"""Commitment at the close, manifest at the reveal, `podium verify` on it, and the shake-up."""
 
 from __future__ import annotations
 

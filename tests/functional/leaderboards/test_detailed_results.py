@@ -1,4 +1,4 @@
-"""Rows of a board link to the detailed results of what counts, where everybody who sees the board may see them."""
+"""Rows link to detailed results of what counts, if all who see the board may see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding one's way on a board: back and forth, to a row, to a team by its name, to the first and to the baselines."""
+"""Navigation on a board: pages, rows, teams by name, the first row and the baselines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of winners' code: what it makes of permuted, perturbed and held-out input, and what its zip holds."""
+"""Checks of winners' code: permuted, perturbed and held-out input, and content of the zip."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check(site: Scenario, kind: Check, *, rows: str | None = None, **fields: Any
 
 
 def verified(site: Scenario, lane: Lane, predict: Made, *, held_out_score: float = 0.1) -> Place:
-    """The runs on the plain input and on all checks taken to their ends with these predictions, and compared."""
+    """A place whose runs, on plain input and all checks, ended with these predictions, compared."""
     place = verification_start(key=handed_in(site, lane).key, by=site.organizer, now=site.now)
     taken_to_its_end(site, predict, held_out_score)
     return Place.objects.get(pk=place.pk)
@@ -81,7 +81,7 @@ def honest(kind: str) -> Any:
 
 @pytest.fixture
 def wide(lane: Lane) -> Lane:
-    """A lane with a wide tolerance: the submitted predictions are a constant, whose difference does not count here."""
+    """A lane with a wide tolerance: the submitted predictions are constant, so they do not matter here."""
     Lane.objects.filter(pk=lane.pk).update(tolerance=10.0, tolerance_origin="Five runs with other seeds")
     lane.refresh_from_db()
     return lane

@@ -1,4 +1,4 @@
-"""The winners' lane: invitations, what is handed in, the verification run and its comparison, the badge."""
+"""The winners' lane: invitations, code, verification with its comparison, and the badge."""
 
 from __future__ import annotations
 

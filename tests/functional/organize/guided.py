@@ -1,4 +1,4 @@
-"""One person on the guided path: what the browser sends without script, step by step, with the background work in between."""
+"""A person on the guided path: requests without script, with background work between steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boards in the workspace: a change says what it does to ranks; what is under seal stays there and is not told."""
+"""Boards in the workspace: changes tell their effect on ranks, except where sealed."""
 
 from __future__ import annotations
 

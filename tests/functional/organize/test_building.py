@@ -1,4 +1,4 @@
-"""From answers to a competition: one way in, made anew while nobody else has seen it, and published once."""
+"""From answers to a competition: rebuilt while only its organizers see it, published once."""
 
 from __future__ import annotations
 

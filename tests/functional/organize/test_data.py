@@ -1,4 +1,4 @@
-"""Data in the workspace: a new version says what has to be scored again, and is used once that is confirmed."""
+"""Data in the workspace: a new version lists what to score again, and is used once confirmed."""
 
 from __future__ import annotations
 

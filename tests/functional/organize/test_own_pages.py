@@ -1,4 +1,4 @@
-"""Pages of an organizer beside competitions: queues with their token, files with their versions, series."""
+"""An organizer's own pages: queues with tokens, files with versions, series."""
 
 from __future__ import annotations
 

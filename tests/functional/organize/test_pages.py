@@ -1,4 +1,4 @@
-"""Pages in the workspace: written with a preview, kept in order, some with tabs of their own; two people at once."""
+"""Pages in the workspace: previewed, ordered, some with their own tab; two people at once."""
 
 from __future__ import annotations
 

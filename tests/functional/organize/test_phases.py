@@ -1,4 +1,4 @@
-"""Phases in the workspace: what a change does to teams is confirmed first; a new phase has a board; deletions are guarded."""
+"""Phases in the workspace: effects are confirmed, new ones get a board, deletions are guarded."""
 
 from __future__ import annotations
 

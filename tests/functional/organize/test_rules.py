@@ -1,4 +1,4 @@
-"""The rules in the workspace: compared with what is in force, and published once it was read what that means."""
+"""The rules in the workspace: compared with the present ones, published after confirmation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks in the workspace: added with the programs of another, named, and deleted where no result is lost."""
+"""Tasks in the workspace: added with another's programs, named, deleted if no result is lost."""
 
 from __future__ import annotations
 

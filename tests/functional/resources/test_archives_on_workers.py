@@ -1,4 +1,4 @@
-"""The site checks an archive and a worker unpacks it, with code of their own: whatever passes the one must pass the other."""
+"""Any archive that passes the site's check can be unpacked by a worker, with its own code."""
 
 import contextlib
 import tempfile

@@ -1,4 +1,4 @@
-"""A stored file is served by its store under an address of its own, by the front of the site, or by the site itself."""
+"""A stored file is served by its store, by the site's front, or by the site itself."""
 
 from __future__ import annotations
 

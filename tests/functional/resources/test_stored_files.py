@@ -1,4 +1,4 @@
-"""A stored file is on the disk before anything relies on it, and goes when nothing has pointed at it for a week."""
+"""A stored file is on disk before anything relies on it, and goes after a week without use."""
 
 from __future__ import annotations
 

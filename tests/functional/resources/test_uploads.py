@@ -156,7 +156,7 @@ def test_parts_lie_outside_the_served_files(site: Scenario) -> None:
 
 
 def test_two_requests_at_one_offset_do_not_mix_their_bytes(site: Scenario) -> None:
-    """The second one arrives whole while the first is still writing: one of them counts, and the file is its bytes."""
+    """The second comes whole while the first is still writing: one counts, and the file is its bytes."""
     upload = begin(site)
 
     def slow() -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Programs and data of organizers: shared between competitions, replaced by new versions, bounded, and cleaned away."""
+"""Organizers' programs and data: shared by competitions, versioned, bounded, and cleaned up."""
 
 from __future__ import annotations
 

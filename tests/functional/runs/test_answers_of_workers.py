@@ -1,4 +1,4 @@
-"""An attempt's answer changes the run, its receipt and history, its worker's record, and nothing where it is refused."""
+"""A worker's answer updates run, receipt, history and worker; a refused one changes nothing."""
 
 from __future__ import annotations
 

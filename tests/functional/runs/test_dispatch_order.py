@@ -29,7 +29,7 @@ Arrivals = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 3
 
 
 class DispatchFollowsTheRanking(TestCase):
-    """Hypothesis draws who queued what, who runs already and who was served when; claims then follow the places to the end."""
+    """Claims follow the queue places to the end, whoever queued, runs or was served (hypothesis)."""
 
     @hypothesis_settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(arrivals=Arrivals, running=st.integers(0, 5), ended=st.integers(0, 3), cap=st.none() | st.integers(1, 2))

@@ -1,4 +1,4 @@
-"""Turns of teams on a queue, workers that a run may not go to again, and runs that are held for a person."""
+"""Teams' turns on a queue, workers that a run must avoid, and runs held for a person."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.scenario import Scenario, scenario
 
 @pytest.fixture
 def user_of_task(site: Scenario) -> Scenario:
-    """Another organizer's competition, whose phase uses the public task of `site` beside an image of its own."""
+    """Another organizer's competition that runs the public task of `site` in its own image."""
     other = scenario()
     task = site.phase.tasks.get()
     Task.objects.filter(pk=task.pk).update(is_public=True)

@@ -1,4 +1,4 @@
-"""After a program or data was replaced, one action finds what ran with the old version, says the cost, and runs it again."""
+"""After a change of a program or data, one action finds outdated runs, and runs them again."""
 
 from __future__ import annotations
 

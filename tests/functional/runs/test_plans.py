@@ -1,4 +1,4 @@
-"""A run's plan is made once, when it is queued; later changes by organizers are noticed when it is handed out."""
+"""A run is planned once, when queued; later changes by organizers are noticed at hand-out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue of one's own: its workers are given nothing that its owner may not read, whatever changes later."""
+"""An organizer's queue: its workers get nothing its owner may not read, whatever changes later."""
 
 from __future__ import annotations
 

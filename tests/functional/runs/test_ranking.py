@@ -110,7 +110,7 @@ def turns() -> dict[tuple[str, int, int], tuple[object, object]]:
 
 @pytest.fixture
 def neighbours(site: Scenario) -> dict[tuple[str, int, int], tuple[object, object]]:
-    """Turns of another queue, another team and another priority, in which nobody waits, each served at another time."""
+    """Turns of another queue, team and priority that nobody waits in, each served at another time."""
     other, team, later = Queue.objects.create(name="other"), site.join("Other"), NOON + timedelta(hours=1)
     TeamTurn.objects.create(queue=other, team=site.team, priority=0, served_at=later, waiting_since=None)
     TeamTurn.objects.create(queue=site.queue, team=team, priority=0, served_at=later, waiting_since=None)

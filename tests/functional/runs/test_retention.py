@@ -1,4 +1,4 @@
-"""Retention: old logs and outputs go when the settings say so, and a week later the files that nothing points at any more."""
+"""Old logs and outputs go after their retention, and unreferenced files a week later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scoring program that fails costs teams no quota, within limits, and organizers learn whose submissions it failed on."""
+"""A failing scoring program costs teams no quota, within limits, and organizers are told."""
 
 from __future__ import annotations
 

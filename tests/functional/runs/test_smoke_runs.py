@@ -1,4 +1,4 @@
-"""The smoke run: on a public mini split first, free, with its whole log; and nothing hidden anywhere near it."""
+"""The smoke run: first, on public data, free, with its whole log, and away from hidden data."""
 
 from __future__ import annotations
 

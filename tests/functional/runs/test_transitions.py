@@ -1,4 +1,4 @@
-"""The one code that moves a run: for the one caller who names the run's attempt and state, by the table, and by nothing else."""
+"""Only one function moves runs: by the table, for who names the run's attempt and state."""
 
 from __future__ import annotations
 

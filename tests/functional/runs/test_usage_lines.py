@@ -1,4 +1,4 @@
-"""Lines of CPU, memory and GPU of a run: kept as they come, shown to whoever may read the log, gone with it."""
+"""CPU, memory and GPU use of a run: stored as sent, shown to readers of the log, gone with it."""
 
 from __future__ import annotations
 

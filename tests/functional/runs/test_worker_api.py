@@ -1,4 +1,4 @@
-"""Whatever a client sends to the worker API is refused with a reason and changes nothing, or is taken as what it can be."""
+"""Anything sent to the worker API is refused with a reason, changing nothing, or accepted."""
 
 from __future__ import annotations
 

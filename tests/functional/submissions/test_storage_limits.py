@@ -1,4 +1,4 @@
-"""The room that people's uploads and teams' submitted files take: limited, refused with figures, and shown."""
+"""Storage limits for uploads and teams' files: enforced, refused with figures, and shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An upload that is announced before the end, or kept back until after it, gains nothing by what was seen meanwhile."""
+"""An upload announced before the end, or held back past it, gains nothing by what came meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fact sheets: what is asked, what is refused on every path, who reads the answers, and how they come on a board."""
+"""Fact sheets: questions, refusals on every path, readers of answers, and columns on boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links that invite to a team: for people without an account too, for a time, for so many people, by the rules of an invitation."""
+"""Invitation links: also without an account, limited in time and number, under the usual rules."""
 
 from __future__ import annotations
 

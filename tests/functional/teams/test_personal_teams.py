@@ -1,4 +1,4 @@
-"""Somebody who joins without an invitation can submit at once, in a team that is named after them and gives way to another."""
+"""People who join alone can submit at once, in a team named after them that they can replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a board's row beside its values: bars on one axis, people, the change since yesterday, the small line of the best scores."""
+"""A board's row beside its values: bars on one axis, people, change since yesterday, sparkline."""
 
 from __future__ import annotations
 

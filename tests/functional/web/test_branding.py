@@ -1,4 +1,4 @@
-"""A site looks like its operator's own, by settings alone; colours that nobody could read are refused at the start."""
+"""Settings alone make a site look like its operator's; unreadable colours stop the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feeds of announcements and best scores, and calendars: they say what the pages say, to the same readers."""
+"""Feeds of announcements and best scores, and calendars, agree with the pages for each reader."""
 
 from __future__ import annotations
 

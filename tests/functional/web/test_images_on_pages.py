@@ -1,4 +1,4 @@
-"""Organizers put images on pages: uploaded, written anew, served under their own type, shown by their name."""
+"""Organizers' images on pages: uploaded, re-encoded, served by type, shown by name."""
 
 from __future__ import annotations
 

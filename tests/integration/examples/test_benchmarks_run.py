@@ -1,4 +1,4 @@
-"""The example benchmarks on real containers: imported as their organizer would, with the baseline that stands in their folder."""
+"""The example benchmarks in real containers: imported, with the baseline in their folder."""
 
 from __future__ import annotations
 

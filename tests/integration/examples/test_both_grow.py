@@ -1,4 +1,4 @@
-"""A board that grows by algorithms and by datasets, on real containers: submitted, checked, filled and ranked."""
+"""A board that grows both ways, in real containers: submitted, checked, filled and ranked."""
 
 from __future__ import annotations
 

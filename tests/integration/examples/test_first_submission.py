@@ -1,4 +1,4 @@
-"""docs/first-submission.md: every command of the page, in its order, on a real site with a real worker."""
+"""docs/first-submission.md: every command in order, on a real site with a real worker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def commands() -> list[str]:
 
 @pytest.fixture
 def environment(site: SmallSite, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The environment of a newcomer's shell: the program on its path, and nothing of the tests' own settings."""
+    """A newcomer's shell environment: the program on its path, without the tests' settings."""
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
     User.objects.filter(pk=site.user.pk).update(is_staff=True)
     site.user.refresh_from_db()
@@ -108,6 +108,6 @@ def test_every_command_of_the_page_works(
 
 
 def _typed(line: str, url: str) -> str:
-    """The line as it is typed for this site; the token, which a person would paste, comes from standard input."""
+    """The line as typed for this site; the token comes from standard input instead of a prompt."""
     line = line.replace(SITE, url)
     return f"{line} --token-stdin" if line.startswith("podium login") else line

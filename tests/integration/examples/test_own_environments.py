@@ -1,4 +1,4 @@
-"""The example's graph networks on real containers: weights apart from code always, PyTorch in an image of its own in `make soak`."""
+"""Example graph networks in real containers: separate weights; own PyTorch image in `make soak`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def content(folder: Path) -> dict[str, str | bytes]:
 
 
 def team_code(kind: str, more: dict[str, bytes]) -> dict[str, str | bytes]:
-    """The files that a team zips: the program of one kind, and the module that all of them read molecules with."""
+    """The files of a team's zip: the program of one kind, and the module that reads molecules."""
     files = {path.name: path.read_bytes() for path in (FOLDER / kind).glob("*.py")}
     return {"molecules.py": (FOLDER / "molecules.py").read_bytes(), **files, **more}
 

@@ -1,4 +1,4 @@
-"""The published client of Codabench, unchanged, against this site: from Python and from its command line."""
+"""Codabench's published client, unchanged, against this site: from Python and command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUIET: dict[str, Any] = {"progress": lambda *_: None}
 
 @pytest.fixture
 def site() -> Scenario:
-    """A competition with a page, a starting kit and open programs, whose only open phase takes what Codabench's would."""
+    """A competition with a page, starting kit and programs, whose open phase suits Codabench's client."""
     site = scenario(now=timezone.now())
     Phase.objects.filter(pk=site.sealed.pk).update(closes_at=site.now - timedelta(days=1))
     Phase.objects.filter(pk=site.phase.pk).update(

@@ -1,4 +1,4 @@
-"""Boards that grow in both directions, with several reconcilers, workers and people at the same moment, on PostgreSQL."""
+"""Boards that grow both ways, with concurrent reconcilers, workers and people, on PostgreSQL."""
 
 from __future__ import annotations
 

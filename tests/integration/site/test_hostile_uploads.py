@@ -1,4 +1,4 @@
-"""Fifty archives that take seconds to read come at once: health, pages and the workers' API go on answering."""
+"""Fifty slow archives at once: health, pages and the workers' API go on answering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The walk with huge numbers on PostgreSQL, whose columns hold less than those of SQLite and which says so in other ways."""
+"""Huge numbers at every URL on PostgreSQL, whose columns and errors differ from SQLite's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions of two or twenty people at the same moment, on PostgreSQL, with a control that shows the race."""
+"""Simultaneous actions of two or twenty people on PostgreSQL; a control shows the race."""
 
 from __future__ import annotations
 
@@ -428,7 +428,7 @@ def test_keys_are_put_on_record_and_revealed_one_after_the_other(
 
 
 def test_of_two_pushes_that_are_applied_while_a_score_arrives_one_counts(site: Scenario) -> None:
-    """The other was compared with what is no longer live; the score stands on the board that was ranked again."""
+    """The other push was compared with an outdated version; the score stands on the new board."""
     submission = site.submit()
     document = LiveDocument(Competition.objects.get(pk=site.competition.pk), site.organizer)
     folder: dict[str, str | bytes] = {**document.texts}

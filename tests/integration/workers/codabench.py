@@ -1,4 +1,4 @@
-"""Bundles as organizers of Codabench write them, and a client that speaks to a site as Codabench's scripts do."""
+"""Bundles in the style of Codabench's organizers, and a client that speaks like its scripts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def submission(name: str) -> bytes:
 
 
 class Client:
-    """A script's session: form-encoded bodies, absolute addresses below the host's root, a token in a header."""
+    """A script's session: form bodies, absolute URLs below the host's root, a token in a header."""
 
     def __init__(self, site: str, username: str, password: str) -> None:
         self.site = site

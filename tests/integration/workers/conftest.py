@@ -28,7 +28,7 @@ def _static_folder() -> None:
 
 @pytest.fixture(scope="session")
 def archive(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The output of `docker save` for an image that the host no longer has: Debian with a file of its own, and root as its user."""
+    """A `docker save` archive of an image no longer on the host: Debian, one more file, user root."""
     docker = bench.docker
     container = docker.create_container(BASE, command="true", user="root")["Id"]
     content = io.BytesIO()

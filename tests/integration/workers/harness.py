@@ -112,7 +112,7 @@ class Bench:
 
     @property
     def docker(self) -> APIClient:
-        """The SDK behind the engine, for what no worker does: building images, looking at an engine's own words."""
+        """The SDK behind the engine, for what no worker does: building images, reading raw answers."""
         assert isinstance(self.worker.engine, DockerEngine)
         return self.worker.engine.api
 

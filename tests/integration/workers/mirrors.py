@@ -1,4 +1,4 @@
-"""A package mirror and a registry on this machine, in threads of the test: real HTTP, and bytes that the test chooses."""
+"""A package mirror and a registry in threads of the test: real HTTP with chosen bytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def lock_line(name: str, content: bytes, version: str = "1.0") -> str:
 def serving(
     pages: Mapping[str, bytes], types: Mapping[str, str] | None = None, silent: threading.Event | None = None
 ) -> Iterator[str]:
-    """A server with these pages by path; its address. With `silent`, it takes requests and answers none until that is set."""
+    """Serve these pages by path; yields the address. With `silent`, answers wait until it is set."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the library's name

@@ -1,4 +1,4 @@
-"""Bundles that were written for Codabench and CodaLab, from import to score: every way in, real containers, a client of Codabench."""
+"""Codabench and CodaLab bundles from import to score: all imports, real containers, a client."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_from_import_to_score(
 
 
 def _boards(robot: Client) -> None:
-    """The rows, by the rules of these bundles: a computed column over all tasks, the last one, every one, none by itself."""
+    """Check the rows by these bundles' rules: a computed column, the last, every one, and none."""
 
     def rows(title: str) -> list[dict[str, list[str]]]:
         board = robot.get(f"/api/phases/{robot.phases(title)[0]['id']}/get_leaderboard/")

@@ -1,4 +1,4 @@
-"""Programs of Codabench's bundles in real containers: copies to write to, result submissions, two containers at once."""
+"""Programs of Codabench's bundles in real containers: writable copies, results, two at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`podium competition run`: the templates' sample submissions are scored on this machine, in the containers of a worker."""
+"""`podium competition run`: scores the templates' samples here, in a worker's containers."""
 
 from __future__ import annotations
 

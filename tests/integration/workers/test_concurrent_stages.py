@@ -1,4 +1,4 @@
-"""Two containers of one step: when one of them cannot go on, the other does not wait for it to its own limit."""
+"""Two containers of one step: if one cannot go on, the other does not wait for its own limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contest of molecules from the ready track: code on raw SMILES, scored sealed, and a winner's code verified with its checks."""
+"""The contest of molecules: code on raw SMILES, sealed scores, a winner's code verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network is there for the containers of phases that allow one, on workers that were started to allow it, and nowhere else."""
+"""Containers have a network only if both their phase and their worker allow one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.integration.workers.harness import Bench
 
 @pytest.fixture(scope="module")
 def _bridge() -> None:
-    """Without its bridge `docker0` an engine has no network to give: that is the machine's fault, and says nothing about the worker."""
+    """Skip if the engine has lost its bridge `docker0`: that says nothing about the worker."""
     if not Path("/sys/class/net/docker0").exists():
         pytest.skip("this machine's Docker Engine has lost its bridge docker0")
 

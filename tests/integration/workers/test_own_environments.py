@@ -1,4 +1,4 @@
-"""Things that a team brings for its code, on a real engine: its image, weights, and packages from a locked list."""
+"""A team's image, weights and locked packages, on a real engine."""
 
 from __future__ import annotations
 

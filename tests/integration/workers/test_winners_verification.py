@@ -1,4 +1,4 @@
-"""A winner's code is run again by a real worker on the sealed input, and compared with what the team submitted."""
+"""A real worker runs a winner's code again on sealed input, and compares it with the submission."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class WinnersSite:
         task.save()
 
     def add_checks(self, folder: Path) -> None:
-        """Three checks of the task: rows in the opposite order, the same numbers written otherwise, other numbers."""
+        """Three checks of the task: rows in reverse order, numbers written differently, other numbers."""
         plain = [f"{value:g}" for value in INPUT]
         backwards = "\n".join(map(str, reversed(range(ROWS))))
         self._check(folder, Check.PERMUTED, plain[::-1], {"rows.csv": backwards}, tolerance=0.0)

@@ -1,4 +1,4 @@
-"""The worker as a process against the real site: PostgreSQL, Docker DockerEngine, the broker on the file system."""
+"""The worker as a process against the real site: PostgreSQL, Docker Engine, file broker."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ Start = Callable[..., WorkerProcess]
 
 @pytest.fixture
 def site(live_server: Any, settings: Any) -> Iterator[SmallSite]:
-    """The real site with a small competition. It ends once the site has answered the last request of a killed worker:
-    the tables are emptied next, which would otherwise deadlock with it."""
+    """The real site with a small competition, ending once no other query runs.
+
+    Emptying the tables would otherwise deadlock with the last request of a killed worker.
+    """
     settings.SITE_URL = live_server.url
     yield SmallSite(live_server.url)
     wait_for(lambda: all(nobody_else_queries() for _ in range(5)), 20, "the database is quiet")

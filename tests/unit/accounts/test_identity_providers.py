@@ -1,4 +1,4 @@
-"""The other sites that people may sign in with follow from the settings, and half a setting stops the start."""
+"""Sign-in providers follow from settings; an incomplete setting stops the start."""
 
 from __future__ import annotations
 

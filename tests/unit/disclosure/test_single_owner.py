@@ -1,4 +1,4 @@
-"""Nothing outside competitions/disclosure decides by itself who sees what is sealed or withheld: it asks there."""
+"""Only competitions/disclosure decides who sees what is sealed or withheld."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives of images are read to their last digest, and one that lies is refused with what would be right."""
+"""Image archives are read to their last digest; a false one is refused with the remedy."""
 
 from __future__ import annotations
 

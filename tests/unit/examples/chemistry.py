@@ -1,4 +1,4 @@
-"""Validity checks that share no code with the generator: valences and the Kekulé structure of aromatic rings."""
+"""Validity checks independent of the generator: valences and Kekulé structures of aromatic rings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def needs_double_bond(molecule: Molecule, index: int) -> bool:
 
 
 def two_colours(molecule: Molecule, nodes: set[int]) -> dict[int, bool] | None:
-    """Alternating colours along aromatic bonds; None for an odd ring of needy atoms, which the generator never makes."""
+    """Alternate colours along aromatic bonds; None for an odd ring, which the generator never makes."""
     colour: dict[int, bool] = {}
     for root in nodes:
         border = [root] if root not in colour else []
@@ -90,7 +90,7 @@ def augment(molecule: Molecule, index: int, nodes: set[int], partner: dict[int, 
 
 
 def balanced(smiles: str) -> bool:
-    """Brackets close and every ring number occurs an even number of times, by plain counting of characters."""
+    """True if brackets close and every ring number occurs an even number of times, by counting."""
     plain = re.sub(r"\[[^\]]*\]", "", smiles)
     rings = re.findall(r"%\d\d|\d", plain)
     return plain.count("(") == plain.count(")") and all(rings.count(number) % 2 == 0 for number in rings)

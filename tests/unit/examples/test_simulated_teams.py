@@ -1,4 +1,4 @@
-"""The files of a demo's simulated teams: equal for equal seeds, of different quality, better from file to file."""
+"""Files of a demo's simulated teams: equal by seed, of varied quality, improving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas, footnotes, tables, code and videos in the texts of organizers: drawn without a script, and harmless whatever they hold."""
+"""Formulas, footnotes, tables, code and videos in texts: drawn without script, and harmless."""
 
 from __future__ import annotations
 

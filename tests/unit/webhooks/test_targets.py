@@ -1,4 +1,4 @@
-"""Webhooks go to no machine of the site's own network, by no trick of names, for no longer than a few seconds."""
+"""Webhooks never reach the site's own network by any trick of names, and end within seconds."""
 
 from __future__ import annotations
 

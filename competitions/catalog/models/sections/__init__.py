@@ -1,4 +1,4 @@
-"""The settings of a phase by subject. A section holds its fields, what they may be, where the form shows them and what the API tells."""
+"""A phase's settings by subject: fields, allowed values, places in forms and in the API."""
 
 from competitions.catalog.models.sections.budget import GIB, MIB, Budget, BudgetSection
 from competitions.catalog.models.sections.environment import EnvironmentSection

@@ -69,5 +69,5 @@ class ScheduleSection(Section):
         return self.opens_at <= at and (self.closes_at is None or at < self.closes_at)
 
     def takes_late(self, at: datetime) -> bool:
-        """True when a submission whose upload began at `at` is too late to be ranked, and is taken all the same."""
+        """True if a submission begun at `at` is too late to be ranked but still accepted."""
         return self.accepts_late and self.closes_at is not None and self.closes_at <= at

@@ -20,7 +20,7 @@ LOG_CHARS: Final = 20_000
 
 @dataclass(frozen=True)
 class TrialResult:
-    """`scores` are those that the organizer may see; a sealed part is scored, and stays sealed for the organizer too."""
+    """Scores of a trial that the organizer may see; a sealed part is scored and stays sealed."""
 
     submission: Submission
     progress: Progress

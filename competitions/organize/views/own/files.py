@@ -1,4 +1,4 @@
-"""An organizer's files: programs and data that several tasks may use, with their versions and who shares them."""
+"""An organizer's files: shared programs and data, their versions, and people with access."""
 
 from collections.abc import Callable
 from functools import partial
@@ -60,7 +60,7 @@ def files(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["POST"])
 @login_required
 def add(request: HttpRequest) -> HttpResponse:
-    """Keep an upload as a file of the kind that the form names, by the page's script or by the form itself."""
+    """Store an upload as a file of the kind in the form, sent by the page's script or the form."""
     kind = cleaned(KindForm(request.POST))["kind"]
     return _answer(request, lambda: add_resource(kind=kind, upload=sent_upload(request), by=person(request)))
 

@@ -79,7 +79,7 @@ def settings(request: HttpRequest, name: str = "") -> HttpResponse:
 @require_POST
 @login_required
 def token(request: HttpRequest, name: str) -> HttpResponse:
-    """Make a new token, shown once in the answer, or end the one that there is; what that stops is asked first."""
+    """Make a new token, shown once, or revoke the present one; asks first, naming what it stops."""
     chosen, values = _own(request, name), cleaned(TokenForm(request.POST))
     is_new = values["action"] == "issue"
     if chosen.token_digest and not values["confirmed"]:

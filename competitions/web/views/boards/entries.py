@@ -1,4 +1,4 @@
-"""Pages behind a row of a board: the entry with its history, the team with its rows, and public detailed results."""
+"""Pages behind a board's row: the entry's history, the team, and public detailed results."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -31,8 +31,7 @@ ROWS_READ = 500
 
 
 def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
-    """A row of a board with who looks at it. For those who may not see the board there is none: its rows are numbered, and
-    another answer would tell how many there are."""
+    """A board's row with its reader. 404 for who may not see the board, so that numbers reveal nothing."""
     rows = Entry.objects.select_related("team", "score__submission__phase__competition")
     entry: Entry = get_object_or_404(rows, pk=pk)
     submission = entry.score.submission
@@ -79,7 +78,7 @@ def _shown_primary(board: Leaderboard) -> Column | None:
 
 
 def _gap(board: Leaderboard, entry: Entry, primary: Column) -> str:
-    """The difference to the first row, as shown; empty for the first itself, and where either has no score."""
+    """The difference from the first row, as shown; empty for the first, or without a score."""
     leader = first_entry(board)
     if leader is None or leader.pk == entry.pk or primary.key not in entry.values or primary.key not in leader.values:
         return ""
@@ -111,8 +110,7 @@ def _chart(entry: Entry, primary: Column | None, now: datetime) -> Chart | None:
 
 @require_safe
 def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
-    """A team as everybody sees it: its people, and its rows on the boards that this person sees. Without such a row there is
-    no such page, so that it tells of nobody whom no board shows."""
+    """A team's public page: people and visible rows. 404 without such a row, so as not to reveal teams."""
     visited = visit(request, slug)
     team = get_object_or_404(Team, competition=visited.competition, key=key, merged_into=None)
     rows = [(entry, board) for entry in _best_rows(team) if (board := _visible_board(entry, visited))]

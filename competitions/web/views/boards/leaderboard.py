@@ -188,8 +188,7 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
 
 
 def _drawn_column(board: Leaderboard) -> Column | None:
-    """The column that decides, where it may be drawn: one that is hidden is known to nobody by its bars. Boards that grow have
-    their columns for that."""
+    """The deciding column, if bars may show it: not if hidden, nor on boards that grow."""
     primary = primary_column(list(board.columns.all()))
     return primary if primary in board.visible_columns and not board.phase.grows else None
 
@@ -304,7 +303,7 @@ def _my_rank(board: Leaderboard, own_entry: Entry, page: BoardPage | DrawnPage, 
 
 
 def _rank(board: Leaderboard, entry: Entry) -> int | None:
-    """The entry's rank, counted once for each version of the board: below 100,000 better rows, counting takes 9 ms."""
+    """The entry's rank, cached by version: counting takes 9 ms with 100,000 better rows."""
     if entry.is_baseline:
         return None
     key = f"rank:{board.pk}:{board.version}:{entry.rank_value!r}:{entry.tie_key}"
@@ -325,7 +324,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
 
 @require_safe
 def history(request: HttpRequest, slug: str) -> HttpResponse:
-    """Score over time: the board's best and, for a member, the team's own submissions; a chart and its table."""
+    """Score over time: the board's best and, for members, their team's submissions, with a table."""
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
     board = visited.board(phase, request.GET.get("board"))

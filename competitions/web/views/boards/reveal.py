@@ -40,7 +40,7 @@ def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
 
 @require_safe
 def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
-    """The manifest of a revealed board, for `podium verify`. Nobody gets it before: its salt would give scores away."""
+    """A revealed board's manifest, for `podium verify`; not before, as its salt would reveal scores."""
     visited, board = _board(request, slug, phase_slug, board_key)
     commitment = board_commitment(board)
     if commitment is None:

@@ -51,7 +51,7 @@ from competitions.web.visit import visit
 
 
 def find(request: HttpRequest, pk: int) -> Submission:
-    """A submission that the person may see, with its runs and the boards of its phase; any other does not exist."""
+    """A submission the person may see, with its runs and its phase's boards; else 404."""
     rows = visible_submissions(person(request)).select_related("phase__competition", "team", "submitted_by", "file")
     runs = Run.objects.select_related("task", "queue", "worker")
     submission: Submission = get_object_or_404(rows.prefetch_related(Prefetch("runs", queryset=runs)), pk=pk)

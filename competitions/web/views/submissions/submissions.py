@@ -93,7 +93,7 @@ def _trend(visited: Visit, phase: Phase | None, listed: list[ScoredSubmission]) 
 
 
 def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> dict[str, object]:
-    """Everything around the upload: quota, closing time, budget, and the values of a form that was refused."""
+    """Quota, closing time and budget beside the upload, and the values of a refused form."""
     entered = entered_values(request)
     answers = answers_of_form(entered)
     limits = allowances(team_id=team_id, phase=phase, now=visited.now)

@@ -1,4 +1,4 @@
-"""Boards that grow: every algorithm that counts is run on every dataset, once, and after all submissions."""
+"""Growing boards: every algorithm that counts runs once on every dataset, after all submissions."""
 
 from __future__ import annotations
 

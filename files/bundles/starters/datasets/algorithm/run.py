@@ -1,4 +1,4 @@
-"""The algorithm that is put to the test: predicts the mean of the first half for every value of the second."""
+"""The algorithm under test: predicts the mean of the first half for every value of the second."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from statistics import fmean
 
 
 def main(submission: Path, output: Path) -> None:
-    """Read the participant's `data.txt`, one number a line; write what was predicted beside what was there."""
+    """Read the participant's `data.txt`, a number a line; write the values beside their predictions."""
     values = [float(line) for line in (submission / "data.txt").read_text().split()]
     half = len(values) // 2
     guess = fmean(values[:half])

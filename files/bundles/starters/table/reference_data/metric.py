@@ -1,4 +1,4 @@
-"""The mean absolute error. Change it to what counts for you, or name one of Podium's own metrics in metric.json."""
+"""The mean absolute error. Change it, or name one of Podium's own metrics in metric.json."""
 
 import pandas as pd
 
