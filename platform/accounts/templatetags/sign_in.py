@@ -13,3 +13,10 @@ LOCAL: Final = ("filebased", "console", "dummy")
 def mail_is_sent() -> bool:
     """True if mail leaves this site; otherwise only the administrator reads it, in a folder or log."""
     return settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] not in LOCAL
+
+
+@register.simple_tag
+def mail_folder() -> str:
+    """The folder to which an embedded site writes its mails; empty if it has none."""
+    is_written = settings.EMBEDDED and settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] == "filebased"
+    return str(settings.EMAIL_FILE_PATH) if is_written else ""

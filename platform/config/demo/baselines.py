@@ -167,7 +167,16 @@ def _score(submission: Sent) -> float | None:
     return float(scores[submission.baseline.metric]) if scores else None
 
 
-def faults(sent: list[Sent]) -> list[str]:
-    """Everything that is not as the baselines' authors say it must be."""
-    outcomes = [submission.fault(_score(submission)) for submission in sent]
-    return [fault for fault in outcomes if fault]
+def require_as_expected(sent: list[Sent]) -> None:
+    """Raise `Unexpected` naming every submission that ended otherwise than the baselines' authors say."""
+    faults = [fault for submission in sent if (fault := submission.fault(_score(submission)))]
+    if faults:
+        raise Unexpected("Not as expected:\n" + "\n".join(faults))
+
+
+def ended_wrongly(client: Client, sent: list[Sent]) -> list[Sent]:
+    """Submissions of an earlier start that have ended otherwise than expected."""
+    for submission in sent:
+        submission.answer = client.get(f"/submissions/{submission.pk}/", submission.token)
+    ended = [submission for submission in sent if submission.answer["status"] in FINAL]
+    return [submission for submission in ended if submission.fault(_score(submission))]

@@ -98,7 +98,7 @@ def test_pages_state_the_true_sizes_and_leave_no_placeholder(bundle: Path) -> No
         assert "{" not in page.read_text(), page.name
     evaluation = (bundle / "pages" / "evaluation.md").read_text()
     assert "| test-dev | `y_pred_pcqm4m-v2_test-dev.npz` | 30 |" in evaluation
-    assert "| wall clock | 15 s | 4 hours |" in evaluation
+    assert "| wall clock | 45 s | 4 hours |" in evaluation
 
 
 def test_the_same_moment_and_seed_give_the_same_files(bundle: Path, tmp_path: Path) -> None:
