@@ -11,6 +11,7 @@ from competitions.runs.models import Attempt, Run, RunEvent
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
+from competitions.submissions.quota import smoke_allowance
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
 
@@ -178,10 +179,15 @@ def _is_charged(submission: Submission) -> bool:
     """
     if submission.rerun_of_id is not None or submission.migrated_from_id is not None or submission.is_verification:
         return False
-    # A smoke run is free, and so is what it stopped.
+    # A smoke run is free, and so is what it stopped, as long as the team has free ones left.
     counted = submission.runs.filter(fills_board=False, is_smoke=False)
     if submission.status == State.FAILED:
-        return REASONS[Reason(submission.reason)].charged and counted.exists()
+        return REASONS[Reason(submission.reason)].charged and (counted.exists() or _has_used_smoke_runs(submission))
     if submission.status == State.CANCELLED:
         return counted.filter(started_at__isnull=False).exists()
     return not submission.is_smoke
+
+
+def _has_used_smoke_runs(submission: Submission) -> bool:
+    """True for a submission that counts, of a team without free smoke runs left on the day it was made."""
+    return not submission.is_smoke and not smoke_allowance(submission.team_id, now=submission.created_at).left

@@ -97,15 +97,24 @@ def require_scoring_errors_left(*, team: Team, now: datetime) -> None:
         raise TOO_MANY_SCORING_ERRORS(limit=settings.SCORING_ERRORS_PER_DAY, resets_at=midnight + timedelta(days=1))
 
 
-def require_smoke_runs_left(*, team: Team, now: datetime) -> None:
-    """Raise `TOO_MANY_SMOKE_RUNS` when too many of today's submissions ended with their smoke run.
+def smoke_allowance(team_id: int, *, now: datetime) -> Allowance:
+    """The free smoke runs that the team has left today.
 
-    They cost no quota, so that a fault shows before it is paid for; without a limit, a team could compute for free.
+    They cost no quota, so that a fault shows before it is paid for; without a limit, a team could compute for nothing.
     """
     midnight = day_began_at(now)
-    free = Submission.objects.filter(team=team, is_charged=False, created_at__gte=midnight, runs__is_smoke=True)
-    if free.exclude(reason__in=NOT_RUN).count() >= settings.SMOKE_RUNS_PER_DAY:
-        raise TOO_MANY_SMOKE_RUNS(limit=settings.SMOKE_RUNS_PER_DAY, resets_at=midnight + timedelta(days=1))
+    ended_there = Submission.objects.filter(
+        team=team_id, is_charged=False, created_at__gte=midnight, created_at__lt=midnight + DAY, runs__is_smoke=True
+    )
+    used = ended_there.exclude(reason__in=NOT_RUN).count()
+    return Allowance("of today's smoke runs", settings.SMOKE_RUNS_PER_DAY, used, midnight + DAY)
+
+
+def require_smoke_runs_left(*, team: Team, now: datetime) -> None:
+    """Raise `TOO_MANY_SMOKE_RUNS` when the team has no free smoke run left today."""
+    allowance = smoke_allowance(team.pk, now=now)
+    if not allowance.left:
+        raise TOO_MANY_SMOKE_RUNS(limit=allowance.limit, resets_at=allowance.resets_at)
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,8 @@ SMOKE_TASK_HIDDEN: Final = RefusalKind(
 TOO_MANY_SMOKE_RUNS: Final = RefusalKind(
     429,
     "too_many_smoke_runs",
-    "{limit} of your team's submissions of today came no further than their smoke run, and no more code is taken until "
-    "{resets_at:%Y-%m-%d %H:%M} UTC. Run yours on your own machine first: `podium run` says what the site would say.",
+    "Your team has used its {limit} free smoke runs of today; there are more from {resets_at:%Y-%m-%d %H:%M} UTC. Run your code on your "
+    "own machine first: `podium run` says what the site would say. A submission that counts is still possible, and is charged if it fails.",
     tells=("limit", "resets_at"),
 )
 

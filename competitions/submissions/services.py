@@ -263,11 +263,11 @@ def _require_runs_left(checked: _Checked) -> None:
     new, phase = checked.new, checked.new.phase
     if new.is_smoke and (new.kind != Kind.CODE or not phase.has_smoke_run):
         raise refusals.NoSmokeRun(phase)
-    if new.kind == Kind.CODE and phase.smoke_task is not None:
-        if phase.smoke_task.hidden_part(phase.competition):
-            raise refusals.SMOKE_TASK_HIDDEN(phase=phase)
+    if new.kind == Kind.CODE and phase.smoke_task is not None and phase.smoke_task.hidden_part(phase.competition):
+        raise refusals.SMOKE_TASK_HIDDEN(phase=phase)
+    if new.is_smoke:
         require_smoke_runs_left(team=checked.team, now=checked.now)
-    if not new.is_smoke:
+    else:
         _require_quota(checked.team, phase, checked.received_at)
 
 

@@ -35,6 +35,7 @@ from competitions.catalog.tags import tags_set
 from competitions.catalog.texts.images import image_import
 from competitions.catalog.texts.pages import list_own_tabs, page_address
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import note_questions
 from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
 from files.bundles.addresses import phase_slugs
@@ -92,6 +93,7 @@ class Maker:
         self._questions(competition)
         self._fact_sheet(competition)
         self._phases(competition, self._tasks(competition, now), now)
+        note_questions(competition)
         self._say(competition)
         if live is None:
             self.report.warnings += [

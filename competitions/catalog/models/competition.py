@@ -97,6 +97,11 @@ class Competition(models.Model):
     team_count = models.PositiveIntegerField(
         default=0, editable=False, help_text="Without baselines and merged teams; written by `count_teams` alone."
     )
+    has_questions = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Submissions come with a fact sheet; written by `note_questions` alone.",
+    )
     own_tabs = models.JSONField(
         default=list,
         editable=False,

@@ -19,4 +19,4 @@ def mail_is_sent() -> bool:
 def mail_folder() -> str:
     """The folder to which an embedded site writes its mails; empty if it has none."""
     is_written = settings.EMBEDDED and settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] == "filebased"
-    return str(settings.EMAIL_FILE_PATH) if is_written else ""
+    return str(settings.EMAIL_CONFIG["EMAIL_FILE_PATH"]) if is_written else ""

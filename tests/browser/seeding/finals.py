@@ -15,6 +15,7 @@ def finals(place: Place) -> None:
     from competitions.catalog.models import Column, Leaderboard
     from competitions.catalog.services import phase_reveal
     from competitions.factsheets.models import Question
+    from competitions.factsheets.services import save_question
     from competitions.leaderboards.sealing.commitments import board_commit
     from competitions.submissions.fact_sheets import fact_sheet_edit
     from competitions.winners.models import Lane
@@ -24,7 +25,7 @@ def finals(place: Place) -> None:
     for index, (key, title, kind) in enumerate(
         [("method", "Method", "text"), ("params", "Parameters", "number"), ("code", "Code", "url")]
     ):
-        Question.objects.create(
+        question = Question(
             competition=place.competition,
             key=key,
             title=title,
@@ -34,6 +35,7 @@ def finals(place: Place) -> None:
             is_on_board=True,
             help_text="The whole model, embeddings too." if key == "params" else "",
         )
+        save_question(question)
     private = Leaderboard.objects.create(
         phase=place.phases["test-dev"],
         key="private",

@@ -21,7 +21,7 @@ from competitions.runs.records.logs import append_logs
 from competitions.runs.services import submission_cancel, submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
-from competitions.submissions.quota import allowances
+from competitions.submissions.quota import allowances, smoke_allowance
 from competitions.submissions.refusals import SMOKE_TASK_HIDDEN, TOO_MANY_SMOKE_RUNS, NoSmokeRun, QuotaUsed
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, Reason, State
@@ -149,17 +149,24 @@ def test_a_phase_without_a_mini_split_has_no_smoke_run(site: Scenario) -> None:
         smoke_alone(site, site.phase)
 
 
-def test_a_team_has_so_many_free_smoke_runs_a_day(site: Scenario, phase: Phase, settings: Any) -> None:
+def test_a_team_has_so_many_free_smoke_runs_a_day_and_is_charged_for_what_fails_beyond_them(
+    site: Scenario, phase: Phase, settings: Any
+) -> None:
     settings.SMOKE_RUNS_PER_DAY = 2
     smoke_alone(site, phase)
     answer(site, PASSED)
     code(site)
-    answer(site, CRASHED)
+    assert not answer(site, CRASHED).submission.is_charged
     with refuses(TOO_MANY_SMOKE_RUNS, match="2030-05-02 00:00"):
         smoke_alone(site, phase)
-    with refuses(TOO_MANY_SMOKE_RUNS):
-        code(site)
-    assert code(site, at=site.now + timedelta(days=1)).status == State.QUEUED
+    code(site)
+    assert answer(site, CRASHED).submission.is_charged, "the free ones of today are used"
+    code(site)
+    answer(site, PASSED)
+    assert answer(site, PASSED).state == State.FINISHED, "one that counts is still run"
+    tomorrow = site.now + timedelta(days=1)
+    assert smoke_allowance(site.team.pk, now=tomorrow).left == 2
+    assert code(site, at=tomorrow).status == State.QUEUED
 
 
 def test_only_a_teams_own_free_runs_on_the_mini_split_count(site: Scenario, phase: Phase, settings: Any) -> None:

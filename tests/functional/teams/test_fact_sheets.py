@@ -17,6 +17,7 @@ from django.urls import reverse
 from competitions.catalog.models import Column, Leaderboard
 from competitions.factsheets.answers import FactSheetInvalid, fact_sheet_questions, read_fact_sheet
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import save_question
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild
@@ -42,9 +43,7 @@ ANSWERS = {
 
 def ask(site: Scenario, key: str, kind: str = "text", **fields: Any) -> Question:
     question = Question(competition=site.competition, key=key, title=key.title(), kind=kind, **fields)
-    question.full_clean()
-    question.save()
-    return question
+    return save_question(question)
 
 
 def faults_in(refusal: FactSheetInvalid) -> list[str]:

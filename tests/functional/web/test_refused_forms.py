@@ -15,6 +15,7 @@ from competitions.bundles.models import BundleImport
 from competitions.catalog.models import Phase
 from competitions.compute.models import Queue
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import save_question
 from competitions.web.refused_forms import KEY
 from tests.permissions import user_client
 from tests.scenario import Scenario, person
@@ -69,7 +70,7 @@ def test_a_form_from_nowhere_gets_a_page_of_its_own(site: Scenario, referer: str
 
 
 def test_an_upload_that_is_refused_keeps_description_and_answers(site: Scenario) -> None:
-    Question.objects.create(competition=site.competition, key="method", title="Method", kind="text", is_required=False)
+    save_question(Question(competition=site.competition, key="method", title="Method", kind="text", is_required=False))
     Phase.objects.filter(pk=site.phase.pk).update(accepts_code=True)
     page = f"{reverse('web:submissions', args=[site.competition.slug])}?phase={site.phase.slug}"
     shown = send(
@@ -89,7 +90,7 @@ def test_an_upload_that_is_refused_keeps_description_and_answers(site: Scenario)
 
 def test_a_fact_sheet_that_is_refused_keeps_the_answers(site: Scenario) -> None:
     submission = site.submit()
-    Question.objects.create(competition=site.competition, key="size", title="Size", kind="number", is_required=True)
+    save_question(Question(competition=site.competition, key="size", title="Size", kind="number", is_required=True))
     page = reverse("web:submission-fact-sheet", args=[submission.pk])
     shown = send(user_client(site.member()), page, page, **{"answer.size": "many"})
     assert input_value(shown, "answer.size") == "many"

@@ -219,7 +219,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
     columns = board.visible_columns
     primary = primary_column(list(board.columns.all()))
     sort = request.GET.get("sort", "")
-    shown = page_columns(board, columns)
+    shown = page_columns(board, columns, has_facts=visited.competition.has_questions)
     if sort and sort not in {column.key for column in shown if column.is_sortable}:
         raise UnknownSort(sort)
     sort = "" if primary is not None and sort == primary.key else sort

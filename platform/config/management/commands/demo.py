@@ -126,9 +126,8 @@ class Command(BaseCommand):
         for account in content.accounts:
             secret = f"password {account.password}" if account.password else f"API token {account.token}"
             self.say(f"  {account.role:<10} {account.username:<10} {secret}")
-        self.say(
-            f"\n  Mails, such as those that confirm the address of a new account, are in {settings.EMAIL_FILE_PATH}\n"
-        )
+        folder = settings.EMAIL_CONFIG["EMAIL_FILE_PATH"]
+        self.say(f"\n  Mails, such as those that confirm the address of a new account, are in {folder}\n")
 
     def stay(self, processes: Processes) -> None:
         self.say("Running until Ctrl-C")
