@@ -27,6 +27,8 @@ SET: dict[type[Model], dict[str, Any]] = {
         "logo": None,
         "docker_image": "podium/r:1",
         "tag_line": ",graphs,in vitro,",
+        "own_tabs": [["how-to-begin", "How to begin"]],
+        "has_questions": True,
     },
     Page: {"tab": "own", "title": "How to begin", "slug": "how-to-begin", "format": "markdown", "index": 0},
     Phase: {
