@@ -1,4 +1,4 @@
-"""Finds words that the glossary replaced, grammar that has to be translated, and long first lines.
+"""Finds words that the glossary replaced, grammar that has to be translated, and long lines.
 
 `make lint` runs it.
 
@@ -50,6 +50,7 @@ VARIABLES: Final = frozenset(("asked", "found", "kept", "made", "mine", "one", "
 NOT_READ: Final = frozenset(("migrations", "data"))  # folders: written by Django, or what tests are given
 CODE: Final = ("platform", "competitions", "files", "workers", "scoring", "client", "scripts", "examples", "tests")
 FIRST_LINE: Final = 100  # characters of a docstring's first line
+LINE: Final = 160  # characters of a line of templates and docs
 OPENINGS: Final = re.compile(r"(?:What|Whether|How|Who|Whose|Which|Where|When|Why)\b")
 # A participle alone: what it does is a verb (`rename_team`, not `_named`). `put`, `read`, `set` and the like are verbs, too.
 PARTICIPLE: Final = re.compile(
@@ -75,6 +76,16 @@ def wrong_words(path: Path) -> list[str]:
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         faults += [f"{path}:{number}: {word[0]!r}" for word in WORDS.finditer(line)]
     return faults
+
+
+def long_lines(path: Path) -> list[str]:
+    """Lines of a template or a page of docs with more than 160 characters; rows of tables excepted."""
+    lines = enumerate(path.read_text().splitlines(), start=1)
+    return [
+        f"{path}:{number}: {len(line)} characters; at most {LINE}"
+        for number, line in lines
+        if len(line) > LINE and not line.startswith("|")
+    ]
 
 
 def unclear_variables(path: Path) -> list[str]:
@@ -120,6 +131,8 @@ def main() -> int:
     faults += [fault for path in code for fault in unclear_variables(path)]
     faults = [f"{fault}; see {GLOSSARY} for the word to use" for fault in faults]
     faults += [fault for path in code for fault in opaque_grammar(path)]
+    pages = [*tracked(["."], ".html"), *tracked(["docs", "README.md"], ".md")]
+    faults += [fault for path in pages for fault in long_lines(path)]
     faults = [fault for fault in faults if fault.startswith(prefix)]
     for fault in faults:
         print(fault)

@@ -1,4 +1,4 @@
-"""The check of words: names that do not say what they hold, and grammar that has to be translated."""
+"""The check of words: unclear names, grammar that has to be translated, and long lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.checks.words import opaque_grammar, unclear_variables
+from scripts.checks.words import long_lines, opaque_grammar, unclear_variables
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,9 @@ def test_opaque_grammar_is_listed(tmp_path: Path, code: str, faults: list[str]) 
     path = tmp_path / "module.py"
     path.write_text(code)
     assert [fault.removeprefix(f"{path}:").split(";")[0].split(": call")[0] for fault in opaque_grammar(path)] == faults
+
+
+def test_lines_over_160_characters_are_listed_except_rows_of_tables(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"{'a' * 160}\n{'a' * 161}\n| {'a' * 161} |\n")
+    assert long_lines(path) == [f"{path}:2: 161 characters; at most 160"]

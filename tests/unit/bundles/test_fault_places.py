@@ -397,7 +397,7 @@ def pattern(sentence: str) -> re.Pattern[str]:
 
 
 def documented(section: str) -> list[str]:
-    return re.findall(r"^\* (.*)$", section, re.MULTILINE)
+    return [" ".join(entry.split()) for entry in re.findall(r"^\* (.*(?:\n  .*)*)$", section, re.MULTILINE)]
 
 
 def every_fault(folder: Path) -> set[str]:
