@@ -25,6 +25,6 @@ def delete_question(question: Question) -> None:
 
 
 def note_questions(competition: Competition) -> None:
-    """Note in its row if the competition has a fact sheet, as pages ask that. Call where questions changed."""
+    """Note in its row if the competition has a fact sheet. Call where questions changed."""
     competition.has_questions = Question.objects.filter(competition=competition).exists()
     competition.save(update_fields=["has_questions"])

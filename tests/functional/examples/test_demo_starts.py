@@ -1,4 +1,4 @@
-"""What a start of the demo makes of baselines that ended otherwise than they must, as on a busy machine."""
+"""Starts of the demo whose baselines ended otherwise than they must, as on a busy machine."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ def too_slow(site: Scenario) -> Sent:
 
 @pytest.fixture
 def sent(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> Sent:
-    one = too_slow(site)
+    slow = too_slow(site)
     monkeypatch.setattr(baselines, "Client", Site)
-    monkeypatch.setattr(baselines, "send_all", lambda client, content: [one])
-    return one
+    monkeypatch.setattr(baselines, "send_all", lambda client, content: [slow])
+    return slow
 
 
 def start(*, is_check: bool) -> str:
-    said, content = StringIO(), SimpleNamespace(slugs=[], account_token=lambda role: "token")
-    Command(stdout=said).score(PROCESSES, content, 0.1, is_check=is_check)  # type: ignore[arg-type]
-    return said.getvalue()
+    output, content = StringIO(), SimpleNamespace(slugs=[], account_token=lambda role: "token")
+    Command(stdout=output).score(PROCESSES, content, 0.1, is_check=is_check)  # type: ignore[arg-type]
+    return output.getvalue()
 
 
 def test_a_baseline_that_ended_wrongly_is_run_again_by_the_next_start_which_stays_up(sent: Sent) -> None:
-    said = start(is_check=False)
+    output = start(is_check=False)
     assert Submission.objects.get(pk=sent.pk).status == State.QUEUED
-    assert "is run again; it had ended as failed: time_limit" in said
-    assert "Not scored within" in said
-    assert "The site stays up." in said
+    assert "is run again; it had ended as failed: time_limit" in output
+    assert "Not scored within" in output
+    assert "The site stays up." in output
 
 
 def test_a_check_fails_where_a_baseline_does_not_end_as_expected(sent: Sent) -> None:
