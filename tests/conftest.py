@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import socket
 from pathlib import Path
@@ -28,6 +29,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the services at the end, in the process that owns them."""
     if services.is_owner():
         services.Services(services.run_folder()).stop()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave to the collector of garbage what the tests make: what is imported by now stays."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +84,18 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
     if any(_wants_postgres(item) for item in request.session.items):
         use_database(request.getfixturevalue("postgres_url"))
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> None:
+    """Emptying the tables, after a test that commits, no longer writes all permissions anew: Podium reads none of them."""
+    from django.contrib.auth.management import create_contenttypes
+    from django.contrib.contenttypes.models import ContentType
+    from django.db.models.signals import post_migrate
+
+    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+    post_migrate.disconnect(create_contenttypes)
+    post_migrate.connect(lambda **_: ContentType.objects.clear_cache(), weak=False)
 
 
 def _wants_postgres(item: pytest.Item) -> bool:

@@ -10,6 +10,7 @@ from core.background import jobs
 from core.celery import app
 from tests.permissions import PermissionSite, make_permission_site
 from tests.scenario import NOON, Scenario, scenario
+from tests.shared_rows import shared
 
 
 @pytest.fixture
@@ -26,15 +27,27 @@ def wakeups(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def site(db: None, wakeups: list[str]) -> Iterator[Scenario]:
-    """A competition with one team, at noon of the day that the tests speak of."""
+def noon(db: None, wakeups: list[str]) -> Iterator[None]:
+    """The clock begins at noon of the day that the tests speak of; nothing is in the caches."""
     for name in ("pages", "default"):  # they hold what is named by rows of the test before, and its rates
         caches[name].clear()
     with time_machine.travel(NOON):
-        yield scenario()
+        yield
+
+
+@shared
+def common_site() -> Scenario:
+    """A competition with one team."""
+    return scenario()
 
 
 @pytest.fixture
-def permissions(site: Scenario) -> PermissionSite:
+def site(common_site: Scenario) -> Scenario:
+    """A competition with one team, at noon; for a test that also asks for more of it, with that."""
+    return common_site
+
+
+@shared
+def permissions(common_site: Scenario) -> PermissionSite:
     """A competition, and one of each kind of person."""
-    return make_permission_site(site)
+    return make_permission_site(common_site)

@@ -26,14 +26,13 @@ from competitions.resources.uploads import upload_whole
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
-from competitions.runs.planning import CHECK_JOB
 from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import register, team_create
 from tests.answers import read_result
-from tests.background import run_background
+from tests.background import check_files
 
 NOON = datetime(2030, 5, 1, 12, tzinfo=UTC)
 ROWS = 40
@@ -141,7 +140,7 @@ class Scenario:
         submission = submission_create(
             NewSubmission(user=user, phase=where, upload=upload, kind=kind, idempotency_key=key), now=moment
         )
-        run_background(at=moment, only=CHECK_JOB)
+        check_files(at=moment)
         submission.refresh_from_db()
         return submission
 
@@ -159,7 +158,7 @@ class Scenario:
 
     def claim(self, worker: ComputeWorker | None = None, *, free_gpus: int = 0, at: datetime | None = None) -> Run:
         """Lease the next run; there must be one, if its file is right."""
-        run_background(at=at or self.now, only=CHECK_JOB)
+        check_files(at=at or self.now)
         run = dispatch.run_claim(worker=worker or self.worker(), free_gpus=free_gpus, now=at or self.now)
         assert run is not None, "nothing was handed out"
         return run

@@ -1,4 +1,28 @@
-from tests.fixtures import permissions, site, wakeups
-from tests.heavy_work import heavy_work
+from collections.abc import Iterator
+from typing import Any
 
-__all__ = ["heavy_work", "permissions", "site", "wakeups"]
+import pytest
+
+from tests.fixtures import common_site, noon, permissions, site, wakeups
+from tests.heavy_work import heavy_work
+from tests.shared_rows import SHARED
+
+__all__ = ["common_site", "heavy_work", "noon", "permissions", "site", "wakeups"]
+BLOCKER = pytest.StashKey[Any]()  # of access to the database, which is open once a first test has asked for it
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """From the second test on, rows are shared; they are taken back at the end."""
+    request.config.stash[BLOCKER] = django_db_blocker
+    yield
+    with django_db_blocker.unblock():
+        SHARED.prepare(())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have what the test shares with others, before its own transaction begins."""
+    if BLOCKER in item.config.stash and isinstance(item, pytest.Function):
+        with item.config.stash[BLOCKER].unblock():
+            SHARED.prepare(item.fixturenames)

@@ -39,13 +39,15 @@ from files.manifest import main, manifest_faults
 from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario
+from tests.shared_rows import shared
 
 Document = Any  # tests change it in ways that no manifest has
 
 
-@pytest.fixture
-def committed(site: Scenario) -> Scenario:
+@shared
+def committed(common_site: Scenario) -> Scenario:
     """A sealed phase, closed and committed to: three teams, the first with two submissions."""
+    site = common_site
     Phase.objects.filter(competition=site.competition).update(upload_grace_minutes=0)
     site.sealed.refresh_from_db()
     for name, scores in [("aa", [0.1, 0.2]), ("bb", [0.3]), ("cc", [0.4])]:
@@ -259,7 +261,7 @@ def test_an_open_phase_has_no_amendments(site: Scenario) -> None:
 
 
 @pytest.fixture
-def lane(committed: Scenario) -> Lane:
+def two_places(committed: Scenario) -> Lane:
     """Two places, both invited."""
     phase_reveal(phase=committed.sealed, now=committed.now)
     lane = Lane.objects.create(leaderboard=committed.sealed.leaderboard, top=2)
@@ -271,30 +273,30 @@ def places(lane: Lane) -> list[tuple[str, str]]:
     return [(place.team.name, place.state) for place in lane.places.order_by("pk")]
 
 
-def test_a_failed_winner_is_published_and_the_next_team_is_invited(committed: Scenario, lane: Lane) -> None:
+def test_a_failed_winner_is_published_and_the_next_team_is_invited(committed: Scenario, two_places: Lane) -> None:
     first = Place.objects.get(team__name="aa")
     services.place_fail(key=first.key, reason="The code does not run", actor="test", now=committed.now)
-    assert places(lane) == [("aa", State.FAILED), ("bb", State.INVITED), ("cc", State.INVITED)]
+    assert places(two_places) == [("aa", State.FAILED), ("bb", State.INVITED), ("cc", State.INVITED)]
     assert "Rank 1, aa, is not confirmed: The code does not run" in [
         amendment.reason for amendment in Amendment.objects.all()
     ]
     assert manifest_faults(manifest(committed)) == []
 
 
-def test_a_team_that_withdraws_is_published_and_the_next_team_is_invited(committed: Scenario, lane: Lane) -> None:
+def test_a_team_that_withdraws_is_published_and_the_next_team_is_invited(committed: Scenario, two_places: Lane) -> None:
     first = Place.objects.get(team__name="aa")
     services.place_decline(key=first.key, by=committed.member(first.team), now=committed.now)
-    assert places(lane) == [("aa", State.DECLINED), ("bb", State.INVITED), ("cc", State.INVITED)]
+    assert places(two_places) == [("aa", State.DECLINED), ("bb", State.INVITED), ("cc", State.INVITED)]
     assert manifest_faults(manifest(committed)) == []
 
 
 @pytest.mark.parametrize("state", [State.INVITED, State.VERIFYING, State.CONFIRMED])
 def test_a_disqualified_winner_loses_the_place_and_the_next_team_is_invited(
-    committed: Scenario, lane: Lane, state: State
+    committed: Scenario, two_places: Lane, state: State
 ) -> None:
     place = Place.objects.get(team__name="aa")
     Place.objects.filter(pk=place.pk).update(state=state)
     team_disqualify(team=place.team, reason="Two accounts", now=committed.now)
-    assert places(lane) == [("aa", State.FAILED), ("bb", State.INVITED), ("cc", State.INVITED)]
+    assert places(two_places) == [("aa", State.FAILED), ("bb", State.INVITED), ("cc", State.INVITED)]
     assert Place.objects.get(pk=place.pk).reason == "disqualified: Two accounts"
     assert manifest_faults(manifest(committed)) == []

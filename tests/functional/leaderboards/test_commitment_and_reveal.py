@@ -50,13 +50,15 @@ from podium.cli import main as podium
 from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import Scenario
+from tests.shared_rows import shared
 
 Document = Any  # tests change it in ways that no manifest has
 
 
-@pytest.fixture
-def closed(site: Scenario) -> Scenario:
+@shared
+def closed(common_site: Scenario) -> Scenario:
     """A sealed phase with three teams and a baseline, just past its end, without a grace for uploads."""
+    site = common_site
     Phase.objects.filter(competition=site.competition).update(upload_grace_minutes=0)
     site.sealed.refresh_from_db()
     for name, public, sealed in [("aa", 0.1, 0.35), ("bb", 0.2, 0.31234), ("cc", 0.3, 0.31229)]:

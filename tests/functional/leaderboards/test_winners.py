@@ -29,14 +29,16 @@ from tests.answers import read_result
 from tests.permissions import user_client
 from tests.refusals import refuses
 from tests.scenario import CODE, FILE_NAME, Scenario, lease, prediction_bytes, zip_bytes
+from tests.shared_rows import shared
 
 OFFICIAL = FILE_NAME.replace("test-dev", "test-challenge")
 COMMIT = "0123abcd" * 5
 
 
-@pytest.fixture
-def lane(site: Scenario) -> Lane:
+@shared
+def lane(common_site: Scenario) -> Lane:
     """A closed and revealed phase with three ranked teams and a baseline; three places."""
+    site = common_site
     for number, name in enumerate(["aa", "bb", "cc"]):
         team = site.join(name)
         site.score(

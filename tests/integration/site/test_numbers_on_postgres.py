@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fixtures import permissions, site, wakeups
+from tests.fixtures import common_site, noon, permissions, site, wakeups
 from tests.functional.test_numbers import (
     clients,
     test_addresses_with_huge_numbers_lead_to_nothing,
@@ -12,6 +12,8 @@ from tests.functional.test_numbers import (
 
 __all__ = [
     "clients",
+    "common_site",
+    "noon",
     "permissions",
     "site",
     "test_addresses_with_huge_numbers_lead_to_nothing",

@@ -1,0 +1,84 @@
+"""Rows that many tests begin with, made once for all the tests in a row that ask for them.
+
+They lie in savepoints below the transaction of each test, which is rolled back to them. A test gets a copy of what was
+made, so that it may change the objects, too. `tests/functional/conftest.py` has them made before a test's own transaction
+begins; in other suites each test makes its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+import time_machine
+from django.db import transaction
+
+from tests.scenario import NOON
+
+MAKERS: Final[dict[str, Callable[..., Any]]] = {}  # by the name of the fixture; each after those that it is made from
+
+
+def shared(make: Callable[..., Any]) -> Any:
+    """A fixture at noon whose rows are shared. `make` takes other shared fixtures, by name, and may change them."""
+    name, signature = make.__name__, inspect.signature(make)
+    assert name not in MAKERS, f"two shared fixtures are called {name}"
+    MAKERS[name] = make
+
+    def fixture(noon: None, **made_from: Any) -> Any:
+        return SHARED.copies[name] if name in SHARED.copies else make(**made_from)
+
+    noon = inspect.Parameter("noon", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    fixture.__signature__ = signature.replace(parameters=[noon, *signature.parameters.values()])  # type: ignore[attr-defined]
+    fixture.__doc__ = make.__doc__
+    return pytest.fixture(fixture, name=name)
+
+
+@dataclass
+class Made:
+    """What lies under the tests: a fixture's rows, how to take them back, and the values of it and of those below it."""
+
+    name: str
+    rows: ExitStack
+    values: dict[str, Any]
+
+
+class SharedRows:
+    """All that is made for now, the last on top, and the copies that the next test gets."""
+
+    def __init__(self) -> None:
+        self.made: list[Made] = []
+        self.copies: dict[str, Any] = {}
+
+    def prepare(self, wanted: Iterable[str]) -> None:
+        """Have the rows of those fixtures that are shared and wanted, and no others."""
+        names = [name for name in MAKERS if name in wanted]
+        while [made.name for made in self.made] != names[: len(self.made)]:
+            self.made.pop().rows.close()
+        for name in names[len(self.made) :]:
+            self._make(name)
+        self.copies = copy.deepcopy(self._values())
+
+    def _values(self) -> dict[str, Any]:
+        return self.made[-1].values if self.made else {}
+
+    def _make(self, name: str) -> None:
+        values = copy.deepcopy(self._values())
+        with ExitStack() as rows, time_machine.travel(NOON):
+            rows.enter_context(_rolled_back())
+            values[name] = MAKERS[name](**{of: values[of] for of in inspect.signature(MAKERS[name]).parameters})
+            self.made.append(Made(name, rows.pop_all(), values))
+
+
+@contextmanager
+def _rolled_back() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+SHARED: Final = SharedRows()
