@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from podium.errors import InvalidInput, Refused, StillWaiting, SubmissionFailed
 from podium.models import (
+    Account,
     Allowance,
     Board,
     Competition,
@@ -28,7 +28,7 @@ from podium.models import (
     Team,
 )
 from podium.parts import choose_kind
-from podium.profiles import profile_chosen
+from podium.profiles import sign_in_chosen
 from podium.site import Site
 from podium.transfers import Progress, download, quiet, upload
 
@@ -41,16 +41,17 @@ class Client:
     """Signed in as whoever the token belongs to.
 
     Without arguments: the site and token of the environment (`PODIUM_SITE`, `PODIUM_TOKEN`), else of the last `podium login`.
+    `PODIUM_TOKEN` also comes before the token of a `profile`, unless `PODIUM_SITE` says that it is for another site.
     Every method raises a `PodiumError`: `InvalidInput`, `NotAllowed`, `Refused` or `SiteUnreachable`.
     """
 
     def __init__(self, site: str = "", token: str = "", *, profile: str = "", patience_s: float = 120.0) -> None:
-        if not site:
-            chosen = profile_chosen(profile)
-            site, token = chosen.site, token or chosen.token
-        else:
-            token = token or os.environ.get("PODIUM_TOKEN", "")
-        self.site = Site(site, token, patience_s=patience_s)
+        self.sign_in = sign_in_chosen(profile, site=site, token=token)
+        self.site = Site(self.sign_in.site, self.sign_in.token, patience_s=patience_s)
+
+    def account(self) -> Account:
+        """The account that the token belongs to, and what the token may do."""
+        return Account.model_validate(self.site.get("me/"))
 
     # --- competitions and teams
 

@@ -52,6 +52,23 @@ class Phase(_Answer):
         return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
 
 
+class Token(_Answer):
+    """An API token, without its secret."""
+
+    name: str
+    scopes: list[str]
+    expires_at: datetime
+
+
+class Account(_Answer):
+    """Whoever a token belongs to, with that token."""
+
+    username: str
+    name: str
+    is_service_account: bool
+    token: Token | None
+
+
 class EnvironmentFile(_Answer):
     """A team's weights or container image; `reference` is what a submission names it by."""
 

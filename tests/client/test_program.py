@@ -158,6 +158,25 @@ def test_a_token_that_the_site_does_not_know_is_not_kept(
     assert profiles() == []
 
 
+def test_whoami_says_whose_token_counted_and_where_it_is_from(
+    site: Scenario,
+    signed_in: None,
+    newcomer: User,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["whoami"]) == 0
+    shown = capsys.readouterr().out
+    assert f"account\t{newcomer.username}" in shown
+    assert "token from\tthe profile here" in shown
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member(), Scope.SUBMIT))
+    assert main(["whoami", "--profile", "here", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["username"], answer["origin"]) == (site.member().username, "PODIUM_TOKEN")
+    assert (answer["site"], answer["token"]["scopes"]) == (url, ["submit"])
+
+
 def test_without_a_terminal_the_page_for_tokens_is_named_and_is_there(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

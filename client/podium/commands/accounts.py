@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 import typer
 
 from podium.client import Client
-from podium.errors import InvalidInput, NotAllowed
-from podium.output import say, write_table
+from podium.commands.options import AsJson, client
+from podium.commands.options import Profile as ProfileName
+from podium.errors import InvalidInput
+from podium.output import say, write_json, write_table
 from podium.profiles import Profile, profile_remove, profile_save, profiles
 from podium.site import checked_url
 
@@ -29,18 +31,9 @@ def login(
     token = sys.stdin.readline().strip() if token_stdin else _ask(site)
     if not token:
         raise InvalidInput("There was no token to read.")
-    _check(site, token)
+    account = Client(site, token, patience_s=10).account()
     profile_save(Profile(name or urlsplit(site).netloc, site, token))
-    say(f"Signed in to {site}.")
-
-
-def _check(site: str, token: str) -> None:
-    """Raise `NotAllowed` for a token that the site does not know. Which scopes it has is no matter."""
-    try:
-        Client(site, token, patience_s=10).invitations()
-    except NotAllowed as error:
-        if error.code != "scope_missing":
-            raise
+    say(f"Signed in to {site} as {account.username}.")
 
 
 def _ask(site: str) -> str:
@@ -50,6 +43,20 @@ def _ask(site: str) -> str:
     say(f"Make an API token on {page}, with the rights that you want to use here.")
     webbrowser.open(page)
     return str(typer.prompt("Token", hide_input=True)).strip()
+
+
+@app.command()
+def whoami(profile: ProfileName = "", as_json: AsJson = False) -> None:
+    """Show whom commands go by: site, account, and the rights of the token, with where it is from."""
+    me = client(profile)
+    account, origin = me.account(), me.sign_in.origin
+    if as_json:
+        write_json({"site": me.site.url, "origin": origin, **account.model_dump(mode="json")})
+        return
+    rows: list[tuple[str, object]] = [("site", me.site.url), ("token from", origin)]
+    if account.token is not None:
+        rows += [("it may", ", ".join(account.token.scopes)), ("it ends (UTC)", account.token.expires_at)]
+    write_table(["account", account.username], rows)
 
 
 @app.command()
