@@ -1,7 +1,7 @@
 """The program `podium`, for participants and organizers. What runs a site is `manage.py`.
 
 Exit status: 0 done; 1 the run failed or was refused, or a file cannot be read or written; 2 wrong use or input; 3 not signed in or
-not allowed; 4 the site cannot be reached.
+not allowed; 4 the site cannot be reached; 130 interrupted.
 """
 
 from __future__ import annotations

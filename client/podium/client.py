@@ -30,7 +30,8 @@ from podium.models import (
 from podium.parts import choose_kind
 from podium.profiles import sign_in_chosen
 from podium.site import Site
-from podium.transfers import Progress, download, quiet, upload
+from podium.transfers import Progress, download, quiet
+from podium.uploads import uploaded
 
 POLL_S: Final = (1.0, 15.0)  # from, to: the longer it takes, the rarer it is asked
 PAGE_SIZE: Final = 100
@@ -166,7 +167,8 @@ class Client:
         `smoke`: code, on the phase's public mini split alone, which is free. `weights` and `image` are the code's environment:
         `name@version` of your team's, or for an image `registry/repository@sha256:…`.
 
-        The site makes one submission of the call, however often the connection breaks.
+        The site makes one submission of the call, however often the connection breaks. Where the program is broken off, the next call
+        with the same file sends what is left of it.
         """
         file = Path(path)
         if not file.is_file():
@@ -183,9 +185,9 @@ class Client:
             "fact_sheet": dict(fact_sheet or {}),
             "weights": weights,
             "image": image,
-            "upload": upload(self.site, file, progress),
         }
-        return self._submission(self.site.post("submissions/", body, key=uuid.uuid4().hex))
+        with uploaded(self.site, file, progress) as key:
+            return self._submission(self.site.post("submissions/", body | {"upload": key}, key=uuid.uuid4().hex))
 
     # --- weights and images
 
@@ -204,8 +206,9 @@ class Client:
         file = Path(path)
         if not file.is_file():
             raise InvalidInput(f"There is no file {str(path)!r}.", code="no_file")
-        body = {"name": name, "upload": upload(self.site, file, progress, is_environment=True)}
-        return EnvironmentFile.model_validate(self.site.post(_environment_path(slug, kind), body))
+        with uploaded(self.site, file, progress, is_environment=True) as key:
+            answer = self.site.post(_environment_path(slug, kind), {"name": name, "upload": key})
+        return EnvironmentFile.model_validate(answer)
 
     def environment_file_wait(self, file: EnvironmentFile) -> EnvironmentFile:
         """Ask until the check has ended."""

@@ -55,6 +55,16 @@ def _text(value: object) -> str:
 @contextmanager
 def transfer_bar(what: str) -> Iterator[Report]:
     """A progress bar for one file, where somebody can see it."""
+    try:
+        with _bar(what) as report:
+            yield report
+    except KeyboardInterrupt:
+        say("\nThis was broken off. The same command goes on from here.")
+        raise
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Report]:
     if not sys.stderr.isatty():
         yield quiet
         return

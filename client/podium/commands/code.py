@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import platformdirs
 import typer
 
 from podium.commands.local import needing
 from podium.commands.options import AsJson, Profile, client, require_consent
 from podium.errors import InvalidInput, Refused
+from podium.files import cache_dir
 from podium.folders import Folder
 from podium.models import Push
 from podium.output import say, transfer_bar, write_json, write_table
@@ -88,7 +88,7 @@ def run(
             if any(local.job.gpus for local in planned) and not has_gpu():
                 say("The phase gives its code a GPU, and this machine has none: it runs without one here.")
                 planned = [local._replace(job=local.job.model_copy(update={"gpus": 0})) for local in planned]
-            built = Path(platformdirs.user_cache_dir("podium")) / "environments"  # once for all tasks
+            built = cache_dir() / "environments"  # once for all tasks
             ended = [(task, run_locally(job, environments=built, any_mirror=True)) for task, job in planned]
         except ValueError as error:
             raise InvalidInput(str(error), code="cannot_run") from error

@@ -1,0 +1,13 @@
+"""Starts the program `podium`. It loads nothing before an interrupt can be caught: Ctrl-C ends it without a traceback."""
+
+INTERRUPTED = 130  # as shells say it
+
+
+def main() -> int:
+    """Run the program; returns its exit status."""
+    try:
+        from podium.cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
