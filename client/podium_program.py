@@ -1,7 +1,5 @@
 """Starts the program `podium`. It loads nothing before an interrupt can be caught: Ctrl-C ends it without a traceback."""
 
-INTERRUPTED = 130  # as shells say it
-
 
 def main() -> int:
     """Run the program; returns its exit status."""
@@ -10,4 +8,4 @@ def main() -> int:
 
         return run()
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return 130  # as shells say it

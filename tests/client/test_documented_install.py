@@ -83,7 +83,7 @@ class Install:
         return self.run("podium", *arguments, **variables)
 
     def helps(self) -> dict[str, str]:
-        """What each verb says on standard error if it is asked for help and cannot give it."""
+        """Standard error of each verb that is asked for its help; empty where it gives it."""
         answer: dict[str, str] = json.loads(self.run("python", "-c", WALK).stdout)
         return answer
 
