@@ -319,7 +319,7 @@ def test_verbs_that_do_something_answer_in_json(
     other = person()
     register(user=other, competition=site.competition, rules_version=1, now=timezone.now())
     invitation = ask("team", "invite", slug, other.username)
-    assert invitation["state"] == "pending"
+    assert invitation["state"] == "open"
     assert ask("team", "leave", slug, "--yes") == {"competition": slug}
     assert ask("team", "create", slug, "Again")["name"] == "Again"
     assert ask("logout", "here") == {"name": "here"}
