@@ -355,7 +355,10 @@ def main(arguments: Sequence[str]) -> int:
         document = read_manifest(options.manifest)
         faults = manifest_faults(document, digest=options.digest, files=options.file)
     except (ManifestInvalid, OSError) as error:
-        print(f"podium verify: {error}", file=sys.stderr)
+        if options.json:
+            print(json.dumps({"error": {"code": "no_manifest", "message": str(error), "exit_status": 2}}))
+        else:
+            print(f"podium verify: {error}", file=sys.stderr)
         return 2
     _report(document, faults, as_json=options.json, has_digest=bool(options.digest))
     return 1 if faults else 0

@@ -197,6 +197,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:weights": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:images": ("get", "MT", {"A": 401, "SOXR": 403}),
     "api:environment-file": ("get", "M", {"A": 401, "STOXR": 404}),
+    "api:me": ("get", SIGNED_IN, {"A": 401}),
     "api:invitations": ("get", SIGNED_IN, {"A": 401}),
     "api:invitation-accept": ("post", "", {"A": 401, "SMTOXR": 404}),
     "api:invitation-decline": ("post", "", {"A": 401, "SMTOXR": 404}),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from workers.protocol.hosts import Calibration, CpuTimes, GpuTimes
 from workers.protocol.messages import Message
-from workers.protocol.smoke import projected_s
+from workers.protocol.smoke import WholeTime, project_whole
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Projection:
     """
 
     smoke_s: Interval
-    whole_s: Interval | None
+    whole: WholeTime | None
     limit_s: float
 
 
@@ -47,8 +47,9 @@ def project(wall_s: float, speed: Interval, *, scale: float | None, limit_s: flo
 
     `scale`: how many times the mini split the hidden data are.
     """
-    whole_s = projected_s(wall_s, scale)
-    return Projection(speed.times(wall_s), None if whole_s is None else speed.times(whole_s), limit_s)
+    whole = project_whole(wall_s, scale)
+    there = WholeTime(speed.low * whole.least_s, speed.high * whole.most_s) if whole else None
+    return Projection(speed.times(wall_s), there, limit_s)
 
 
 def relative_speed(here: Calibration, there: Sequence[Calibration], *, on_gpu: bool, cores: float) -> Interval | None:

@@ -1,15 +1,19 @@
 """The program `podium`, for participants and organizers. What runs a site is `manage.py`.
 
 Exit status: 0 done; 1 the run failed or was refused, or a file cannot be read or written; 2 wrong use or input; 3 not signed in or
-not allowed; 4 the site cannot be reached.
+not allowed; 4 the site cannot be reached; 130 interrupted.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
+from typer import TyperException
 
 from podium.commands import (
     accounts,
@@ -27,7 +31,6 @@ from podium.errors import PodiumError
 
 app = typer.Typer(
     name="podium",
-    help="Machine-learning competitions, from the command line.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -39,19 +42,48 @@ app.add_typer(environments.weights, name="weights")
 app.add_typer(environments.images, name="images")
 
 
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"podium {version('podium-client')}")
+        raise typer.Exit
+
+
+@app.callback()
+def podium(
+    is_version_asked: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Machine-learning competitions, from the command line."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status."""
+    """Run one command; returns its exit status.
+
+    With `--json` an error is written to standard output: `{"error": {"code": …, "message": …, "exit_status": …}}`, with the site's
+    other fields.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in words
     try:
-        app(list(argv) if argv is not None else None, prog_name="podium")
+        ended = app(words, prog_name="podium", standalone_mode=not as_json)
     except PodiumError as error:
-        print(f"podium: {error}{f' [{error.code}]' if error.code else ''}", file=sys.stderr)
-        return error.exit_code
+        return _report(error.exit_code, str(error), as_json=as_json, code=error.code, extra=error.extra)
+    except TyperException as error:  # wrong use; without --json the library says it
+        return _report(error.exit_code, error.format_message(), as_json=as_json, code="wrong_use")
     except OSError as error:
-        print(f"podium: {_sentence(error)}", file=sys.stderr)
-        return 1
-    except SystemExit as ended:  # the way in which the library ends every command
-        return ended.code if isinstance(ended.code, int) else 1
-    return 0
+        return _report(1, _sentence(error), as_json=as_json, code="file_error")
+    except SystemExit as end:  # the way in which the library ends every command
+        ended = end.code
+    return ended if isinstance(ended, int) else int(ended is not None)
+
+
+def _report(status: int, text: str, *, as_json: bool, code: str, extra: Mapping[str, Any] | None = None) -> int:
+    if as_json:
+        print(json.dumps({"error": {**(extra or {}), "code": code, "message": text, "exit_status": status}}))
+    else:
+        print(f"podium: {text}{f' [{code}]' if code else ''}", file=sys.stderr)
+    return status
 
 
 def _sentence(error: OSError) -> str:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from podium.errors import InvalidInput, Refused, StillWaiting, SubmissionFailed
 from podium.models import (
+    Account,
     Allowance,
     Board,
     Competition,
     DownloadFile,
     EnvironmentFile,
     EnvironmentKind,
+    FactQuestion,
     Invitation,
     Kind,
     Log,
@@ -28,9 +29,10 @@ from podium.models import (
     Team,
 )
 from podium.parts import choose_kind
-from podium.profiles import profile_chosen
+from podium.profiles import sign_in_chosen
 from podium.site import Site
-from podium.transfers import Progress, download, quiet, upload
+from podium.transfers import Progress, download, quiet
+from podium.uploads import uploaded
 
 POLL_S: Final = (1.0, 15.0)  # from, to: the longer it takes, the rarer it is asked
 PAGE_SIZE: Final = 100
@@ -41,16 +43,17 @@ class Client:
     """Signed in as whoever the token belongs to.
 
     Without arguments: the site and token of the environment (`PODIUM_SITE`, `PODIUM_TOKEN`), else of the last `podium login`.
+    `PODIUM_TOKEN` also comes before the token of a `profile`, unless `PODIUM_SITE` says that it is for another site.
     Every method raises a `PodiumError`: `InvalidInput`, `NotAllowed`, `Refused` or `SiteUnreachable`.
     """
 
     def __init__(self, site: str = "", token: str = "", *, profile: str = "", patience_s: float = 120.0) -> None:
-        if not site:
-            chosen = profile_chosen(profile)
-            site, token = chosen.site, token or chosen.token
-        else:
-            token = token or os.environ.get("PODIUM_TOKEN", "")
-        self.site = Site(site, token, patience_s=patience_s)
+        self.sign_in = sign_in_chosen(profile, site=site, token=token)
+        self.site = Site(self.sign_in.site, self.sign_in.token, patience_s=patience_s)
+
+    def account(self) -> Account:
+        """The account that the token belongs to, and what the token may do."""
+        return Account.model_validate(self.site.get("me/"))
 
     # --- competitions and teams
 
@@ -128,21 +131,30 @@ class Client:
             for allowance in self.site.get(f"competitions/{slug}/phases/{chosen.slug}/limits/")
         ]
 
-    def phase(self, slug: str, phase: str = "") -> Phase:
-        """The phase of that slug; without one, the only one, or the only open one. Raises `InvalidInput`."""
+    def phase(self, slug: str, phase: str = "", *, file_name: str = "") -> Phase:
+        """The phase of that slug. Raises `InvalidInput`.
+
+        Without one: the phase whose predictions are called `file_name`, else the only phase, else the only open one.
+        """
         phases = self.competition(slug).phases
-        named = (
-            [candidate for candidate in phases if candidate.slug == phase]
-            if phase
-            else [candidate for candidate in phases if candidate.is_open]
-        )
-        if len(phases) == 1 and not phase:
-            return phases[0]
-        if len(named) == 1:
-            return named[0]
+        if phase:
+            matches = [candidate for candidate in phases if candidate.slug == phase]
+        elif len(phases) == 1:
+            matches = phases
+        else:
+            of_file = [candidate for candidate in phases if file_name and candidate.official_file_name == file_name]
+            matches = [candidate for candidate in of_file or phases if candidate.is_open] or of_file
+        if len(matches) == 1:
+            return matches[0]
         listed = ", ".join(f"{candidate.slug}{'' if candidate.is_open else ' (not open)'}" for candidate in phases)
-        what = f"has no phase {phase!r}" if phase else f"has {len(named)} open phases"
+        what = f"has no phase {phase!r}" if phase else f"has {len(matches)} open phases"
         raise InvalidInput(f"{slug} {what}; name one of: {listed or 'none'}.", code="which_phase")
+
+    def fact_sheet(self, slug: str, phase: str = "") -> list[FactQuestion]:
+        """The questions that are answered with a submission to the phase."""
+        chosen = self.phase(slug, phase)
+        questions = self.site.get(f"competitions/{slug}/phases/{chosen.slug}/fact-sheet/")
+        return [FactQuestion.model_validate(question) for question in questions]
 
     # --- submissions
 
@@ -162,10 +174,14 @@ class Client:
     ) -> Submission:
         """Send a file in. Without a `kind`, it is a kind that the phase accepts and the file looks like.
 
+        Without a `phase`, it is the one whose predictions have the file's name, else the only open one. What the fact sheet
+        requires is looked at before anything is sent.
+
         `smoke`: code, on the phase's public mini split alone, which is free. `weights` and `image` are the code's environment:
         `name@version` of your team's, or for an image `registry/repository@sha256:…`.
 
-        The site makes one submission of the call, however often the connection breaks.
+        The site makes one submission of the call, however often the connection breaks. Where the program is broken off, the next call
+        with the same file sends what is left of it.
         """
         file = Path(path)
         if not file.is_file():
@@ -173,7 +189,9 @@ class Client:
                 f"There is no file {str(path)!r}." + (" Pack the folder into a zip." if file.is_dir() else ""),
                 code="no_file",
             )
-        chosen = self.phase(slug, phase)
+        chosen = self.phase(slug, phase, file_name=file.name)
+        if not smoke:
+            require_answers(self.fact_sheet(slug, chosen.slug), fact_sheet or {})
         body = {
             "phase": chosen.id,
             "kind": kind or ("code" if smoke else choose_kind(chosen, file)),
@@ -182,9 +200,9 @@ class Client:
             "fact_sheet": dict(fact_sheet or {}),
             "weights": weights,
             "image": image,
-            "upload": upload(self.site, file, progress),
         }
-        return self._submission(self.site.post("submissions/", body, key=uuid.uuid4().hex))
+        with uploaded(self.site, file, progress) as key:
+            return self._submission(self.site.post("submissions/", body | {"upload": key}, key=uuid.uuid4().hex))
 
     # --- weights and images
 
@@ -203,8 +221,9 @@ class Client:
         file = Path(path)
         if not file.is_file():
             raise InvalidInput(f"There is no file {str(path)!r}.", code="no_file")
-        body = {"name": name, "upload": upload(self.site, file, progress, is_environment=True)}
-        return EnvironmentFile.model_validate(self.site.post(_environment_path(slug, kind), body))
+        with uploaded(self.site, file, progress, is_environment=True) as key:
+            answer = self.site.post(_environment_path(slug, kind), {"name": name, "upload": key})
+        return EnvironmentFile.model_validate(answer)
 
     def environment_file_wait(self, file: EnvironmentFile) -> EnvironmentFile:
         """Ask until the check has ended."""
@@ -322,6 +341,19 @@ class Client:
             if page["next"] is None:
                 return
             page = self.site.get(page["next"])
+
+
+def require_answers(questions: Iterable[FactQuestion], answers: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` where an answer is missing that a fact sheet requires."""
+    missing = [question for question in questions if question.is_required and answers.get(question.key) in (None, "")]
+    if missing:
+        listed = "; ".join(f"{question.key}: {question.title}" for question in missing)
+        raise InvalidInput(
+            f"The fact sheet of this phase needs answers, and these are missing: {listed}. Give each with --answer KEY=VALUE, or all in a "
+            "file with --fact-sheet.",
+            code="fact_sheet_incomplete",
+            extra={"missing": [question.key for question in missing]},
+        )
 
 
 def _environment_path(slug: str, kind: EnvironmentKind) -> str:

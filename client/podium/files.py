@@ -1,10 +1,23 @@
-"""Small files that the client keeps for one person."""
+"""Files that the client keeps for one person, and digests of files."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
+
+from platformdirs import user_cache_path
+
+
+def cache_dir() -> Path:
+    """The folder of what can be made again: uploads that were broken off, files of `podium run`, environments."""
+    return user_cache_path("podium")
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_whole(path: Path, text: str) -> None:

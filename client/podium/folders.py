@@ -35,7 +35,7 @@ for _name in ("bool", "int", "float", "timestamp", "binary"):
 
 
 class Folder:
-    """The folder, and `state`: site, version, and the uploads that were begun.
+    """The folder, and `state`: site and version.
 
     The state is this checkout's alone, and not for git. Raises `InvalidInput` for a file.
     """

@@ -18,7 +18,10 @@ class _Answer(BaseModel):
 
 
 class Phase(_Answer):
-    """A phase of a competition. `prediction_format` is the form of its prediction files, None for any zip."""
+    """A phase of a competition. `prediction_format` is the form of its prediction files, None for any zip.
+
+    `official_file_name` is the name that they must have, empty for any.
+    """
 
     id: int
     slug: str
@@ -31,6 +34,7 @@ class Phase(_Answer):
     accepts_code: bool
     accepts_datasets: bool
     prediction_format: dict[str, Any] | None = None
+    official_file_name: str = ""
     time_limit_s: int
     has_smoke_run: bool = False
     max_submissions_per_day: int | None = None
@@ -50,6 +54,23 @@ class Phase(_Answer):
         """True while the phase is open by the clock of this machine."""
         now = datetime.now(UTC)
         return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
+
+
+class Token(_Answer):
+    """An API token, without its secret."""
+
+    name: str
+    scopes: list[str]
+    expires_at: datetime
+
+
+class Account(_Answer):
+    """Whoever a token belongs to, with that token."""
+
+    username: str
+    name: str
+    is_service_account: bool
+    token: Token | None
 
 
 class EnvironmentFile(_Answer):
@@ -142,6 +163,16 @@ class Notification(_Answer):
     path: str
     created_at: datetime
     is_read: bool
+
+
+class FactQuestion(_Answer):
+    """A question of a phase's fact sheet."""
+
+    key: str
+    title: str
+    type: str
+    choices: list[str] = []
+    is_required: bool
 
 
 class Allowance(_Answer):

@@ -24,10 +24,17 @@ def say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def write_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
+def write_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[dict[str, Any]]) -> None:
     """A result for programs: as the site answers it."""
-    plain = [item.model_dump(mode="json") for item in value] if isinstance(value, Sequence) else value
-    print(json.dumps(plain.model_dump(mode="json") if isinstance(plain, BaseModel) else plain, indent=1))
+    print(json.dumps(value, indent=1, default=lambda answer: answer.model_dump(mode="json")))
+
+
+def write_result(value: BaseModel | Sequence[BaseModel] | dict[str, Any], text: str, *, as_json: bool) -> None:
+    """The result of a verb that does something: JSON for programs, or a remark for the person who looks on."""
+    if as_json:
+        write_json(value)
+    elif text:
+        say(text)
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -55,6 +62,16 @@ def _text(value: object) -> str:
 @contextmanager
 def transfer_bar(what: str) -> Iterator[Report]:
     """A progress bar for one file, where somebody can see it."""
+    try:
+        with _bar(what) as report:
+            yield report
+    except KeyboardInterrupt:
+        say("\nThis was broken off. The same command goes on from here.")
+        raise
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Report]:
     if not sys.stderr.isatty():
         yield quiet
         return

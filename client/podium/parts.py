@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 from typing import Final
@@ -55,12 +56,14 @@ def packed(path: Path, scratch: Path) -> Path:
         return path
     if not path.is_dir():
         raise InvalidInput(f"There is no file or folder {str(path)!r}.", code="no_file")
-    target = scratch / f"{path.resolve().name or 'code'}.zip"
+    target, newest_ns = scratch / f"{path.resolve().name or 'code'}.zip", 0
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(path.rglob("*")):
             inside = file.relative_to(path)
             if file.is_file() and not set(inside.parts) & set(LEFT_OUT):
-                info = zipfile.ZipInfo(inside.as_posix(), ZIP_TIME)
-                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, (file.stat().st_mode & 0o777) << 16
+                info, status = zipfile.ZipInfo(inside.as_posix(), ZIP_TIME), file.stat()
+                info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, (status.st_mode & 0o777) << 16
                 archive.writestr(info, file.read_bytes())
+                newest_ns = max(newest_ns, status.st_mtime_ns)
+    os.utime(target, ns=(newest_ns, newest_ns))  # the same folder is the same file for an upload that goes on
     return target

@@ -1,6 +1,6 @@
 """The tokens of sites, in one file of this person's, readable by nobody else.
 
-`PODIUM_SITE` and `PODIUM_TOKEN` come before it, for programs that run elsewhere.
+`PODIUM_SITE` and `PODIUM_TOKEN` come before it, for programs that run elsewhere: see `sign_in_chosen`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ from platformdirs import user_config_path
 
 from podium.errors import InvalidInput, NotAllowed
 from podium.files import write_whole
+from podium.site import checked_url
 
 FILE_NAME: Final = "sites.json"
+NO_SITE_FOR_TOKEN: Final = (
+    "PODIUM_TOKEN is set, and PODIUM_SITE does not say for which site. Set it, too; or name a profile (`--profile`, PODIUM_PROFILE) "
+    "whose site it is for, or unset PODIUM_TOKEN to go on as who signed in last."
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,15 @@ class Profile:
     name: str
     site: str
     token: str
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """A site and the token for it. `origin` says where the token is from, for a person; empty where a program gave it."""
+
+    site: str
+    token: str
+    origin: str
 
 
 def config_file() -> Path:
@@ -60,21 +74,32 @@ def profile_remove(name: str) -> None:
     _write([profile for profile in stored if profile.name != name])
 
 
-def profile_chosen(name: str = "") -> Profile:
-    """The profile of that name, of the environment, or the one signed in with last.
+def sign_in_chosen(profile: str = "", *, site: str = "", token: str = "") -> SignIn:
+    """The site and token to go by: those given, else those of the environment, else those of a profile.
 
-    Raises `NotAllowed` or `InvalidInput`: also for a `PODIUM_TOKEN` without a site, because the last sign-in may be another
-    person's, and its site not the one that may read the token.
+    `PODIUM_TOKEN` is never passed over for the token of a profile, and is sent to no site but the one it is for: where that is not
+    clear, this raises `InvalidInput`. It raises `NotAllowed` where no site is known.
     """
-    name = name or os.environ.get("PODIUM_PROFILE", "")
-    token = os.environ.get("PODIUM_TOKEN", "")
-    if not name and (site := os.environ.get("PODIUM_SITE")):
-        return Profile("environment", site, token)
-    if not name and token:
+    profile = profile or os.environ.get("PODIUM_PROFILE", "")
+    our_site, our_token = os.environ.get("PODIUM_SITE", ""), os.environ.get("PODIUM_TOKEN", "")
+    stored = None
+    if not site and (profile or not our_site):
+        if our_token and not profile and not token:
+            raise InvalidInput(NO_SITE_FOR_TOKEN, code="no_site")
+        stored = _profile_named(profile)
+    site = checked_url(site or (stored.site if stored else our_site))
+    if token or not our_token:
+        return SignIn(site, token or (stored.token if stored else ""), f"the profile {stored.name}" if stored else "")
+    if our_site and checked_url(our_site) != site:
         raise InvalidInput(
-            "PODIUM_TOKEN is set, and PODIUM_SITE does not say for which site. Set it, too; or name a profile "
-            "(`--profile`, PODIUM_PROFILE), or unset PODIUM_TOKEN to go on as who signed in last."
+            f"PODIUM_TOKEN is for {our_site} (PODIUM_SITE), and this goes to {site}. Unset PODIUM_TOKEN, or name no other site.",
+            code="other_site",
         )
+    return SignIn(site, our_token, "PODIUM_TOKEN")
+
+
+def _profile_named(name: str) -> Profile:
+    """The profile of that name; without one, the one signed in with last. Raises `InvalidInput` or `NotAllowed`."""
     stored = profiles()
     if not stored:
         raise NotAllowed(

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from podium.errors import InvalidInput, PodiumError, Refused
+from podium.files import file_digest
 from podium.folders import STATE, YAML_NAME, Folder, packed, unpack
 from podium.models import DownloadFile, Push
 from podium.site import Site
-from podium.transfers import Progress, download, file_digest, upload, upload_begin, upload_rest
+from podium.transfers import Progress, download
+from podium.uploads import uploaded
 
 SMALL_BYTES: Final = 256 * 1024  # files up to this size travel together in one zip, larger ones by their digest
 UNPACKED_BYTES: Final = 16 * 1024**2  # zips up to this size are written as folders
@@ -46,7 +48,8 @@ def compare(site: Site, folder: Folder, *, is_forced: bool, bars: Bars, notify: 
             raise
         paths = {digests[name]: path for name, path in large.items()}
         for digest in error.extra["missing"]:
-            _large_sent(site, folder, paths[digest], digest, bars)
+            with bars(paths[digest].name) as progress, uploaded(site, paths[digest], progress):
+                pass  # the site has it by its digest
         answer = site.post("pushes/", body)
     return _wait_until_over(site, Push.model_validate(answer), notify)
 
@@ -55,7 +58,7 @@ def apply(site: Site, folder: Folder, push: Push, *, notify: Notify) -> Push:
     """Have the site do what it compared. Raises `Refused`."""
     answer = site.post(f"pushes/{push.id}/apply/")
     applied = _wait_until_over(site, Push.model_validate(answer), notify)
-    folder.remember(site=site.url, version=applied.result, uploads={})
+    folder.remember(site=site.url, version=applied.result)
     return applied
 
 
@@ -66,23 +69,8 @@ def _small_sent(site: Site, files: dict[str, Path], bars: Bars) -> str:
         with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
             for name, path in files.items():
                 archive.write(path, name)
-        with bars("small files") as progress:
-            return upload(site, bundle, progress)
-
-
-def _large_sent(site: Site, folder: Folder, path: Path, digest: str, bars: Bars) -> None:
-    """Go on with an upload that an earlier push began, where the site still has it."""
-    uploads = dict(folder.state.get("uploads", {}))
-    with bars(path.name) as progress:
-        if digest in uploads:
-            try:
-                upload_rest(site, path, uploads[digest], progress)
-                return
-            except InvalidInput:  # its time was over
-                del uploads[digest]
-        uploads[digest] = upload_begin(site, path)
-        folder.remember(uploads=uploads)
-        upload_rest(site, path, uploads[digest], progress)
+        with bars("small files") as progress, uploaded(site, bundle, progress) as key:
+            return key
 
 
 def _wait_until_over(site: Site, push: Push, notify: Notify) -> Push:

@@ -12,13 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urljoin
 
-import platformdirs
-
 from files.code_check import check_code
 from files.environment import NOTHING, OwnEnvironment
 from files.refusals import InvalidFile
 from podium.client import Client
 from podium.errors import InvalidInput
+from podium.files import cache_dir
 from podium.models import DownloadFile
 from podium.parts import packed
 from podium.transfers import download
@@ -123,17 +122,13 @@ def _run(client: Client, offer: SmokeOffer, brought: Brought, *, phase: tuple[st
 
     `phase`: the competition's name and its own.
     """
-    files = _fetch(client, *phase, offered_files(offer), _cache_dir() / "files")
+    files = _fetch(client, *phase, offered_files(offer), cache_dir() / "files")
     try:
         if calibrate:
-            measure(offer, _cache_dir())
-        return run_offer(offer, brought, files, cache_dir=_cache_dir())
+            measure(offer, cache_dir())
+        return run_offer(offer, brought, files, cache_dir=cache_dir())
     except (ValueError, SandboxError) as error:
         raise InvalidInput(str(error), code="cannot_run") from error
-
-
-def _cache_dir() -> Path:
-    return Path(platformdirs.user_cache_dir("podium"))
 
 
 def _describe(own: OwnEnvironment) -> dict[str, str | int]:
@@ -210,7 +205,7 @@ def _fetch(client: Client, slug: str, phase: str, files: Mapping[str, FileRef], 
 def _verdict(offer: SmokeOffer, run: LocalRun) -> Verdict:
     result = run.result
     metered = next((stage for stage in result.stages if stage.name != StageName.SCORING), None)
-    projection = project_run(offer, run, _cache_dir())
+    projection = project_run(offer, run, cache_dir())
     return Verdict(
         outcome=str(result.outcome),
         reason=str(result.reason or ""),

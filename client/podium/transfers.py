@@ -1,77 +1,27 @@
-"""Files to and from a site, in parts, going on where a connection broke."""
+"""Files from a site, going on where a connection broke."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import requests
 from filelock import FileLock
 
-from podium.errors import InvalidInput, PodiumError, Refused, SiteUnreachable
+from podium.errors import InvalidInput, PodiumError, SiteUnreachable
+from podium.files import file_digest
 from podium.models import DownloadFile
 from podium.site import TIMEOUT_S, Site
 
-PART_BYTES: Final = 8 * 1024**2
 CHUNK_BYTES: Final = 1024**2
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all
 
 
 def quiet(done: int, total: int) -> None:
     """Show no progress."""
-
-
-def upload(site: Site, path: Path, progress: Progress = quiet, *, is_environment: bool = False) -> str:
-    """Send a file; returns the key of the finished upload.
-
-    A deadline is compared with the moment of its beginning.
-    """
-    key = upload_begin(site, path, is_environment=is_environment)
-    upload_rest(site, path, key, progress)
-    return key
-
-
-def upload_begin(site: Site, path: Path, *, is_environment: bool = False) -> str:
-    """Announce a file; returns the key of its upload.
-
-    Weights and images (`is_environment`) may be larger than submissions.
-    """
-    body = {"file_name": path.name, "size_bytes": path.stat().st_size, "is_environment": is_environment}
-    return str(site.post("uploads/", body)["key"])
-
-
-def upload_rest(site: Site, path: Path, key: str, progress: Progress = quiet) -> None:
-    """Send the rest of an upload, which another process may have begun.
-
-    Raises `InvalidInput` where it is over.
-    """
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        received = int(site.get(f"uploads/{key}/")["received_bytes"])
-        progress(received, size)
-        while received < size:
-            received = _send_part(site, key, file, received)
-            progress(received, size)
-
-
-def _send_part(site: Site, key: str, file: Any, received: int) -> int:
-    """Send the next part; returns how many bytes the site has now.
-
-    The site says when a part comes twice, and does not keep it twice.
-    """
-    file.seek(received)
-    headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(received)}
-    try:
-        answer = site.call("PATCH", f"uploads/{key}/", data=file.read(PART_BYTES), headers=headers).json()
-    except Refused as error:
-        if error.code != "wrong_offset":
-            raise
-        answer = site.get(f"uploads/{key}/")
-    return int(answer["received_bytes"])
 
 
 def download(site: Site, file: DownloadFile, folder: Path, progress: Progress = quiet) -> Path:
@@ -156,8 +106,3 @@ def _plain_name(name: str) -> str:
     if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
         raise InvalidInput(f"The site calls a file {name!r}, which is no plain name.")
     return name
-
-
-def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

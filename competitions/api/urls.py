@@ -4,6 +4,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from competitions.api.views import (
+    accounts,
     bundles,
     competitions,
     environments,
@@ -19,6 +20,7 @@ app_name = "api"
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+    path("me/", accounts.Me.as_view(), name="me"),
     path("competitions/", competitions.CompetitionList.as_view(), name="competitions"),
     path("competitions/<slug:slug>/", competitions.CompetitionDetail.as_view(), name="competition"),
     path("competitions/<slug:slug>/files/", competitions.CompetitionFiles.as_view(), name="files"),

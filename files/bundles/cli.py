@@ -34,10 +34,18 @@ def main(argv: Sequence[str], prog: str = "podium bundle") -> int:
     chosen = _parser(prog).parse_args(list(argv))
     try:
         status: int = chosen.run(chosen)
-    except OSError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
+    except (BundleRefused, OSError) as error:
+        if chosen.json:
+            code = "refused" if isinstance(error, BundleRefused) else "file_error"
+            print(json.dumps({"error": {"code": code, "message": str(error), "exit_status": 1}}))
+        else:
+            print(f"{prog}: {error}", file=sys.stderr)
         return 1
     return status
+
+
+class BundleRefused(Exception):
+    """Nothing was written or sent; the text says why."""
 
 
 def templates() -> list[str]:
@@ -56,6 +64,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     new.add_argument("dest", type=Path, help="a folder that does not exist yet")
     new.add_argument("--template", choices=templates(), default="results")
     new.add_argument("--slug", default="", help="the competition's name in its address, by which a push finds it")
+    new.add_argument("--json", action="store_true", help="print JSON")
     new.set_defaults(run=_new)
     send = commands.add_parser("import", help="send a bundle to a site; the new competition is a draft")
     send.add_argument("file", type=Path, help="a zip or a folder")
@@ -84,14 +93,11 @@ def _check(chosen: argparse.Namespace) -> int:
 def _new(chosen: argparse.Namespace) -> int:
     dest: Path = chosen.dest
     if chosen.slug and not re.fullmatch(SLUG_PATTERN, chosen.slug):
-        print(
-            f"The address {chosen.slug!r} may hold letters from a to z, digits, - and _ alone; give another as --slug.",
-            file=sys.stderr,
+        raise BundleRefused(
+            f"The address {chosen.slug!r} may hold letters from a to z, digits, - and _ alone; give another as --slug."
         )
-        return 1
     if dest.exists() and any(dest.iterdir()):
-        print(f"{dest} is not empty; give a folder that does not exist yet.", file=sys.stderr)
-        return 1
+        raise BundleRefused(f"{dest} is not empty; give a folder that does not exist yet.")
     source = STARTERS / chosen.template
     today = datetime.now(UTC).date()
     for file in sorted(path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
@@ -103,12 +109,13 @@ def _new(chosen: argparse.Namespace) -> int:
         if chosen.slug and file == source / YAML_NAME:
             text += f"podium:\n  slug: {json.dumps(chosen.slug)}\n"
         target.write_text(text)
+    next_step = f"pack it with `cd {dest} && zip -r ../bundle.zip .`, or import the folder as it is."
     if chosen.slug:
-        print(
-            f"{dest}: look at it with `podium competition check {dest}`, and send it with `podium competition push {dest}`."
+        next_step = (
+            f"look at it with `podium competition check {dest}`, and send it with `podium competition push {dest}`."
         )
-        return 0
-    print(f"{dest}: pack it with `cd {dest} && zip -r ../bundle.zip .`, or import the folder as it is.")
+    answer = {"folder": str(dest), "template": chosen.template, "slug": chosen.slug}
+    print(json.dumps(answer, indent=2) if chosen.json else f"{dest}: {next_step}")
     return 0
 
 
@@ -123,14 +130,11 @@ def _import(chosen: argparse.Namespace) -> int:
         body = answer.json()
     except requests.JSONDecodeError:
         where = f"answered {answer.status_code} with a page that is no answer of Podium's API"
-        print(f"{chosen.site} {where}. Is the address that of the site's first page?", file=sys.stderr)
-        return 1
+        raise BundleRefused(f"{chosen.site} {where}. Is the address that of the site's first page?") from None
     except requests.ConnectionError as error:
-        print(f"{chosen.site} cannot be reached, so nothing was sent: {_cause(error)}", file=sys.stderr)
-        return 1
+        raise BundleRefused(f"{chosen.site} cannot be reached, so nothing was sent: {_cause(error)}") from error
     if not answer.ok:
-        print(json.dumps(body, indent=2) if chosen.json else f"{answer.status_code}: {body.get('detail')}")
-        return 1
+        raise BundleRefused(f"{answer.status_code}: {body.get('detail')}")
     return _print_result(chosen, _follow(f"{chosen.site.rstrip('/')}/api/v1/bundles/{body['id']}/", token))
 
 

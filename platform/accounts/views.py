@@ -26,7 +26,10 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(max_length=100, help_text="Where it is used, for instance “training cluster”.")
     scopes = forms.MultipleChoiceField(
-        choices=Scope.choices, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ, Scope.SUBMIT], label="It may"
+        choices=Scope.choices,
+        widget=forms.CheckboxSelectMultiple,
+        initial=[Scope.READ, Scope.SUBMIT, Scope.TEAM],  # what it takes to join a competition and take part
+        label="It may",
     )
     days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="It ends after")
 

@@ -50,8 +50,9 @@ def newcomer() -> User:
 
 @pytest.fixture(autouse=True)
 def no_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This person's own file of sites is not touched; returns the one that is."""
+    """This person's own file of sites, and what the client keeps, are not touched; returns the file that is."""
     path = tmp_path / "config" / "sites.json"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PODIUM_CONFIG", str(path))
     for name in ("PODIUM_SITE", "PODIUM_TOKEN", "PODIUM_PROFILE"):
         monkeypatch.delenv(name, raising=False)

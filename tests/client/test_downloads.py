@@ -10,7 +10,7 @@ from competitions.catalog.models import Phase
 from competitions.resources.models import Resource
 from podium import Client
 from podium.cli import main
-from podium.transfers import file_digest
+from podium.files import file_digest
 from tests.client.conftest import make_token
 from tests.scenario import Scenario, resource, zip_bytes
 

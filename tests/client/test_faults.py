@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,8 +18,10 @@ import pytest
 
 from competitions.submissions.models import Submission
 from podium import Client, InvalidInput, PodiumError, SiteUnreachable, StillWaiting
+from podium.cli import main
+from podium.files import file_digest
 from podium.site import Site, checked_url
-from podium.transfers import PART_BYTES
+from podium.uploads import PART_BYTES
 from tests.client.conftest import Proxy, make_token
 from tests.scenario import Scenario, zip_bytes
 
@@ -53,6 +61,73 @@ def test_an_upload_goes_on_where_the_connection_broke(
     assert submission.status in ("checking", "queued")
     assert path.stat().st_size < PART_BYTES
     assert [method for method, _ in proxy.calls].count("PATCH") == 3
+
+
+def send_until_the_second_part(proxy: Proxy, environment: dict[str, str], *verb: str) -> subprocess.Popen[str]:
+    """Run the program, and press Ctrl-C when its second part is on its way."""
+    program = "import sys; from podium_program import main; sys.exit(main())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *verb],
+        env=os.environ | {"PYTHONPATH": "client"} | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    parts = itertools.count(1)
+
+    def interrupt(method: str, path: str) -> None:
+        if method == "PATCH" and next(parts) == 2:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=30)
+
+    proxy.fault = interrupt
+    return process
+
+
+@pytest.mark.parametrize("is_folder", [False, True], ids=["a file", "a folder"])
+def test_an_upload_goes_on_after_ctrl_c_where_it_stopped(
+    site: Scenario, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_folder: bool
+) -> None:
+    content = random.Random(1).randbytes(2 * PART_BYTES + 1000)
+    path = tmp_path / ("kit" if is_folder else "large.zip")
+    if is_folder:
+        path.mkdir()
+        (path / "weights.bin").write_bytes(content)
+    else:
+        path.write_bytes(zip_bytes({"weights.bin": content}))
+    signed_in = {"PODIUM_SITE": proxy.url, "PODIUM_TOKEN": make_token(site.member())}
+    verb = ["submit", site.competition.slug, str(path)]
+    with send_until_the_second_part(proxy, signed_in, *verb) as process:
+        assert process.stderr is not None
+        shown = process.stderr.read()
+    assert (process.returncode, "Traceback" in shown) == (130, False), shown
+    assert "The same command goes on from here" in shown
+    proxy.fault, proxy.calls = (lambda method, path: None), []
+    for name, value in signed_in.items():
+        monkeypatch.setenv(name, value)
+    assert main(verb) == 0
+    methods = Counter(method for method, _ in proxy.calls)
+    assert (methods["POST"], methods["PATCH"]) == (1, 2), "the submission alone, and the two parts that were not there"
+    assert Submission.objects.get().file.size_bytes > 2 * PART_BYTES
+    assert list((tmp_path / "cache" / "podium" / "uploads").glob("*.json")) == []
+
+
+@pytest.mark.parametrize("is_noticed_at_once", [True, False], ids=["by its time", "by its digest"])
+def test_a_file_that_changed_since_is_sent_anew(
+    site: Scenario, client: Client, proxy: Proxy, tmp_path: Path, is_noticed_at_once: bool
+) -> None:
+    path = tmp_path / "answer.zip"
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
+    before = path.stat()
+    proxy.fault = lambda method, path: "away" if path.endswith("/submissions/") else None
+    client.site.patience_s = 0
+    with pytest.raises(SiteUnreachable):
+        client.submit(site.competition.slug, path)
+    path.write_bytes(zip_bytes({"answer.txt": "2"}))
+    later_ns = before.st_mtime_ns + 1000 * is_noticed_at_once
+    os.utime(path, ns=(later_ns, later_ns))
+    proxy.fault = lambda method, path: None
+    assert client.submit(site.competition.slug, path).sha256 == file_digest(path)
+    assert [call for call in proxy.calls if call[1].endswith("/uploads/")] == [("POST", "/api/v1/uploads/")] * 2
 
 
 def test_a_download_goes_on_where_it_broke_and_is_checked(

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import signal
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Scope, User
+from accounts.views import TokenForm
 from competitions.catalog.models import Phase
+from competitions.factsheets.models import Question
 from competitions.notifications.models import Kind as Told
 from competitions.notifications.services import notify_person
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, Upload
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
-from podium.cli import main
+from competitions.teams.services import register
+from podium.cli import app, main
 from podium.profiles import profiles
 from tests.client.conftest import make_token
-from tests.scenario import Scenario, resource, zip_bytes
+from tests.scenario import FILE_NAME, FORMAT, Scenario, person, prediction_bytes, resource, zip_bytes
 
 
 @pytest.fixture
@@ -158,6 +168,25 @@ def test_a_token_that_the_site_does_not_know_is_not_kept(
     assert profiles() == []
 
 
+def test_whoami_says_whose_token_counted_and_where_it_is_from(
+    site: Scenario,
+    signed_in: None,
+    newcomer: User,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["whoami"]) == 0
+    shown = capsys.readouterr().out
+    assert f"account\t{newcomer.username}" in shown
+    assert "token from\tthe profile here" in shown
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member(), Scope.SUBMIT))
+    assert main(["whoami", "--profile", "here", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["username"], answer["origin"]) == (site.member().username, "PODIUM_TOKEN")
+    assert (answer["site"], answer["token"]["scopes"]) == (url, ["submit"])
+
+
 def test_without_a_terminal_the_page_for_tokens_is_named_and_is_there(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,3 +236,151 @@ def test_what_one_was_told_is_listed_and_marked_as_read(
     ] == [("News of today", True)]
     assert main(["notifications", "--unread"]) == 0
     assert "News of today" not in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"podium {version('podium-client')}\n"
+
+
+def test_a_token_as_the_site_offers_it_can_join_and_submit(
+    site: Scenario, url: str, newcomer: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(newcomer, *TokenForm.base_fields["scopes"].initial))
+    assert main(["join", site.competition.slug, "--accept-rules", "--team", "Offered"]) == 0
+    path = tmp_path / "answer.zip"
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
+    assert main(["submit", site.competition.slug, str(path)]) == 0
+    assert Submission.objects.get().team.name == "Offered"
+
+
+def every_verb(group: Any, *words: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from every_verb(command, *words, name)
+        else:
+            yield " ".join([*words, name]), command
+
+
+def test_every_verb_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
+    verbs = dict(every_verb(typer.main.get_command(app)))
+    lacking = {verb for verb, command in verbs.items() if not any("--json" in option.opts for option in command.params)}
+    assert "join" in verbs
+    assert lacking == {"score", "bundle", "verify", "image"}, "these hand on what follows them"
+    for verb in ("score describe", "bundle check", "bundle new", "bundle import", "verify", "image describe"):
+        with contextlib.suppress(SystemExit):
+            main([*verb.split(), "--help"])
+        assert "--json" in capsys.readouterr().out, verb
+
+
+@pytest.mark.parametrize(
+    ("verb", "status", "code"),
+    [
+        ("show nowhere", 2, "not_found"),
+        ("show", 2, "wrong_use"),
+        ("submit SLUG nowhere.zip", 2, "no_file"),
+        ("leave", 2, "wrong_use"),
+        ("team leave SLUG", 2, ""),
+        ("status 1 --wait", 2, "not_found"),
+        ("download SLUG --to /dev/null/folder", 1, "file_error"),
+        ("score describe nowhere", 2, "unknown_name"),
+        ("bundle new . --template table", 1, "refused"),
+        ("image describe ghcr.io/lab/model:1", 1, "unknown_image"),
+        ("verify nowhere.json", 2, "no_manifest"),
+    ],
+)
+def test_with_json_an_error_is_json_too(
+    site: Scenario, signed_in: None, capsys: pytest.CaptureFixture[str], verb: str, status: int, code: str
+) -> None:
+    assert main(["join", site.competition.slug, "--accept-rules"]) == 0
+    capsys.readouterr()
+    assert main([*verb.replace("SLUG", site.competition.slug).split(), "--json"]) == status
+    shown = capsys.readouterr()
+    error = json.loads(shown.out)["error"]
+    assert (error["code"], shown.err) == (code, "")
+    assert len(error["message"]) > 10
+
+
+def test_verbs_that_do_something_answer_in_json(
+    site: Scenario, url: str, newcomer: User, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slug = site.competition.slug
+
+    def ask(*verb: str) -> Any:
+        assert main([*verb, "--json"]) == 0, capsys.readouterr()
+        return json.loads(capsys.readouterr().out)
+
+    monkeypatch.setattr(sys, "stdin", StringIO(make_token(newcomer) + "\n"))
+    assert ask("login", url, "--name", "here", "--token-stdin")["username"] == newcomer.username
+    assert ask("sites") == [{"name": "here", "site": url}]
+    joined = ask("join", slug, "--accept-rules", "--team", "Late Models")
+    assert (joined["registration"]["state"], joined["team"]["name"]) == ("approved", "Late Models")
+    other = person()
+    register(user=other, competition=site.competition, rules_version=1, now=timezone.now())
+    invitation = ask("team", "invite", slug, other.username)
+    assert invitation["state"] == "open"
+    assert ask("team", "leave", slug, "--yes") == {"competition": slug}
+    assert ask("team", "create", slug, "Again")["name"] == "Again"
+    assert ask("logout", "here") == {"name": "here"}
+
+
+def test_ctrl_c_at_a_question_ends_without_a_traceback(site: Scenario, url: str) -> None:
+    environment = os.environ | {"PODIUM_SITE": url, "PODIUM_TOKEN": make_token(site.member()), "PYTHONPATH": "client"}
+    program = "import sys; from podium_program import main; sys.exit(main())"
+    ours, theirs = pty.openpty()
+    argv = [sys.executable, "-c", program, "team", "leave", site.competition.slug]
+    with subprocess.Popen(argv, env=environment, stdin=theirs, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        shown = b""
+        while not shown.endswith(b"[y/N]:"):
+            shown += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        shown += process.stderr.read()
+    os.close(ours)
+    os.close(theirs)
+    assert (process.returncode, b"Traceback" in shown) == (130, False)
+    assert Team.objects.filter(pk=site.team.pk).exists()
+
+
+def test_the_phase_follows_from_the_files_official_name(
+    site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    second = Phase.objects.get(pk=site.phase.pk)
+    second.pk, second.slug, second.name, second.index = None, "later", "later", 5
+    second.prediction_format = FORMAT | {"split": "test-challenge"}
+    second.save()
+    second.tasks.set(site.phase.tasks.all())
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=FORMAT)
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
+    path = tmp_path / FILE_NAME.replace("test-dev", "test-challenge")
+    path.write_bytes(prediction_bytes())
+    assert main(["submit", site.competition.slug, str(path)]) == 0
+    assert Submission.objects.get().phase == second
+    assert "Sent to the phase later, as prediction." in capsys.readouterr().err
+    assert main(["check", site.competition.slug, str(path)]) == 0
+    unnamed = path.rename(tmp_path / "mine.npz")
+    assert main(["submit", site.competition.slug, str(unnamed)]) == 2
+    assert "has 2 open phases; name one of: test-dev, later" in capsys.readouterr().err
+
+
+def test_the_fact_sheet_is_answered_and_what_is_missing_is_said_before_anything_is_sent(
+    site: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for key, kind in (("code_url", Question.Kind.URL), ("parameters", Question.Kind.NUMBER)):
+        Question.objects.create(competition=site.competition, key=key, title=f"Your {key}", kind=kind, is_required=True)
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", make_token(site.member()))
+    path, sheet = tmp_path / "answer.zip", tmp_path / "sheet.yaml"
+    path.write_bytes(zip_bytes({"answer.txt": "1"}))
+    sheet.write_text("parameters: 12\ncode_url:\n")
+    submit = ["submit", site.competition.slug, str(path), "--fact-sheet", str(sheet)]
+    assert main(submit) == 2
+    assert "these are missing: code_url: Your code_url." in capsys.readouterr().err
+    assert not Upload.objects.exists()
+    assert main([*submit, "--answer", "code_url=https://example.org/code"]) == 0
+    assert Submission.objects.get().fact_sheet == {"parameters": 12, "code_url": "https://example.org/code"}
+    sheet.write_text("[1, 2]")
+    assert main(submit) == 2
+    assert "holds no answers by key" in capsys.readouterr().err

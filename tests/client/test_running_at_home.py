@@ -27,6 +27,7 @@ from tests.smoke import with_smoke_run
 from tests.unit.environments.archives import LAYER, docker_files, image_config, tar_bytes
 from workers.projection import Interval, Projection
 from workers.protocol.results import Complete, Outcome
+from workers.protocol.smoke import WholeTime
 
 
 def phase_answer(*kinds: Kind) -> PhaseAnswer:
@@ -283,14 +284,19 @@ def test_an_offer_names_no_worker_and_no_hidden_file(site: Scenario, signed_in: 
 
 
 @pytest.mark.parametrize(
-    ("high", "low", "verdict"),
-    [(50.0, 30.0, "within the limit of 60.0 s"), (70.0, 50.0, "perhaps over"), (90.0, 70.0, "; over the limit")],
+    ("least_s", "most_s", "verdict"),
+    [
+        (2.0, 50.0, "That is within the limit of 60.0 s."),
+        (2.0, 500.0, "The limit is 60.0 s: whether it is kept depends on how long the start-up is."),
+        (70.0, 500.0, "That is over the limit of 60.0 s."),
+    ],
 )
-def test_what_the_run_takes_at_the_site_is_said_with_its_interval(
-    high: float, low: float, verdict: str, capsys: pytest.CaptureFixture[str]
+def test_what_the_run_takes_at_the_site_is_said_with_and_without_its_start_up(
+    least_s: float, most_s: float, verdict: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    projection = Projection(Interval(1.0, 2.0, 4.0), Interval(low, (low + high) / 2, high), 60.0)
+    projection = Projection(Interval(1.0, 2.0, 4.0), WholeTime(least_s, most_s), 60.0)
     show(Verdict("finished", scores={"mae": 0.5}, meters={"wall_s": 2.0}, projection=projection))
     shown = capsys.readouterr().out
     assert "On the site's hardware: about 2.0 s, between 1.0 s and 4.0 s." in shown
+    assert f"at least {least_s:.1f} s, if all of that was start-up" in shown
     assert verdict in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -48,10 +49,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="podium image", description="What the images hold that submissions run in.")
     parser.add_argument("command", choices=["describe"])
     parser.add_argument("image", nargs="?", help="such as podium/runtime:1; without one: all that Podium makes")
-    image = parser.parse_args(arguments).image
-    sentences = [image_contents(reference) for reference in ([image] if image else [f"{name}:1" for name in PACKAGES])]
-    if not all(sentences):
-        print(f"{image} is no image that Podium makes. Ask the organizers who named it what it holds.")
-        return 1
-    print("\n".join(sentences))
-    return 0
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(arguments)
+    names = [options.image] if options.image else [f"{name}:1" for name in PACKAGES]
+    contents = {name: image_contents(name) for name in names}
+    if is_known := all(contents.values()):
+        answer: dict[str, object] = dict(contents)
+        text = "\n".join(contents.values())
+    else:
+        text = f"{options.image} is no image that Podium makes. Ask the organizers who named it what it holds."
+        answer = {"error": {"code": "unknown_image", "message": text, "exit_status": 1}}
+    print(json.dumps(answer, indent=1) if options.json else text)
+    return 0 if is_known else 1

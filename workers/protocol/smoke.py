@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -36,10 +36,25 @@ class SmokeOffer(Message):
     calibrations: tuple[Calibration, ...] = ()  # of the workers that would take it
 
 
-def projected_s(wall_s: float, scale: float | None) -> float | None:
-    """The seconds of a run on the hidden data, if its time grows with them; None: not known.
+class WholeTime(NamedTuple):
+    """Seconds of a run on the hidden data, by one on the mini split.
 
-    >>> projected_s(2.0, 150)
-    300.0
+    Nobody can tell the start-up, such as imports and loading a model, from the part that grows with the data. So it is at least the
+    time of the mini split, if all of that was start-up, and at most as many times that as there are more data, if nothing was.
     """
-    return None if scale is None else wall_s * scale
+
+    least_s: float
+    most_s: float
+
+    def verdict(self, limit_s: float) -> Literal["within", "over", "unclear"]:
+        """The limit is kept for certain, is not, or that depends on the start-up."""
+        return "within" if self.most_s <= limit_s else "over" if self.least_s > limit_s else "unclear"
+
+
+def project_whole(wall_s: float, scale: float | None) -> WholeTime | None:
+    """The time of a run on the hidden data, which are `scale` times the mini split; None: not known.
+
+    >>> project_whole(2.0, 150)
+    WholeTime(least_s=2.0, most_s=300.0)
+    """
+    return None if scale is None else WholeTime(wall_s, wall_s * scale)

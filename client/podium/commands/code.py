@@ -6,15 +6,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import platformdirs
 import typer
 
 from podium.commands.local import needing
 from podium.commands.options import AsJson, Profile, client, require_consent
 from podium.errors import InvalidInput, Refused
+from podium.files import cache_dir
 from podium.folders import Folder
 from podium.models import Push
-from podium.output import say, transfer_bar, write_json, write_table
+from podium.output import say, transfer_bar, write_json, write_result, write_table
 from podium.pushing import Pull, apply, compare, difference_lines
 
 if TYPE_CHECKING:
@@ -36,11 +36,13 @@ def init(
     folder: FolderArgument,
     template: Annotated[str, typer.Option(help="table, results, code, datasets or concurrent.")] = "table",
     slug: SlugOption = "",
+    as_json: AsJson = False,
 ) -> None:
     """Begin a competition from a template, with small data that were made up."""
     with needing("run"):
         from files.bundles.cli import main
-    raise typer.Exit(main(["new", str(folder), "--template", template, "--slug", slug or folder.resolve().name]))
+    words = ["new", str(folder), "--template", template, "--slug", slug or folder.resolve().name]
+    raise typer.Exit(main([*words, *(["--json"] if as_json else [])]))
 
 
 @app.command()
@@ -70,6 +72,7 @@ def run(
     mirror: Annotated[
         str, typer.Option(help="A package index to install the code's requirements.txt from; else the public one.")
     ] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Score a submission on this machine, in a compute worker's containers.
 
@@ -88,12 +91,17 @@ def run(
             if any(local.job.gpus for local in planned) and not has_gpu():
                 say("The phase gives its code a GPU, and this machine has none: it runs without one here.")
                 planned = [local._replace(job=local.job.model_copy(update={"gpus": 0})) for local in planned]
-            built = Path(platformdirs.user_cache_dir("podium")) / "environments"  # once for all tasks
+            built = cache_dir() / "environments"  # once for all tasks
             ended = [(task, run_locally(job, environments=built, any_mirror=True)) for task, job in planned]
         except ValueError as error:
             raise InvalidInput(str(error), code="cannot_run") from error
-    for task, finished in ended:
-        _show_run(task, finished)
+    if as_json:
+        write_json(
+            [{"task": task, "logs": dict(run.logs), **run.result.model_dump(mode="json")} for task, run in ended]
+        )
+    else:
+        for task, finished in ended:
+            _show_run(task, finished)
     if any(finished.result.outcome != "finished" for _, finished in ended):
         raise typer.Exit(1)
 
@@ -129,7 +137,8 @@ def push(
     """
     me, opened = client(profile), Folder(folder)
     compared = compare(me.site, opened, is_forced=force, bars=transfer_bar, notify=say)
-    _show(compared, as_json=as_json)
+    if not as_json or not compared.changes:
+        _show(compared, as_json=as_json)
     if not compared.changes:
         opened.remember(site=me.site.url, version=compared.version)
         return
@@ -142,7 +151,7 @@ def push(
     target = compared.slug if compared.version else f"the new competition {compared.slug}, a draft"
     require_consent(f"Apply this to {target} on {me.site.url}?", yes=yes, option="--yes")
     applied = apply(me.site, opened, compared, notify=say)
-    say(f"Done: {me.site.url}/competitions/{applied.slug}/")
+    write_result(applied, f"Done: {me.site.url}/competitions/{applied.slug}/", as_json=as_json)
 
 
 def _show(push: Push, *, as_json: bool) -> None:
@@ -153,7 +162,13 @@ def _show(push: Push, *, as_json: bool) -> None:
 
 
 @app.command()
-def pull(folder: FolderArgument = Path(), slug: SlugOption = "", yes: Yes = False, profile: Profile = "") -> None:
+def pull(
+    folder: FolderArgument = Path(),
+    slug: SlugOption = "",
+    yes: Yes = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
     """Write what is live into the folder. Labels come to those alone who organize the competition."""
     me, opened = client(profile), Folder(folder)
     opened.path.mkdir(parents=True, exist_ok=True)
@@ -161,9 +176,11 @@ def pull(folder: FolderArgument = Path(), slug: SlugOption = "", yes: Yes = Fals
     if fetched.replaced:
         listed = ", ".join(fetched.replaced[:10]) + (" and more" if len(fetched.replaced) > 10 else "")
         require_consent(f"Replace {listed} in {opened.path}?", yes=yes, option="--yes")
-    for name in fetched.write():
-        say(f"No longer named: {name}")
-    say(f"{opened.path} is as {slug or opened.slug} on {me.site.url}.")
+    replaced, unnamed = fetched.replaced, fetched.write()
+    answer = {"folder": str(opened.path), "replaced": replaced, "no_longer_named": unnamed}
+    lines = [f"No longer named: {name}" for name in unnamed]
+    text = "\n".join([*lines, f"{opened.path} is as {slug or opened.slug} on {me.site.url}."])
+    write_result(answer, text, as_json=as_json)
 
 
 @app.command()
@@ -174,9 +191,11 @@ def publish(
         bool, typer.Option(help="Although something cannot work yet; rules and a phase there must be.")
     ] = False,
     profile: Profile = "",
+    as_json: AsJson = False,
 ) -> None:
     """Show the competition to everybody."""
     me = client(profile)
     name = slug or Folder(folder).slug
     me.site.post(f"competitions/{name}/publish/", {"anyway": anyway})
-    say(f"Published: {me.site.url}/competitions/{name}/")
+    page = f"{me.site.url}/competitions/{name}/"
+    write_result({"slug": name, "url": page}, f"Published: {page}", as_json=as_json)

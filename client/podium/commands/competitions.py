@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from podium.commands.options import AsJson, Profile, Slug, client, require_consent
+from podium.commands.options import AsJson, Profile, Slug, client, read_pairs, require_consent
 from podium.errors import InvalidInput
-from podium.output import say, transfer_bar, write_json, write_table
+from podium.output import say, transfer_bar, write_json, write_result, write_table
 
 app = typer.Typer()
 
@@ -62,6 +62,7 @@ def join(
     answer: Annotated[list[str], typer.Option(help="KEY=VALUE for each question of the registration.")] = [],  # noqa: B006  # typer reads it
     accept_rules: Annotated[bool, typer.Option(help="Accept the rules without being asked.")] = False,
     profile: Profile = "",
+    as_json: AsJson = False,
 ) -> None:
     """Register for a competition by accepting its rules."""
     me = client(profile)
@@ -74,17 +75,10 @@ def join(
         yes=accept_rules,
         option="--accept-rules",
     )
-    registration = me.join(slug, rules_version=competition.rules_version, answers=_answers(answer))
-    say(f"Your registration is {registration.state}.")
-    if team and registration.state == "approved":
-        say(f"Your team is {me.team_create(slug, team).name}.")
-
-
-def _answers(pairs: list[str]) -> dict[str, str]:
-    split = [pair.partition("=") for pair in pairs]
-    if wrong := next((pair for pair, (_, sign, _) in zip(pairs, split, strict=True) if not sign), None):
-        raise InvalidInput(f"{wrong!r} is no answer: write KEY=VALUE.")
-    return {key: value for key, _, value in split}
+    registration = me.join(slug, rules_version=competition.rules_version, answers=read_pairs(answer))
+    created = me.team_create(slug, team) if team and registration.state == "approved" else None
+    text = f"Your registration is {registration.state}." + (f" Your team is {created.name}." if created else "")
+    write_result({"registration": registration, "team": created}, text, as_json=as_json)
 
 
 @app.command()
@@ -105,12 +99,14 @@ def download(
         listed = ", ".join(file.file_name for file in offered) or "none"
         raise InvalidInput(f"{slug} has no file {min(unknown)!r}; it has: {listed}.")
     files = [file for file in offered if not only or file.file_name in only]
+    fetched: list[dict[str, Any]] = []
     for file in files:
         with transfer_bar(file.file_name) as progress:
             path = me.download(file, folder, progress=progress)
+        fetched.append({**file.model_dump(mode="json"), "path": str(path)})
         if not as_json:
             print(path)
     if as_json:
-        write_json(files)
+        write_json(fetched)
     elif not files:
         say(f"{slug} offers no files.")

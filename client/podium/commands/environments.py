@@ -10,7 +10,7 @@ import typer
 from podium.commands.options import AsJson, Profile, Slug, client, require_consent
 from podium.errors import InvalidInput
 from podium.models import EnvironmentKind
-from podium.output import say, transfer_bar, write_json, write_table
+from podium.output import transfer_bar, write_json, write_result, write_table
 
 FileArgument = Annotated[Path, typer.Argument(help="The file to send.")]
 Name = Annotated[str, typer.Option("--name", help="Its name; the same name again makes the next version.")]
@@ -42,15 +42,15 @@ def make_commands(kind: EnvironmentKind, what: str) -> typer.Typer:
         with transfer_bar(file.name) as progress:
             sent = me.environment_file_upload(slug, kind, file, name=name, progress=progress)
         environment_file = me.environment_file_wait(sent)
-        if as_json:
-            write_json(environment_file)
-        else:
-            say(f"{environment_file.reference} is {environment_file.state}. {environment_file.detail}".strip())
+        text = f"{environment_file.reference} is {environment_file.state}. {environment_file.detail}".strip()
+        write_result(environment_file, text, as_json=as_json)
         if environment_file.state != "ready":
             raise typer.Exit(1)
 
     @app.command()
-    def delete(slug: Slug, reference: Reference, yes: Yes = False, profile: Profile = "") -> None:
+    def delete(
+        slug: Slug, reference: Reference, yes: Yes = False, profile: Profile = "", as_json: AsJson = False
+    ) -> None:
         """Remove a file from the site; submissions that named it cannot be run again."""
         me = client(profile)
         matches = [file for file in me.environment_files(slug, kind) if file.reference == reference]
@@ -58,6 +58,7 @@ def make_commands(kind: EnvironmentKind, what: str) -> typer.Typer:
             raise InvalidInput(f"Your team has no {reference} in {slug}.", code="unknown_environment_file")
         require_consent(f"Remove {reference}?", yes=yes, option="--yes")
         me.environment_file_delete(matches[0].key)
+        write_result(matches[0], f"{reference} is removed.", as_json=as_json)
 
     return app
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from podium.client import Client
-from podium.commands.options import PhaseName, Profile, Slug, client
+from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
 from podium.errors import InvalidInput
 
 app = typer.Typer()
@@ -74,10 +74,11 @@ def check(
     file: Annotated[Path, typer.Argument(help="A file of predictions.")],
     phase: PhaseName = "",
     profile: Profile = "",
+    as_json: AsJson = False,
 ) -> None:
     """Check a file as the site does after an upload, without sending it."""
     site = client(profile)
-    chosen = site.phase(slug, phase)
+    chosen = site.phase(slug, phase, file_name=file.name)
     prediction_format = chosen.prediction_format
     if prediction_format is None:
         raise InvalidInput(
@@ -96,7 +97,7 @@ def check(
                 arguments += ["--rows", str(prediction_format["rows"])]
         with needing("score"):
             from scoring.cli import main
-        code = main(["check", *arguments], prog="podium score")
+        code = main(["check", *arguments, *(["--json"] if as_json else [])], prog="podium score")
     raise typer.Exit(code)
 
 

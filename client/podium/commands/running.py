@@ -79,17 +79,16 @@ def show(verdict: Verdict) -> None:
 def _sentences(projection: Projection) -> list[str]:
     """The time that the run takes on the site, in words."""
     lines = [f"On the site's hardware: {_interval(projection.smoke_s)}."]
-    if projection.whole_s is not None:
-        limit_s = projection.limit_s
-        verdict = (
-            "within"
-            if projection.whole_s.high <= limit_s
-            else "over"
-            if projection.whole_s.low > limit_s
-            else "perhaps over"
-        )
+    if (whole := projection.whole) is not None:
+        limit = _seconds(projection.limit_s)
+        verdicts = {
+            "within": f"That is within the limit of {limit}.",
+            "over": f"That is over the limit of {limit}.",
+            "unclear": f"The limit is {limit}: whether it is kept depends on how long the start-up is.",
+        }
         lines.append(
-            f"On the hidden data, if the time grows with them: {_interval(projection.whole_s)}; {verdict} the limit of {_seconds(limit_s)}."
+            f"On the hidden data: at least {_seconds(whole.least_s)}, if all of that was start-up (imports, loading a model), and at most "
+            f"{_seconds(whole.most_s)}, if all of it grows with the data. {verdicts[whole.verdict(projection.limit_s)]}"
         )
     return lines
 

@@ -6,14 +6,16 @@ import time
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
 
 from podium.client import Client
-from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client
+from podium.commands.options import AsJson, Number, PhaseName, Profile, Slug, client, read_pairs
+from podium.errors import InvalidInput
 from podium.models import Kind, Submission
-from podium.output import describe, say, transfer_bar, write_json, write_table
+from podium.output import describe, say, transfer_bar, write_json, write_result, write_table
 from podium.parts import packed
 
 app = typer.Typer()
@@ -51,12 +53,17 @@ def submit(
     ] = False,
     weights: Annotated[str, typer.Option(help="Your team's weights for the code, as name@version.")] = "",
     image: Annotated[str, typer.Option(help="The code's image: name@version, or registry/repository@sha256:…")] = "",
+    answer: Annotated[list[str], typer.Option(help="KEY=VALUE for a question of the phase's fact sheet.")] = [],  # noqa: B006  # typer reads it
+    fact_sheet: Annotated[
+        Path | None, typer.Option(help="A file of JSON or YAML with the answers of the fact sheet by key.")
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it has been scored.")] = False,
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
     """Send a file in. The first line is the submission's number."""
     me = client(profile)
+    answers = {**read_answers(fact_sheet), **read_pairs(answer)}
     with TemporaryDirectory() as scratch, transfer_bar(file.name) as progress:
         file = packed(file, Path(scratch))
         submission = me.submit(
@@ -66,6 +73,7 @@ def submit(
             kind=kind,
             smoke=smoke,
             message=message,
+            fact_sheet=answers,
             weights=weights,
             image=image,
             progress=progress,
@@ -74,11 +82,29 @@ def submit(
         write_json(submission)
     elif not as_json:
         print(submission.id, flush=True)
+        if not phase:
+            say(f"Sent to the phase {submission.phase}, as {submission.kind}.")
     if wait:
         ended = submission.wait(on_change=lambda now: say(describe(now)), check=False)
         if not as_json:
             _say_smoke_log(me, ended)
         _show(ended, as_json=as_json)
+
+
+def read_answers(path: Path | None) -> dict[str, Any]:
+    """The answers in a file. Raises `InvalidInput`."""
+    if path is None:
+        return {}
+    try:
+        answers = yaml.safe_load(path.read_text("utf-8-sig"))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} cannot be read as JSON or YAML: {error}", code="fact_sheet_unreadable") from error
+    if not isinstance(answers, dict):
+        raise InvalidInput(
+            f"{path} holds no answers by key, as in `code_url: https://…`.", code="fact_sheet_unreadable"
+        )
+    plain = {str(key): value for key, value in answers.items() if value is not None}
+    return {key: value if isinstance(value, bool | int | float) else str(value) for key, value in plain.items()}
 
 
 def _say_smoke_log(me: Client, submission: Submission) -> None:
@@ -165,9 +191,10 @@ def logs(
 
 
 @app.command()
-def cancel(number: Number, profile: Profile = "") -> None:
+def cancel(number: Number, profile: Profile = "", as_json: AsJson = False) -> None:
     """Cancel a submission that waits or runs."""
-    say(describe(client(profile).cancel(number)))
+    submission = client(profile).cancel(number)
+    write_result(submission, describe(submission), as_json=as_json)
 
 
 @app.command()
@@ -176,7 +203,8 @@ def select(
     board: Annotated[str, typer.Option(help="Key of the board; its phase's main one if not given.")] = "",
     undo: Annotated[bool, typer.Option(help="Take the choice back.")] = False,
     profile: Profile = "",
+    as_json: AsJson = False,
 ) -> None:
     """Choose a submission for a board where teams choose what counts."""
     chosen = client(profile).select(number, board=board, selected=not undo)
-    say(f"{chosen.id} is chosen for: {', '.join(chosen.selected_on) or 'no board'}.")
+    write_result(chosen, f"{chosen.id} is chosen for: {', '.join(chosen.selected_on) or 'no board'}.", as_json=as_json)

@@ -7,7 +7,7 @@ from competitions.catalog.models import Phase
 from competitions.runs.models import Run
 from competitions.runs.planning import runs_add
 from competitions.submissions.states import State
-from workers.protocol.smoke import SMOKE_WALL_S, projected_s
+from workers.protocol.smoke import SMOKE_WALL_S, WholeTime, project_whole
 
 TASK_HIDDEN: Final = "smoke_task_hidden"
 
@@ -44,8 +44,8 @@ def scoring_time_limit_s(run: Run, phase: Phase) -> int:
     return min(limit_s, SMOKE_WALL_S) if run.is_smoke else limit_s
 
 
-def projected_whole_s(run: Run, phase: Phase) -> float | None:
-    """Estimated seconds of the run on the hidden data, from a passed smoke run; None without one."""
+def projected_whole(run: Run, phase: Phase) -> WholeTime | None:
+    """The time of the run on the hidden data, by a smoke run that has passed; None without one."""
     wall_s = run.meters.get("wall_s")
     is_known = run.is_smoke and run.state == State.FINISHED and isinstance(wall_s, int | float)
-    return projected_s(wall_s, phase.smoke_scale) if is_known else None
+    return project_whole(wall_s, phase.smoke_scale) if is_known else None

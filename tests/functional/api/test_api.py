@@ -137,6 +137,16 @@ def test_who_may_send_a_file_may_ask_how_far_it_has_come(site: Scenario, scope: 
     problem(Robot(site, [Scope.TEAM]).call("get", url), 403, "scope_missing")
 
 
+@pytest.mark.parametrize("scope", list(Scope))
+def test_any_token_may_ask_whose_it_is_and_what_it_may_do(site: Scenario, scope: Scope) -> None:
+    robot = Robot(site, [scope])
+    answer = robot.call("get", reverse("api:me")).json()
+    assert answer["username"] == robot.token.user.username
+    assert answer["is_service_account"] == robot.token.user.is_robot
+    assert (answer["token"]["name"], answer["token"]["scopes"]) == (robot.token.name, [scope])
+    assert robot.secret not in str(answer)
+
+
 def test_a_missing_scope_is_named(site: Scenario) -> None:
     answer = Robot(site, [Scope.TEAM, Scope.READ]).call(
         "post", reverse("api:uploads"), {"file_name": "a", "size_bytes": 1}

@@ -393,3 +393,20 @@ def test_pages_with_a_smoke_run_ask_no_more_than_others(
     client.get(address)  # what is drawn once
     with django_assert_max_num_queries(MAX_QUERIES):
         assert client.get(address).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "limit_s", "verdict"),
+    [(2, 600, "That is within the limit"), (20, 600, "whether it is kept depends"), (700, 600, "That is over the limit")],
+)
+def test_the_page_says_what_the_whole_takes_with_and_without_its_start_up(
+    site: Scenario, phase: Phase, wall_s: float, limit_s: int, verdict: str
+) -> None:
+    Phase.objects.filter(pk=phase.pk).update(smoke_scale=150, time_limit_s=limit_s)
+    submission = code(site)
+    Run.objects.filter(pk=answer(site, PASSED).pk).update(meters={"wall_s": wall_s})
+    client = Client()
+    client.force_login(site.member())
+    shown = " ".join(client.get(f"/submissions/{submission.pk}/").content.decode().split())
+    assert "if all of this run was start-up" in shown
+    assert verdict in shown

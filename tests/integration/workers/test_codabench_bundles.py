@@ -245,11 +245,11 @@ def test_what_is_wrong_with_a_bundle_or_an_address_is_said_by_the_command(
     token.write_text("podium_nobody")
     wrong_token = ["bundle", "import", str(path), "--site", site.url, "--token-file", str(token)]
     assert main(wrong_token) == 1
-    assert "401: This API token is unknown." in capsys.readouterr().out
+    assert "401: This API token is unknown." in capsys.readouterr().err
     expires_at = datetime.now(UTC).replace(year=2098)
     token.write_text(token_create(user=organizer, name="t", scopes=list(Scope.values), expires_at=expires_at)[1])
     assert main([*wrong_token, "--queue", "nowhere"]) == 1
-    assert f"There is no queue 'nowhere' here that you may use; there are {site.queue.name}." in capsys.readouterr().out
+    assert f"There is no queue 'nowhere' here that you may use; there are {site.queue.name}." in capsys.readouterr().err
     assert main([*wrong_token[:4], f"http://127.0.0.1:{free_port}", *wrong_token[5:]]) == 1
     assert "cannot be reached, so nothing was sent" in capsys.readouterr().err
     assert main([*wrong_token[:4], f"{site.url}/competitions", *wrong_token[5:]]) == 1

@@ -6,6 +6,7 @@ import pytest
 
 from workers.projection import SAME, Interval, project, relative_speed
 from workers.protocol.hosts import Calibration, CpuTimes, GpuTimes
+from workers.protocol.smoke import WholeTime
 
 
 def measured(*, loads: int = 1, gpu_s: float | None = None, **cpu: float) -> Calibration:
@@ -52,5 +53,17 @@ def test_what_cannot_be_compared_is_not_projected(there: list[Calibration]) -> N
 
 def test_a_projection_of_the_whole_needs_to_know_its_size() -> None:
     known = project(2.0, Interval(0.5, 1.0, 2.0), scale=10, limit_s=60)
-    assert (known.smoke_s, known.whole_s) == (Interval(1.0, 2.0, 4.0), Interval(10.0, 20.0, 40.0))
-    assert project(2.0, SAME, scale=None, limit_s=60).whole_s is None
+    assert (known.smoke_s, known.whole) == (Interval(1.0, 2.0, 4.0), WholeTime(1.0, 40.0))
+    assert project(2.0, SAME, scale=None, limit_s=60).whole is None
+
+
+@pytest.mark.parametrize(
+    ("start_s", "grows_s"),
+    [(1.8, 0.2), (0.0, 2.0), (2.0, 0.0)],
+    ids=["mostly start-up", "no start-up", "nothing grows"],
+)
+def test_the_projection_holds_whatever_part_of_the_run_is_start_up(start_s: float, grows_s: float) -> None:
+    whole = project(start_s + grows_s, SAME, scale=150, limit_s=60).whole
+    assert whole is not None
+    assert whole.least_s <= start_s + 150 * grows_s <= whole.most_s
+    assert whole.verdict(60) == "unclear"

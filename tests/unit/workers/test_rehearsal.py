@@ -153,7 +153,7 @@ def test_what_it_takes_at_the_site_needs_both_measured(tmp_path: Path) -> None:
     (tmp_path / "calibration.json").write_text(json.dumps({"loads": 1, "cpu": {"interpreter_s": 2.0, "digest_s": 2.0}}))
     projected = project_run(offer, ended(), tmp_path)
     assert projected is not None
-    assert projected.whole_s is not None
+    assert projected.whole is not None
     assert (projected.smoke_s.low, projected.smoke_s.high) == (1.0, 4.0)
-    assert projected.whole_s.middle == pytest.approx(20.0)
+    assert projected.whole == pytest.approx((1.0, 40.0))
     assert projected.limit_s == 60.0

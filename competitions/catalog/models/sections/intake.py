@@ -79,6 +79,7 @@ class IntakeSection(Section):
         "accepts_code",
         "accepts_datasets",
         "prediction_format",
+        "official_file_name",
         "text_files",
     )
     bundle: ClassVar[Mapping[str, str]] = {"prediction_format": "podium.prediction_format"}
@@ -90,6 +91,14 @@ class IntakeSection(Section):
     def text_patterns(self) -> tuple[str, ...]:
         """Patterns of the names of prediction files that must be text."""
         return tuple(self.text_files.split())
+
+    @property
+    def official_file_name(self) -> str:
+        """The name that a file of predictions must have; empty where any will do."""
+        from scoring.formats.layouts import official_filename  # with numpy, which the site does not need to start
+
+        form = self.prediction_format
+        return official_filename(form["dataset"], form["split"]) if form and "table" not in form else ""
 
     @property
     def accepted_kinds(self) -> list[str]:

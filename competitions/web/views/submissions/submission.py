@@ -28,7 +28,7 @@ from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.queue.positions import queue_positions
-from competitions.runs.queue.smoke import projected_whole_s, time_limit_s
+from competitions.runs.queue.smoke import projected_whole, time_limit_s
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
 from competitions.submissions.access import visible_submissions
@@ -135,10 +135,12 @@ def _run_context(reader: Reader, submission: Submission, run: Run, progress: Pro
     streams = visible_streams(reader, phase, is_smoke=run.is_smoke)
     receipt = disclosed_receipt(reader, phase, run.receipt, is_smoke=run.is_smoke)
     history = run_history(run, run.queued_at if run.fills_board else submission.created_at)
+    whole = projected_whole(run, phase)
     return {
         "run": run,
         "smoke_limit_s": time_limit_s(run, phase) if run.is_smoke else None,
-        "whole_s": projected_whole_s(run, phase),
+        "whole": whole,
+        "whole_verdict": whole.verdict(phase.time_limit_s) if whole else "",
         "hides_programs": LogStream.INGESTION not in streams
         and programs_are_withheld(phase)
         and submission.kind == Kind.CODE,

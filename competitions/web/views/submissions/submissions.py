@@ -104,7 +104,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "selections": selections(visited, phase, team_id),
         "smoke_runs": _smoke_runs(visited, phase, team_id),
         "exhausted": next((limit for limit in limits if not limit.left), None),
-        "file_name": _expected_file_name(phase),
+        "file_name": phase.official_file_name,
         "brought": _brought(phase, team_id),
         "questions": [(question, answers.get(question.key)) for question in fact_sheet_questions(phase)]
         if visited.competition.has_questions
@@ -135,17 +135,6 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
         board for board in phase.leaderboards.all() if board.rule == Rule.SELECTED and may_choose(board, visited.now)
     ]
     return [(board, Pick.objects.filter(leaderboard=board, team=team_id).count()) for board in boards]
-
-
-def _expected_file_name(phase: Phase) -> str | None:
-    from scoring.formats.submissions import official_filename  # with numpy, which the site does not need to start
-
-    prediction_format = phase.prediction_format
-    return (
-        official_filename(prediction_format["dataset"], prediction_format["split"])
-        if prediction_format and "table" not in prediction_format
-        else None
-    )
 
 
 @takes_uploads(visit)

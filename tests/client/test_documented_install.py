@@ -1,0 +1,142 @@
+"""The program as docs/client.md installs it: in a fresh environment, by its own lines, used outside the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from competitions.catalog.models import Phase, Task
+from competitions.resources.models import Resource
+from tests.client.conftest import make_token
+from tests.scenario import Scenario, resource, zip_bytes
+from tests.services import REPOSITORY
+from tests.smoke import with_smoke_run
+
+CHECKOUT = ("client", "files", "scoring", "workers", "pyproject.toml", "README.md", "LICENSE")
+INSTALLS = re.findall(r"^pip install [^#\n]+", (REPOSITORY / "docs" / "client.md").read_text(), re.MULTILINE)
+OUTSIDE = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DJANGO_", "PODIUM_"))}
+SCORER = "open('/app/output/scores.json', 'w').write('{\"mae\": 0.25}')"
+NEEDS_EXTRA = {"score": "score", "bundle": "run", "verify": "run", "image": "run"}  # these hand on their --help, too
+
+
+WALK = """
+import contextlib, io, json, typer
+from podium.cli import app, main
+
+def verbs(group, *words):
+    for name, command in group.commands.items():
+        yield from verbs(command, *words, name) if hasattr(command, "commands") else [(*words, name)]
+
+ended = {}
+for verb in verbs(typer.main.get_command(app)):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+        try:
+            status = main([*verb, "--help"])
+        except SystemExit as exit:
+            status = exit.code
+    ended[" ".join(verb)] = errors.getvalue() if status else ""
+print(json.dumps(ended))
+"""
+
+
+class Install:
+    """A virtual environment that is filled from a copy of the checkout by one line of the page."""
+
+    def __init__(self, folder: Path, line: str) -> None:
+        self.bin = folder / "venv" / "bin"
+        for name in CHECKOUT:
+            if (source := REPOSITORY / name).is_dir():
+                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            else:
+                shutil.copy(source, folder)
+        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], env=OUTSIDE, check=True)
+        # The versions are those that all tests use.
+        quick = {"PIP_CONSTRAINT": str(REPOSITORY / "constraints.txt"), "PIP_NO_COMPILE": "1", "PIP_QUIET": "1"}
+        pip, *arguments = shlex.split(line)
+        subprocess.run([self.bin / pip, *arguments], cwd=folder, env=OUTSIDE | quick, check=True, timeout=280)
+
+    def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of it in a folder of its own, as somebody who has no checkout."""
+        home = self.bin.parent.parent / "home"
+        home.mkdir(exist_ok=True)
+        own = {"PODIUM_CONFIG": str(home / "sites.json"), "XDG_CACHE_HOME": str(home / "cache")}
+        return subprocess.run(
+            [self.bin / program, *arguments],
+            cwd=home,
+            env=OUTSIDE | own | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def podium(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return self.run("podium", *arguments, **variables)
+
+    def helps(self) -> dict[str, str]:
+        """Standard error of each verb that is asked for its help; empty where it gives it."""
+        answer: dict[str, str] = json.loads(self.run("python", "-c", WALK).stdout)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Install:
+    """The client alone."""
+    return Install(tmp_path_factory.mktemp("base"), INSTALLS[0])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Install:
+    """The client with both extras."""
+    return Install(tmp_path_factory.mktemp("whole"), INSTALLS[1])
+
+
+def test_the_client_alone_has_every_verb_and_says_which_extra_the_others_need(base: Install) -> None:
+    helps = base.helps()
+    assert {"submit", "competition run", "weights upload"} <= set(helps)
+    assert {verb for verb, fault in helps.items() if fault} == set(NEEDS_EXTRA)
+    for verb, extra in NEEDS_EXTRA.items():
+        assert f"pip install . './client[{extra}]'" in helps[verb]
+    assert "pip install . './client[run]'" in base.podium("run", "somewhere", ".").stderr
+    assert "pip install . './client[run]'" in base.podium("competition", "init", "mine").stderr
+
+
+def test_with_both_extras_every_verb_works_without_a_site(whole: Install, runtime_image: str) -> None:
+    assert [verb for verb, fault in whole.helps().items() if fault] == []
+    for template in ("table", "code"):
+        for verb in ("init FOLDER --template FOLDER", "check FOLDER", f"run FOLDER --image {runtime_image}"):
+            done = whole.podium("competition", *verb.replace("FOLDER", template).split())
+            assert done.returncode == 0, done.stderr + done.stdout
+    assert whole.podium("bundle", "check", "table").returncode == 0
+    assert whole.podium("score", "describe", "lsc-pcqm4mv2").returncode == 0
+    assert whole.podium("image", "describe").returncode == 0
+    assert "cannot be read" in whole.podium("verify", "nowhere.json").stderr
+
+
+def test_with_both_extras_every_verb_works_with_a_site(
+    whole: Install, site: Scenario, url: str, tmp_path: Path, runtime_image: str
+) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_code=True)
+    with_smoke_run(site, Phase.objects.get(pk=site.phase.pk))
+    program = zip_bytes({"metadata.yaml": "command: python3 $program/score.py", "score.py": SCORER})
+    Task.objects.update(scoring_program=resource(site.organizer, Resource.Kind.SCORING_PROGRAM, program))
+    kit = tmp_path / "kit"
+    kit.mkdir()
+    (kit / "metadata.yaml").write_text("command: python3 $program/predict.py")
+    (kit / "predict.py").write_text("open('/app/output/answer.txt', 'w').write('1')")
+    signed_in = {"PODIUM_SITE": url, "PODIUM_TOKEN": make_token(site.member())}
+    slug = site.competition.slug
+    for verb in ("list", "show SLUG", "download SLUG", f"run SLUG {kit}", f"submit SLUG {kit}", "leaderboard SLUG"):
+        done = whole.podium(*verb.replace("SLUG", slug).split(), **signed_in)
+        assert done.returncode == 0, verb + done.stderr + done.stdout
+        if verb.startswith("run"):
+            assert "mae\t0.25" in done.stdout
