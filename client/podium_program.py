@@ -1,4 +1,4 @@
-"""Starts the program `podium`. It loads nothing before an interrupt can be caught: Ctrl-C ends it without a traceback."""
+"""The start of the program `podium`, which Ctrl-C ends without a traceback at any moment."""
 
 
 def main() -> int:

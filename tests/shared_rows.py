@@ -24,7 +24,10 @@ MAKERS: Final[dict[str, Callable[..., Any]]] = {}  # by the name of the fixture;
 
 
 def shared(make: Callable[..., Any]) -> Any:
-    """A fixture at noon whose rows are shared. `make` takes other shared fixtures, by name, and may change them."""
+    """A fixture at noon whose rows are shared.
+
+    `make` takes other shared fixtures, by name, and may change them.
+    """
     name, signature = make.__name__, inspect.signature(make)
     assert name not in MAKERS, f"two shared fixtures are called {name}"
     MAKERS[name] = make
@@ -40,7 +43,7 @@ def shared(make: Callable[..., Any]) -> Any:
 
 @dataclass
 class Made:
-    """What lies under the tests: a fixture's rows, how to take them back, and the values of it and of those below it."""
+    """A fixture's rows under the tests, how to take them back, and its values and those below it."""
 
     name: str
     rows: ExitStack
@@ -54,10 +57,10 @@ class SharedRows:
         self.made: list[Made] = []
         self.copies: dict[str, Any] = {}
 
-    def prepare(self, wanted: Iterable[str]) -> None:
-        """Have the rows of those fixtures that are shared and wanted, and no others."""
-        names = [name for name in MAKERS if name in wanted]
-        while [made.name for made in self.made] != names[: len(self.made)]:
+    def prepare(self, requested: Iterable[str]) -> None:
+        """Have the rows of the shared fixtures that are requested, and no others."""
+        names = [name for name in MAKERS if name in requested]
+        while [each.name for each in self.made] != names[: len(self.made)]:
             self.made.pop().rows.close()
         for name in names[len(self.made) :]:
             self._make(name)

@@ -11,7 +11,7 @@ from platformdirs import user_cache_path
 
 
 def cache_dir() -> Path:
-    """The folder of what can be made again: uploads that were broken off, files of `podium run`, environments."""
+    """The folder of interrupted uploads, files of `podium run` and environments."""
     return user_cache_path("podium")
 
 

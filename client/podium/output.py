@@ -30,7 +30,7 @@ def write_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any] | list[di
 
 
 def write_result(value: BaseModel | Sequence[BaseModel] | dict[str, Any], text: str, *, as_json: bool) -> None:
-    """The result of a verb that does something: JSON for programs, or a remark for the person who looks on."""
+    """Write the result of a verb: as JSON for programs, or as a remark for a person."""
     if as_json:
         write_json(value)
     elif text:

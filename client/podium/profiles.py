@@ -35,7 +35,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class SignIn:
-    """A site and the token for it. `origin` says where the token is from, for a person; empty where a program gave it."""
+    """A site and the token for it; `origin` says where the token is from, empty if a program gave it."""
 
     site: str
     token: str
@@ -99,7 +99,7 @@ def sign_in_chosen(profile: str = "", *, site: str = "", token: str = "") -> Sig
 
 
 def _profile_named(name: str) -> Profile:
-    """The profile of that name; without one, the one signed in with last. Raises `InvalidInput` or `NotAllowed`."""
+    """The profile of that name, else the last one signed in with. Raises `InvalidInput` or `NotAllowed`."""
     stored = profiles()
     if not stored:
         raise NotAllowed(

@@ -1,4 +1,4 @@
-"""Files to a site, in parts. What a program that was broken off has sent is not sent again by the next one."""
+"""Uploads in parts, which the next program continues where an interrupted one stopped."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _key_in(memory: Path | None) -> str:
 
 
 def _is_continued(site: Site, path: Path, key: str, progress: Progress) -> bool:
-    """Send the rest of an upload that was begun. False where the site no longer has it, or has it of other bytes."""
+    """Send the rest of an upload. False if the site no longer has it, or has it of other bytes."""
     try:
         upload = _send_rest(site, path, key, progress)
     except InvalidInput:  # it was used, or is somebody else's

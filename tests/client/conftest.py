@@ -50,7 +50,7 @@ def newcomer() -> User:
 
 @pytest.fixture(autouse=True)
 def no_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This person's own file of sites, and what the client keeps, are not touched; returns the file that is."""
+    """Keep this person's own files of the client untouched; returns the file of sites that is used."""
     path = tmp_path / "config" / "sites.json"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PODIUM_CONFIG", str(path))

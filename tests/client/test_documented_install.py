@@ -1,4 +1,4 @@
-"""The program as docs/client.md installs it: in a fresh environment, by its own lines, used outside the checkout."""
+"""The program as docs/client.md installs it: in a fresh environment, outside the checkout."""
 
 from __future__ import annotations
 
