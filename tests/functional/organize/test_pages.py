@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Page
+from competitions.catalog.texts.pages import page_save
 from tests.admin_forms import form_fields
 from tests.permissions import body_text, user_client
 from tests.scenario import Scenario
@@ -71,7 +72,9 @@ def test_a_new_tab_changes_the_board_that_was_read_before(site: Scenario, organi
     before = Client().get(board)["ETag"]
     write(site, organizer, "FAQ", "own")
     first = Client().get(board)["ETag"]
-    Page.objects.filter(tab="own").update(title="Questions")
+    page = Page.objects.get(tab="own")
+    page.title = "Questions"
+    page_save(page)
     assert len({before, first, Client().get(board)["ETag"]}) == 3
 
 
