@@ -4,18 +4,22 @@ Safe to run again. The compute worker's queue token is made outside (`make secre
 """
 
 import os
+import sys
 from pathlib import Path
 
 import django
 from django.conf import settings
-from django.core.management import call_command
 
 
 def main() -> None:
     django.setup()
     from competitions.compute.models import Queue, digest
+    from config.schema import UnknownSchema, upgrade_database
 
-    call_command("migrate", interactive=False)
+    try:
+        upgrade_database(verbosity=1)
+    except UnknownSchema as error:
+        sys.exit(str(error))
     if "TMPDIR" in os.environ:
         Path(os.environ["TMPDIR"]).mkdir(exist_ok=True)
     token = Path(os.environ["PODIUM_QUEUE_TOKEN_FILE"]).read_text().strip()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From nothing to a running demo: Python environment, Docker Engine, runtime image, database, then `manage.py demo`.
-# The image is built while packages are installed and the database is migrated. All arguments go to `manage.py demo`.
+# The image is built while packages are installed and the database is upgraded. All arguments go to `manage.py demo`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,7 +26,7 @@ say "Python packages"
 scripts/venv.sh web,worker
 if kill -0 "$images" 2>/dev/null; then # otherwise `demo` does it in a moment
     say "database, while the image is being made"
-    .venv/bin/python manage.py migrate --no-input --verbosity 0 </dev/null
+    .venv/bin/python manage.py upgrade --verbosity 0 </dev/null
 fi
 
 wait "$images" || { say "the runtime image could not be made; the reason is above"; exit 1; }

@@ -23,6 +23,7 @@ check mypy "$bin/mypy"
 check import-linter env PYTHONPATH=platform:client:. "$bin/lint-imports" --no-cache
 check djlint "$bin/djlint" --lint --quiet platform competitions
 check migrations "$bin/python" manage.py makemigrations --check --dry-run
+check "released migrations" "$bin/python" scripts/checks/released_migrations.py
 check settings "$bin/python" manage.py settings_write --check
 check wiring "$bin/python" manage.py wiring_write --check
 check "django check" "$bin/python" manage.py check --fail-level WARNING

@@ -17,6 +17,7 @@ from config.demo import baselines, simulation
 from config.demo.content import DEFAULT, DEMOS
 from config.demo.processes import Processes, ProcessFailed, free_port
 from config.demo.seed import Seed, seed
+from config.schema import UnknownSchema, upgrade_database
 
 TEAMS = 40
 
@@ -45,7 +46,10 @@ class Command(BaseCommand):
         began = time.monotonic()
         signal.signal(signal.SIGTERM, _interrupt)
         self.say("Preparing the database and the static files")
-        call_command("migrate", verbosity=0)
+        try:
+            upgrade_database()
+        except UnknownSchema as error:
+            raise CommandError(f"{error} A demo has nothing to lose: remove {settings.DATA_DIR}.") from error
         call_command("collectstatic", interactive=False, verbosity=0)
         self.say("Preparing the competition")
         seed_content = seed(

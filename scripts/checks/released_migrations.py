@@ -1,0 +1,62 @@
+"""Fails where a migration of a released version is missing or was edited: sites have run it, and never run it again.
+
+python scripts/checks/released_migrations.py                    look
+python scripts/checks/released_migrations.py --release 0.2.0    note the migrations that no version has yet
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+RELEASED = Path("platform/config/released_migrations.json")  # version -> file -> SHA-256
+
+
+def migrations(root: Path) -> dict[str, str]:
+    """Digests of the migrations in a checkout, by path."""
+    files = sorted(
+        path for folder in ("platform", "competitions") for path in (root / folder).glob("**/migrations/0*.py")
+    )
+    return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def faults(root: Path) -> list[str]:
+    """Sentences on released migrations that are not as they were released."""
+    now = migrations(root)
+    found = []
+    for version, files in json.loads((root / RELEASED).read_text()).items():
+        for path, digest in files.items():
+            if now.get(path) != digest:
+                what = "was edited" if path in now else "is gone"
+                found.append(
+                    f"{path} {what}, but {version} was released with it. Restore it, and write a new migration."
+                )
+    return found
+
+
+def release(root: Path, version: str) -> None:
+    """Note every migration that no version has yet as one of this version."""
+    listed = json.loads((root / RELEASED).read_text()) if (root / RELEASED).exists() else {}
+    known = {path for files in listed.values() for path in files}
+    listed[version] = {path: digest for path, digest in migrations(root).items() if path not in known}
+    (root / RELEASED).write_text(json.dumps(listed, indent=1) + "\n")
+
+
+def main(words: list[str]) -> int:
+    """Exit status 1 with every fault."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--release", metavar="VERSION")
+    chosen = parser.parse_args(words)
+    if chosen.release:
+        release(REPOSITORY, chosen.release)
+    found = faults(REPOSITORY)
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""Upgrades: the database of the last released version, with data and a run in progress, on both engines."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from scripts.checks.released_migrations import RELEASED
+from tests.released import POSTGRES, SQLITE, StoredSite, go_on, stored_site
+from tests.services import REPOSITORY
+
+LAST = list(json.loads((REPOSITORY / RELEASED).read_text()))[-1]
+
+
+@pytest.fixture
+def embedded(tmp_path: Path, postgres_url: str) -> StoredSite:
+    return stored_site(LAST, SQLITE, tmp_path, postgres_url)
+
+
+@pytest.mark.parametrize("engine", [SQLITE, POSTGRES])
+def test_a_site_goes_on_after_an_upgrade_with_the_run_that_was_in_progress(
+    engine: str, tmp_path: Path, postgres_url: str
+) -> None:
+    site = stored_site(LAST, engine, tmp_path, postgres_url)
+    upgraded = site.manage("upgrade")
+    assert upgraded.returncode == 0, upgraded.stderr
+    facts = json.loads(site.call(go_on))
+    assert facts["board"] == [["Third", 0.125], [facts["board"][1][0], 0.25]]
+    assert facts["statuses"] == ["finished", "failed", "finished", "queued"]
+    assert facts["pages"] == [200, 200, 200]
+    assert "No migrations to apply" in site.manage("upgrade").stdout, "it is safe to run again"
+
+
+def test_a_database_of_a_newer_version_is_refused_with_words_and_left_as_it_was(
+    embedded: StoredSite, tmp_path: Path
+) -> None:
+    with sqlite3.connect(tmp_path / "podium.sqlite3") as database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('catalog', '0099_later', '2031-01-01')"
+        )
+        database.execute("DELETE FROM django_migrations WHERE app = 'sessions'")  # would be applied again
+    refused = embedded.manage("upgrade")
+    assert refused.returncode == 1
+    assert "does not know (catalog.0099_later)" in refused.stderr
+    assert "Nothing was changed." in refused.stderr
+    with sqlite3.connect(tmp_path / "podium.sqlite3") as database:
+        assert not database.execute("SELECT * FROM django_migrations WHERE app = 'sessions'").fetchall()
+
+
+def test_tables_of_a_version_that_was_never_released_are_named(embedded: StoredSite, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "podium.sqlite3") as database:
+        database.execute("ALTER TABLE catalog_competition DROP COLUMN team_count")
+    refused = embedded.manage("upgrade")
+    assert refused.returncode == 1
+    assert "The table catalog_competition differs from that of Podium" in refused.stderr
+    assert "in team_count" in refused.stderr
