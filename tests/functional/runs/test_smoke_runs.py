@@ -390,7 +390,11 @@ def test_pages_with_a_smoke_run_ask_no_more_than_others(
 
 @pytest.mark.parametrize(
     ("wall_s", "limit_s", "verdict"),
-    [(2, 600, "That is within the limit"), (20, 600, "whether it is kept depends"), (700, 600, "That is over the limit")],
+    [
+        (2, 600, "That is within the limit"),
+        (20, 600, "whether it is kept depends"),
+        (700, 600, "That is over the limit"),
+    ],
 )
 def test_the_page_says_what_the_whole_takes_with_and_without_its_start_up(
     site: Scenario, phase: Phase, wall_s: float, limit_s: int, verdict: str
