@@ -65,12 +65,12 @@ class LooksLikeAnotherKind(Refusal):
 
     code, http_status = "looks_like_another_kind", 422
 
-    def __init__(self, file_name: str, *, named: Kind, looks_like: Kind, sign: str) -> None:
+    def __init__(self, file_name: str, *, chosen: Kind, looks_like: Kind, sign: str) -> None:
         super().__init__(
-            f"You chose {NAMES[named]}, and {file_name} looks like {NAMES[looks_like]}: it has {sign}. Nothing has been counted yet.",
+            f"You chose {NAMES[chosen]}, and {file_name} looks like {NAMES[looks_like]}: it has {sign}. Nothing has been counted yet.",
             looks_like=str(looks_like),
             send_instead=f"Send as {NAMES[looks_like]} instead",
-            send_anyway=f"Send as {NAMES[named]} all the same",
+            send_anyway=f"Send as {NAMES[chosen]} all the same",
         )
 
 

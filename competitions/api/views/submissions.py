@@ -49,7 +49,6 @@ from competitions.runs.worker_api.offers import Brought, smoke_offer
 from competitions.submissions.access import visible_submissions
 from competitions.submissions.datasets import dataset_withdraw
 from competitions.submissions.fact_sheets import fact_sheet_edit
-from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.models import Submission
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import NewSubmission, submission_create
@@ -129,13 +128,13 @@ class SubmissionList(SubmissionView):
         user, began_at = self.person(), timezone.now()
         values = checked(SubmissionIn(data=request.data))
         phase = self.phase(pk=values["phase"])
-        upload = take_upload(user, values.get("file"), began_at, key=values.get("upload"))
         submission = submission_create(
             NewSubmission(
                 user=user,
                 phase=phase,
-                upload=upload,
-                kind=Kind(values["kind"]) if "kind" in values else choose_kind(phase, upload),
+                upload=take_upload(user, values.get("file"), began_at, key=values.get("upload")),
+                kind=Kind(values.get("kind") or next(iter(phase.accepted_kinds), Kind.PREDICTION)),
+                kind_is="certain" if "kind" in values else "open",
                 description=values["description"],
                 fact_sheet=values["fact_sheet"],
                 is_smoke=values["smoke"],

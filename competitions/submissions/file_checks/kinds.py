@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Final
 
 from competitions.catalog.models import Phase
-from competitions.resources.models import Upload
-from competitions.resources.storage import local_copy
-from competitions.resources.uploads import UploadIncomplete, upload_finish
 from competitions.submissions.refusals import LooksLikeAnotherKind, WhichKind
 from competitions.submissions.states import Kind
 from core.refusals import InvalidFile
@@ -18,26 +15,20 @@ DATASET_FOLDERS: Final = ("input_data", "reference_data")
 PROGRAMS: Final = (".py", ".sh", ".R", ".jl")
 
 
-def choose_kind(phase: Phase, upload: Upload, *, named: Kind | None = None) -> Kind:
-    """The kind of submission that the file is, of those that the phase accepts.
+def choose_kind(phase: Phase, path: Path, file_name: str, *, chosen: Kind | None = None) -> Kind:
+    """The kind of submission that a file is, of those that the phase accepts.
 
-    A name decides, unless the file looks like another kind. Raises `WhichKind`, `LooksLikeAnotherKind` or `UploadIncomplete`.
+    It is the chosen one, unless the file looks like another. Raises `WhichKind` or `LooksLikeAnotherKind`.
     """
     accepted = [Kind(kind) for kind in phase.accepted_kinds]
     if phase.as_on_codabench or len(accepted) < 2:
-        return named or next(iter(accepted), Kind.PREDICTION)
-    stored = upload_finish(upload).file
-    if stored is None:
-        raise UploadIncomplete(upload)
-    with local_copy(stored) as path:
-        looks_like, sign = recognise_kind(path, upload.file_name)
-    if named is not None:
-        if sign and looks_like != named and looks_like in accepted:
-            raise LooksLikeAnotherKind(upload.file_name, named=named, looks_like=looks_like, sign=sign)
-        return named
-    if looks_like not in accepted:
-        raise WhichKind(phase, upload.file_name)
-    return looks_like
+        return chosen or next(iter(accepted), Kind.PREDICTION)
+    looks_like, sign = recognise_kind(path, file_name)
+    if chosen is None and looks_like not in accepted:
+        raise WhichKind(phase, file_name)
+    if chosen is not None and sign and looks_like != chosen and looks_like in accepted:
+        raise LooksLikeAnotherKind(file_name, chosen=chosen, looks_like=looks_like, sign=sign)
+    return chosen or looks_like
 
 
 def recognise_kind(path: Path, file_name: str) -> tuple[Kind, str]:

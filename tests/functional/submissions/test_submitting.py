@@ -2,6 +2,7 @@
 
 import contextlib
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -248,19 +249,24 @@ DATASET = {"input_data/x.csv": "1", "reference_data/y.csv": "1"}
     ],
 )
 def test_of_several_kinds_a_file_is_what_it_looks_like(
-    site: Scenario, name: str, members: dict[str, str | bytes], kind: Kind
+    site: Scenario, tmp_path: Path, name: str, members: dict[str, str | bytes], kind: Kind
 ) -> None:
     site.phase.accepts_datasets = True
-    upload = site.upload(zip_bytes(members), name)
-    assert choose_kind(site.phase, upload) == kind
+    path = tmp_path / "upload"
+    path.write_bytes(zip_bytes(members))
+    assert choose_kind(site.phase, path, name) == kind
     site.phase.accepts_predictions = site.phase.accepts_code = False
-    assert choose_kind(site.phase, upload) == Kind.DATASET, "there is no choice"
+    assert choose_kind(site.phase, path, name) == Kind.DATASET, "there is no choice"
 
 
 def test_a_file_of_a_kind_that_the_phase_does_not_take_has_to_be_named(site: Scenario) -> None:
-    site.phase.accepts_datasets, site.phase.accepts_predictions = True, False
-    with pytest.raises(refusals.WhichKind, match="'y.csv' looks like none of them"):
-        choose_kind(site.phase, site.upload(b"1,2", "y.csv"))
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_datasets=True, accepts_predictions=False)
+    phase = Phase.objects.get(pk=site.phase.pk)
+    new = NewSubmission(
+        user=site.member(), phase=phase, upload=site.upload(b"1,2", "y.csv"), kind=Kind.CODE, kind_is="open"
+    )
+    with pytest.raises(refusals.WhichKind, match="looks like none of them"):
+        submission_create(new, now=site.now)
 
 
 def send_as_predictions(site: Scenario, upload: Upload, **fields: str) -> Any:

@@ -21,7 +21,6 @@ from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.rooms import take_upload, takes_uploads
-from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.quota import allowances
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
@@ -148,13 +147,13 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         values = cleaned(form)
         require_registration(user=user, competition=visited.competition)
-        upload, kind = take_upload(user, values["file"], visited.now, key=values["upload"]), Kind(values["kind"])
         submission = submission_create(
             NewSubmission(
                 user=user,
                 phase=phase,
-                upload=upload,
-                kind=kind if values["kind_is_sure"] else choose_kind(phase, upload, named=kind),
+                upload=take_upload(user, values["file"], visited.now, key=values["upload"]),
+                kind=Kind(values["kind"]),
+                kind_is="certain" if values["kind_is_sure"] else "chosen",
                 description=values["description"],
                 fact_sheet=answers_of_form(request.POST),
                 idempotency_key=values["idempotency_key"],
