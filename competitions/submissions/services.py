@@ -115,7 +115,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
         require_allowance(asker=asker_key("team", team.pk), now=now)
         require_scoring_errors_left(team=team, now=now)
         with local_copy(stored) as path:
-            kind = new.kind if new.kind_is == "certain" else _kind_of(new, path)
+            kind = new.kind if new.kind_is == "certain" else _file_kind(new, path)
             look(file_contract(phase=phase, kind=kind, file_name=upload.file_name), path)
         return _accept(replace(checked, new=replace(new, kind=kind)))
     except Refusal:  # where the same was sent several times at once, one of them may have taken the last place
@@ -124,7 +124,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
         raise
 
 
-def _kind_of(new: NewSubmission, path: Path) -> Kind:
+def _file_kind(new: NewSubmission, path: Path) -> Kind:
     """The kind of a file that nobody is certain of. Raises `WhichKind` or `LooksLikeAnotherKind`."""
     return choose_kind(new.phase, path, new.upload.file_name, chosen=new.kind if new.kind_is == "chosen" else None)
 
