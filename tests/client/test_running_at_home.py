@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from podium.cli import main
 from podium.client import Client
 from podium.commands.running import show
 from podium.errors import InvalidInput, PodiumError
+from podium.output import write_json
 from podium.parts import packed
 from podium.rehearsal import MIRROR_UNREACHABLE, Verdict, require_mirror
 from tests.client.conftest import make_token
@@ -261,3 +264,5 @@ def test_what_the_run_takes_at_the_site_is_said_with_and_without_its_start_up(
     assert "On the site's hardware: about 2.0 s, between 1.0 s and 4.0 s." in shown
     assert f"at least {least_s:.1f} s, if all of that was start-up" in shown
     assert verdict in shown
+    write_json(asdict(Verdict("finished", projection=projection)))
+    assert json.loads(capsys.readouterr().out)["projection"]["whole"] == {"least_s": least_s, "most_s": most_s}
