@@ -28,7 +28,6 @@ from podium.models import (
     Submission,
     Team,
 )
-from podium.parts import choose_kind
 from podium.profiles import sign_in_chosen
 from podium.site import Site
 from podium.transfers import Progress, download, quiet
@@ -172,7 +171,7 @@ class Client:
         image: str = "",
         progress: Progress = quiet,
     ) -> Submission:
-        """Send a file in. Without a `kind`, it is a kind that the phase accepts and the file looks like.
+        """Send a file in. Without a `kind`, the site says which of those that the phase accepts it looks like.
 
         Without a `phase`, it is the one whose predictions have the file's name, else the only open one. What the fact sheet
         requires is looked at before anything is sent.
@@ -194,7 +193,7 @@ class Client:
             require_answers(self.fact_sheet(slug, chosen.slug), fact_sheet or {})
         body = {
             "phase": chosen.id,
-            "kind": kind or ("code" if smoke else choose_kind(chosen, file)),
+            **({"kind": named} if (named := kind or ("code" if smoke else None)) else {}),
             "smoke": smoke,
             "description": message,
             "fact_sheet": dict(fact_sheet or {}),

@@ -7,6 +7,8 @@ from competitions.catalog.models import Phase
 from competitions.submissions.states import Kind
 from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
 
+NAMES: Final = {Kind.PREDICTION: "predictions", Kind.CODE: "code", Kind.DATASET: "a dataset"}
+
 PHASE_NOT_OPEN: Final = RefusalKind(
     403,
     "phase_not_open",
@@ -44,6 +46,31 @@ class KindNotAccepted(Refusal):
         super().__init__(
             f"The phase “{phase.name}” does not accept {kind} submissions. It accepts {' and '.join(accepted) or 'nothing yet'}.",
             accepted=accepted,
+        )
+
+
+class WhichKind(Refusal):
+    code, http_status = "which_kind", 422
+
+    def __init__(self, phase: Phase, file_name: str) -> None:
+        super().__init__(
+            f"The phase “{phase.name}” accepts {', '.join(phase.accepted_kinds) or 'nothing'}, and {file_name!r} looks like none of them. "
+            "Say which it is: `kind`, or --kind at the command line.",
+            accepted=phase.accepted_kinds,
+        )
+
+
+class LooksLikeAnotherKind(Refusal):
+    """`send_instead` and `send_anyway` are the two ways on, in words."""
+
+    code, http_status = "looks_like_another_kind", 422
+
+    def __init__(self, file_name: str, *, chosen: Kind, looks_like: Kind, sign: str) -> None:
+        super().__init__(
+            f"You chose {NAMES[chosen]}, and {file_name} looks like {NAMES[looks_like]}: it has {sign}. Nothing has been counted yet.",
+            looks_like=str(looks_like),
+            send_instead=f"Send as {NAMES[looks_like]} instead",
+            send_anyway=f"Send as {NAMES[chosen]} all the same",
         )
 
 

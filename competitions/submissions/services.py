@@ -1,11 +1,12 @@
 """Accepting, cancelling, re-running and disqualifying submissions."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -27,6 +28,7 @@ from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.datasets import require_place
+from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.file_checks.preflight import file_contract, look
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.notices import submission_standing_notify, team_standing_notify
@@ -55,6 +57,9 @@ class NewSubmission:
     `fact_sheet` maps the keys of the phase's questions to answers. With `tasks` it runs on those of the phase's alone, and stands on
     no board. With `is_smoke` it runs on the phase's public mini split alone: it costs no quota, and nothing is asked of it. `environment`
     names the weights and the image that code runs with. The same idempotency key gives the same submission again.
+
+    `kind` is `certain` as a program states it; one that a person has `chosen` is refused where the file looks like another that the
+    phase accepts; and in place of an `open` one, the file says it.
     """
 
     user: User
@@ -67,6 +72,7 @@ class NewSubmission:
     tasks: Collection[Task] = ()
     is_smoke: bool = False
     environment: NamedEnvironment = NOTHING_NAMED
+    kind_is: Literal["certain", "chosen", "open"] = "certain"
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,8 @@ class _Checked:
 def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     """Accept one upload for a phase, as its user's team.
 
-    Raises the `Refusal` that says why not: registration, team, `PHASE_NOT_OPEN`, `PhaseClosed`, `KindNotAccepted`,
+    Raises the `Refusal` that says why not: registration, team, `PHASE_NOT_OPEN`, `PhaseClosed`, `KindNotAccepted`, `WhichKind`,
+    `LooksLikeAnotherKind`,
     `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SMOKE_TASK_HIDDEN`, `TOO_MANY_SMOKE_RUNS`,
     `QuotaUsed`, `TooManyRefusedFiles`, `TOO_MANY_SCORING_ERRORS`, `TEAM_STORAGE_USED`,
     `IDEMPOTENCY_KEY_REUSED`. Then nothing is written, charged or queued, and the upload is still there.
@@ -108,12 +115,18 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
         require_allowance(asker=asker_key("team", team.pk), now=now)
         require_scoring_errors_left(team=team, now=now)
         with local_copy(stored) as path:
-            look(file_contract(phase=phase, kind=new.kind, file_name=upload.file_name), path)
-        return _accept(checked)
+            kind = new.kind if new.kind_is == "certain" else _file_kind(new, path)
+            look(file_contract(phase=phase, kind=kind, file_name=upload.file_name), path)
+        return _accept(replace(checked, new=replace(new, kind=kind)))
     except Refusal:  # where the same was sent several times at once, one of them may have taken the last place
         if (earlier_submission := _made_before(team, phase, upload, key)) is not None:
             return earlier_submission
         raise
+
+
+def _file_kind(new: NewSubmission, path: Path) -> Kind:
+    """The kind of a file that nobody is certain of. Raises `WhichKind` or `LooksLikeAnotherKind`."""
+    return choose_kind(new.phase, path, new.upload.file_name, chosen=new.kind if new.kind_is == "chosen" else None)
 
 
 def _stored_file(upload: Upload, now: datetime) -> StoredFile:

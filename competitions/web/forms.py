@@ -84,6 +84,7 @@ class SubmissionForm(forms.Form):
 
     phase = forms.CharField(required=False)
     kind = forms.ChoiceField(choices=Kind.choices)
+    kind_is_sure = forms.BooleanField(required=False)  # whatever the file looks like
     upload = forms.UUIDField(required=False)
     file = forms.FileField(required=False, allow_empty_file=True, max_length=255)
     description = forms.CharField(required=False)

@@ -27,6 +27,7 @@ from tests.browser.seeding.features import WEBHOOK  # noqa: E402
 from tests.browser.seeding.finals import WINNER  # noqa: E402
 from tests.browser.site import BrowserSite, create_database  # noqa: E402
 from tests.browser.visitor import Visitor  # noqa: E402
+from tests.scenario import zip_bytes  # noqa: E402
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 GAP, CLUSTER, FINALS = "/competitions/gap", "/competitions/cluster", "/competitions/finals"
@@ -217,6 +218,14 @@ def wrong_file(visitor: Visitor) -> None:
     page.locator("[data-upload-error]").wait_for()
 
 
+def code_as_predictions(visitor: Visitor) -> None:
+    page = visitor.visit(f"{GAP}/submissions/?phase=test-dev")
+    code = zip_bytes({"metadata.yaml": "command: python3 $program/predict.py", "predict.py": "print()"})
+    page.get_by_label("File").set_input_files({"name": "kit.zip", "mimeType": "application/zip", "buffer": code})
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.locator("[data-upload-kinds]").wait_for()
+
+
 def refuse_invitation(visitor: Visitor) -> None:
     page = visitor.visit(f"{GAP}/team/")
     page.get_by_label("Invite somebody").fill("nobody-at-all")
@@ -387,6 +396,7 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "login-wrong": ("", wrong_sign_in),
     "signup-wrong": ("", wrong_sign_up),
     "submit-wrong-file": ("ada", wrong_file),
+    "submit-wrong-kind": ("ada", code_as_predictions),
     "refused": ("ada", refuse_invitation),
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),

@@ -115,6 +115,41 @@ def test_a_refused_form_leaves_the_upload_with_its_moment_for_the_next_try(
     assert calls == ["GET"], "nothing is begun or sent anew"
 
 
+def test_code_that_was_dropped_on_predictions_is_sent_as_code_with_one_press(
+    new_visitor: NewVisitor, big_code: Path
+) -> None:
+    visitor = to_submit(new_visitor, "ben")
+    visitor.expect_on_console("status of 422")
+    page = visitor.page
+    rows = page.locator("table.submissions tbody tr")
+    before = rows.count()
+    page.get_by_role("radio", name=re.compile("Predictions")).check()
+    page.get_by_label("File").set_input_files(big_code)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("[data-upload-error]")).to_contain_text("code.zip looks like code")
+    parts: list[str] = []
+    page.on("request", lambda request: parts.append(request.method) if request.method == "PATCH" else None)
+    instead = page.get_by_role("button", name="Send as code instead")
+    expect(instead).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(rows).to_have_count(before + 1)
+    expect(rows.first).to_contain_text("code.zip")
+    assert parts == [], "nothing travels twice"
+
+
+def test_another_choice_takes_the_two_ways_on_back(new_visitor: NewVisitor, big_code: Path) -> None:
+    visitor = to_submit(new_visitor, "cleo")
+    visitor.expect_on_console("status of 422")
+    page = visitor.page
+    page.get_by_label("File").set_input_files(big_code)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    anyway = page.get_by_role("button", name="Send as predictions all the same")
+    expect(anyway).to_be_visible()
+    anyway.click()
+    expect(page.locator("[data-upload-error]")).to_contain_text("must be called")
+    expect(anyway).to_be_hidden()
+
+
 def test_no_other_file_can_be_chosen_while_one_is_sent(new_visitor: NewVisitor, big_code: Path) -> None:
     page = to_submit(new_visitor, "cleo").page
 

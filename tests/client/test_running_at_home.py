@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import zipfile
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,8 @@ from podium.cli import main
 from podium.client import Client
 from podium.commands.running import show
 from podium.errors import InvalidInput, PodiumError
-from podium.models import Kind
-from podium.models import Phase as PhaseAnswer
-from podium.parts import choose_kind, packed
+from podium.output import write_json
+from podium.parts import packed
 from podium.rehearsal import MIRROR_UNREACHABLE, Verdict, require_mirror
 from tests.client.conftest import make_token
 from tests.scenario import CODE, Scenario, zip_bytes
@@ -28,49 +28,6 @@ from tests.unit.environments.archives import LAYER, docker_files, image_config, 
 from workers.projection import Interval, Projection
 from workers.protocol.results import Complete, Outcome
 from workers.protocol.smoke import WholeTime
-
-
-def phase_answer(*kinds: Kind) -> PhaseAnswer:
-    now = datetime.now(UTC)
-    return PhaseAnswer(
-        id=1,
-        slug="p",
-        name="P",
-        visibility="public",
-        is_sealed=False,
-        opens_at=now,
-        closes_at=None,
-        time_limit_s=1,
-        accepts_predictions="prediction" in kinds,
-        accepts_code="code" in kinds,
-        accepts_datasets="dataset" in kinds,
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "members", "kind"),
-    [
-        ("code.zip", {"predict.py": "x"}, "code"),
-        ("code.zip", {"metadata.yaml": "command: ./run"}, "code"),
-        ("results.zip", {"y.csv": "1"}, "prediction"),
-        ("y_pred.npz", {"y_pred.npy": "1"}, "prediction"),
-        ("data.zip", {"input_data/x.csv": "1", "reference_data/y.csv": "1"}, "dataset"),
-    ],
-)
-def test_of_several_kinds_a_file_is_what_it_looks_like(
-    name: str, members: dict[str, str | bytes], kind: Kind, tmp_path: Path
-) -> None:
-    file = tmp_path / name
-    file.write_bytes(zip_bytes(members))
-    assert choose_kind(phase_answer("prediction", "code", "dataset"), file) == kind
-
-
-def test_what_it_looks_like_must_be_taken(tmp_path: Path) -> None:
-    file = tmp_path / "code.zip"
-    file.write_bytes(zip_bytes(CODE))
-    with pytest.raises(InvalidInput, match="--kind"):
-        choose_kind(phase_answer("prediction", "dataset"), file)
-    assert choose_kind(phase_answer("prediction"), file) == "prediction", "there is no choice"
 
 
 def test_a_folder_is_packed_with_its_files_at_the_top_and_always_alike(tmp_path: Path) -> None:
@@ -116,6 +73,13 @@ def test_a_smoke_run_is_asked_for(signed_in: str, with_code: Phase, kit: Path, c
         "kit.zip",
         False,
     )
+
+
+def test_of_several_kinds_the_site_says_which_a_file_looks_like(signed_in: str, with_code: Phase, kit: Path) -> None:
+    assert main(["submit", signed_in, str(kit)]) == 0
+    assert Submission.objects.get().kind == "code"
+    assert main(["submit", signed_in, str(kit), "--kind", "prediction"]) == 0
+    assert Submission.objects.latest("pk").kind == "prediction"
 
 
 @pytest.mark.usefixtures("site")
@@ -300,3 +264,5 @@ def test_what_the_run_takes_at_the_site_is_said_with_and_without_its_start_up(
     assert "On the site's hardware: about 2.0 s, between 1.0 s and 4.0 s." in shown
     assert f"at least {least_s:.1f} s, if all of that was start-up" in shown
     assert verdict in shown
+    write_json(asdict(Verdict("finished", projection=projection)))
+    assert json.loads(capsys.readouterr().out)["projection"]["whole"] == {"least_s": least_s, "most_s": most_s}

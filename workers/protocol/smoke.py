@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -36,7 +37,8 @@ class SmokeOffer(Message):
     calibrations: tuple[Calibration, ...] = ()  # of the workers that would take it
 
 
-class WholeTime(NamedTuple):
+@dataclass(frozen=True)
+class WholeTime:
     """Seconds of a run on the hidden data, by one on the mini split.
 
     Nobody can tell the start-up, such as imports and loading a model, from the part that grows with the data. So it is at least the

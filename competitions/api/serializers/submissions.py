@@ -34,7 +34,11 @@ class SubmissionIn(serializers.Serializer[Any]):
     """Either `upload`, the key of a finished upload, or `file`, the file itself."""
 
     phase = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="Number of the phase.")
-    kind = serializers.ChoiceField(choices=Kind.choices)
+    kind = serializers.ChoiceField(
+        choices=Kind.choices,
+        required=False,
+        help_text="Without it: the kind that the phase accepts, and of several the one that the file looks like.",
+    )
     description = serializers.CharField(max_length=500, required=False, allow_blank=True, default="")
     fact_sheet = serializers.JSONField(
         required=False, default=dict, help_text="Answers by key; the phase's fact sheet says what is asked."

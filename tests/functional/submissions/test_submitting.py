@@ -2,15 +2,20 @@
 
 import contextlib
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from django.test import Client
 
 from competitions.catalog.models import Phase
 from competitions.catalog.services import rules_publish
+from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_begin
 from competitions.runs.models import Run
 from competitions.submissions import refusals
+from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import IMAGE_MISSING
 from competitions.submissions.services import NewSubmission, submission_create
@@ -19,7 +24,7 @@ from competitions.teams.refusals import NO_TEAM, NOT_REGISTERED, RULES_CHANGED
 from competitions.teams.services import register
 from core.refusals import InvalidFile, Refusal
 from tests.refusals import refuses
-from tests.scenario import FILE_NAME, ROWS, Scenario, person, prediction_bytes, zip_bytes
+from tests.scenario import CODE, FILE_NAME, ROWS, Scenario, person, prediction_bytes, zip_bytes
 
 
 def test_an_accepted_submission_is_queued_once_per_task_and_rings_after_the_commit(
@@ -227,3 +232,65 @@ def test_an_image_that_no_worker_has_is_told_at_the_upload(
     with refuses(IMAGE_MISSING, match="lab/model:2") if is_refused else contextlib.nullcontext():
         site.submit(phase=phase)
     assert Submission.objects.count() == (0 if is_refused else 1)
+
+
+DATASET = {"input_data/x.csv": "1", "reference_data/y.csv": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "kind"),
+    [
+        ("code.zip", {"predict.py": "x"}, Kind.CODE),
+        ("code.zip", {"metadata.yaml": "command: ./run"}, Kind.CODE),
+        ("results.zip", {"y.csv": "1"}, Kind.PREDICTION),
+        ("results.zip", {"code/predict.py": "1"}, Kind.PREDICTION),
+        ("y_pred.npz", {"y_pred.npy": "1", "predict.py": "1"}, Kind.PREDICTION),
+        ("data.zip", DATASET, Kind.DATASET),
+    ],
+)
+def test_of_several_kinds_a_file_is_what_it_looks_like(
+    site: Scenario, tmp_path: Path, name: str, members: dict[str, str | bytes], kind: Kind
+) -> None:
+    site.phase.accepts_datasets = True
+    path = tmp_path / "upload"
+    path.write_bytes(zip_bytes(members))
+    assert choose_kind(site.phase, path, name) == kind
+    site.phase.accepts_predictions = site.phase.accepts_code = False
+    assert choose_kind(site.phase, path, name) == Kind.DATASET, "there is no choice"
+
+
+def test_a_file_of_a_kind_that_the_phase_does_not_take_has_to_be_named(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(accepts_datasets=True, accepts_predictions=False)
+    phase = Phase.objects.get(pk=site.phase.pk)
+    new = NewSubmission(
+        user=site.member(), phase=phase, upload=site.upload(b"1,2", "y.csv"), kind=Kind.CODE, kind_is="open"
+    )
+    with pytest.raises(refusals.WhichKind, match="looks like none of them"):
+        submission_create(new, now=site.now)
+
+
+def send_as_predictions(site: Scenario, upload: Upload, **fields: str) -> Any:
+    client = Client(headers={"accept": "application/json"})
+    client.force_login(site.member())
+    form = {"phase": site.phase.slug, "kind": "prediction", "upload": str(upload.key), **fields}
+    return client.post(f"/competitions/{site.competition.slug}/submit/", form)
+
+
+def test_code_that_is_sent_as_predictions_is_recognised_and_costs_nothing(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=None)  # any zip of predictions would do
+    upload = site.upload(zip_bytes(CODE), "mine.zip")
+    refused = send_as_predictions(site, upload)
+    answer = refused.json()
+    assert (refused.status_code, answer["code"], answer["looks_like"]) == (422, "looks_like_another_kind", "code")
+    assert "mine.zip looks like code: it has metadata.yaml at its top level" in answer["detail"]
+    assert answer["send_instead"] == "Send as code instead"
+    assert not Submission.objects.exists()
+    assert send_as_predictions(site, upload, kind="code").status_code == 201
+    assert Submission.objects.get().kind == Kind.CODE
+
+
+def test_whoever_is_sure_sends_it_all_the_same(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=None)
+    answer = send_as_predictions(site, site.upload(zip_bytes(CODE), "mine.zip"), kind_is_sure="on")
+    assert answer.status_code == 201
+    assert Submission.objects.get().kind == Kind.PREDICTION

@@ -14,6 +14,7 @@ from workers.local import LocalRun
 from workers.protocol.jobs import StagedFile
 from workers.protocol.messages import read_message
 from workers.protocol.results import Complete
+from workers.protocol.smoke import WholeTime
 from workers.rehearsal import Brought, local_job, offered_files, offered_mirror, other_image, project_run, read_offer
 
 SHA = {name: hashlib.sha256(name.encode()).hexdigest() for name in ("program", "labels")}
@@ -155,5 +156,5 @@ def test_what_it_takes_at_the_site_needs_both_measured(tmp_path: Path) -> None:
     assert projected is not None
     assert projected.whole is not None
     assert (projected.smoke_s.low, projected.smoke_s.high) == (1.0, 4.0)
-    assert projected.whole == pytest.approx((1.0, 40.0))
+    assert projected.whole == WholeTime(1.0, 40.0)
     assert projected.limit_s == 60.0

@@ -159,6 +159,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
                 phase=phase,
                 upload=take_upload(user, values["file"], visited.now, key=values["upload"]),
                 kind=Kind(values["kind"]),
+                kind_is="certain" if values["kind_is_sure"] else "chosen",
                 description=values["description"],
                 fact_sheet=answers_of_form(request.POST),
                 idempotency_key=values["idempotency_key"],

@@ -14,8 +14,10 @@
   const WAITS = "Sent. The page shows it once the other files have arrived.";
 
   class Refused extends Error {
-    constructor(text, status = 0, code = "") {
+    constructor(text, status = 0, answer = {}) {
       super(text);
+      const { code = "" } = answer;
+      this.kinds = code === "looks_like_another_kind" ? answer : null;
       // Of an upload that can never be submitted; any other reason leaves it for the next try, with the moment at which it began.
       this.isOfUpload = [404, 410].includes(status) || ["idempotency_key_reused", "uploaded_for_environment"].includes(code);
     }
@@ -46,7 +48,7 @@
     if (answer.code === "not_authenticated") return new Interrupted(SIGNED_OUT);
     if (status === 403 && (!answer.code || answer.code === "permission_denied")) return new Interrupted(OUT_OF_DATE);
     if (isAway({ status })) return new Interrupted(answer.detail || NO_ANSWER);
-    return new Refused(answer.detail || `The site answered ${status}. Try again in a minute.`, status, answer.code);
+    return new Refused(answer.detail || `The site answered ${status}. Try again in a minute.`, status, answer);
   };
 
   const explain = async (response) => refusal(response.status, read(await response.text().catch(() => "")));
@@ -123,8 +125,9 @@
     }
   };
 
-  const submit = async (form, upload, headers) => {
+  const submit = async (form, upload, headers, isKindSure) => {
     const body = new FormData(form);
+    if (isKindSure) body.set("kind_is_sure", "on");
     body.delete("file");
     body.set("upload", upload.url.replace(/\/$/, "").split("/").pop());
     body.set("idempotency_key", upload.url);
@@ -156,17 +159,35 @@
     if (sending.size) addEventListener("beforeunload", stay); else removeEventListener("beforeunload", stay);
   };
 
+  // The two ways on for a file that looks like another kind. Either sends what is there already, so nothing travels twice.
+  const offerKinds = (form, kinds) => {
+    const box = form.querySelector("[data-upload-kinds]");
+    if (!box) return;
+    box.hidden = !kinds;
+    if (!kinds) return;
+    const [instead, anyway] = box.querySelectorAll("button");
+    instead.textContent = kinds.send_instead;
+    anyway.textContent = kinds.send_anyway;
+    instead.onclick = () => {
+      form.querySelector(`[name="kind"][value="${kinds.looks_like}"]`).checked = true;
+      run(form);
+    };
+    anyway.onclick = () => run(form, true);
+    instead.focus();
+  };
+
   const goTo = (url) => {
     if (url.split("#")[0] === location.pathname + location.search) location.reload(); else location.assign(url);
   };
 
-  const run = async (form) => {
+  const run = async (form, isKindSure = false) => {
     const file = form.querySelector('input[type="file"]').files[0];
     const button = form.querySelector('button[type="submit"]');
     const error = form.querySelector("[data-upload-error]");
     const headers = { "X-CSRFToken": form.querySelector('[name="csrfmiddlewaretoken"]').value };
     let isSent = false;
     error.hidden = true;
+    offerKinds(form, null);
     hold(form, true);
     try {
       const say = show(form)(file.size);
@@ -175,7 +196,7 @@
       await transfer(upload, file, headers, say);
       isSent = true;
       say(file.size, "Checking the file");
-      const url = await submit(form, upload, headers);
+      const url = await submit(form, upload, headers, isKindSure);
       localStorage.removeItem(remembered(file, form.dataset.upload));
       sending.delete(form);
       if (sending.size) say(file.size, WAITS);
@@ -189,6 +210,7 @@
       error.hidden = false;
       hold(form, false);
       button.focus(); // a button that was disabled has lost it
+      offerKinds(form, problem.kinds || null);
       form.querySelector(".upload-progress").hidden = true;
     }
   };
@@ -207,6 +229,12 @@
       input.dispatchEvent(new Event("change", { bubbles: true })); // as when it is chosen
     });
   }
+
+  // Another file or kind is another question.
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-upload]");
+    if (form && ["file", "radio"].includes(event.target.type)) offerKinds(form, null);
+  });
 
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-upload]")) return;
