@@ -2,7 +2,7 @@
 
 They lie in savepoints below the transaction of each test, which is rolled back to them. A test gets a copy of what was
 made, so that it may change the objects, too. `tests/functional/conftest.py` has them made before a test's own transaction
-begins; in other suites each test makes its own.
+begins; in other suites each test makes its own. Stored files are not rolled back: tests that remove them make their own site.
 """
 
 from __future__ import annotations
