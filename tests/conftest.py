@@ -89,7 +89,7 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> None:
     """Emptying the tables, after a test that commits, no longer writes all permissions anew: Podium reads none of them."""
-    from django.contrib.auth.management import create_contenttypes
+    from django.contrib.contenttypes.management import create_contenttypes
     from django.contrib.contenttypes.models import ContentType
     from django.db.models.signals import post_migrate
 

@@ -39,8 +39,8 @@ def shared(make: Callable[..., Any]) -> Any:
 
 
 @dataclass
-class Made:
-    """What lies under the tests: a fixture's rows, how to take them back, and the values of it and of those below it."""
+class Layer:
+    """The rows of a fixture, which its stack takes back, with the values of it and of the layers below."""
 
     name: str
     rows: ExitStack
@@ -48,30 +48,30 @@ class Made:
 
 
 class SharedRows:
-    """All that is made for now, the last on top, and the copies that the next test gets."""
+    """The layers that lie under the next test, the last on top, and the copies of their values that it gets."""
 
     def __init__(self) -> None:
-        self.made: list[Made] = []
+        self.layers: list[Layer] = []
         self.copies: dict[str, Any] = {}
 
-    def prepare(self, wanted: Iterable[str]) -> None:
-        """Have the rows of those fixtures that are shared and wanted, and no others."""
-        names = [name for name in MAKERS if name in wanted]
-        while [made.name for made in self.made] != names[: len(self.made)]:
-            self.made.pop().rows.close()
-        for name in names[len(self.made) :]:
+    def prepare(self, fixture_names: Iterable[str]) -> None:
+        """Have the rows of those of these fixtures that are shared, and no others."""
+        names = [name for name in MAKERS if name in fixture_names]
+        while [layer.name for layer in self.layers] != names[: len(self.layers)]:
+            self.layers.pop().rows.close()
+        for name in names[len(self.layers) :]:
             self._make(name)
         self.copies = copy.deepcopy(self._values())
 
     def _values(self) -> dict[str, Any]:
-        return self.made[-1].values if self.made else {}
+        return self.layers[-1].values if self.layers else {}
 
     def _make(self, name: str) -> None:
         values = copy.deepcopy(self._values())
         with ExitStack() as rows, time_machine.travel(NOON):
             rows.enter_context(_rolled_back())
             values[name] = MAKERS[name](**{of: values[of] for of in inspect.signature(MAKERS[name]).parameters})
-            self.made.append(Made(name, rows.pop_all(), values))
+            self.layers.append(Layer(name, rows.pop_all(), values))
 
 
 @contextmanager

@@ -42,10 +42,10 @@ def test_no_address_of_the_api_fails_at_a_method_that_only_asks(site: Scenario) 
     assert len(paths) > 100
     client = Client(raise_request_exception=False)
     everybody = kinds(site)
-    asked = [("options", kind) for kind in everybody] + [(method, list(everybody)[-1]) for method in ("head", "trace")]
+    calls = [("options", kind) for kind in everybody] + [(method, list(everybody)[-1]) for method in ("head", "trace")]
     failed = [
         (method, kind, path)
-        for method, kind in asked
+        for method, kind in calls
         for path in paths
         if getattr(client, method)(path, headers=everybody[kind]).status_code >= 500
     ]

@@ -113,7 +113,7 @@ def submissions_with_secrets(empty_queue: PermissionSite, sealed_submission: Sub
 
 @pytest.fixture
 def begun(empty_queue: PermissionSite, settings: Any) -> PermissionSite:
-    """What each page reads of its query is noted."""
+    """Requests note what each page reads of its query."""
     settings.MIDDLEWARE = ["tests.reading.note_queries", *settings.MIDDLEWARE]
     return empty_queue
 
