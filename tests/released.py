@@ -1,4 +1,4 @@
-"""Databases as released versions left them, with data and a run in progress; and what a site makes of them after an upgrade.
+"""Databases of released versions, with a run in progress, and how a site goes on with them.
 
 python -m tests.released VERSION     write them, for SQLite and PostgreSQL, with the code of this checkout
 """

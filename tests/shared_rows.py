@@ -2,7 +2,7 @@
 
 They lie in savepoints below the transaction of each test, which is rolled back to them. A test gets a copy of what was
 made, so that it may change the objects, too. `tests/functional/conftest.py` has them made before a test's own transaction
-begins; in other suites each test makes its own.
+begins; in other suites each test makes its own. Stored files are not rolled back: tests that remove them make their own site.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def shared(make: Callable[..., Any]) -> Any:
 
 
 @dataclass
-class Made:
-    """A fixture's rows under the tests, how to take them back, and its values and those below it."""
+class Layer:
+    """The rows of a fixture, which its stack takes back, with the values of it and of the layers below."""
 
     name: str
     rows: ExitStack
@@ -51,30 +51,30 @@ class Made:
 
 
 class SharedRows:
-    """All that is made for now, the last on top, and the copies that the next test gets."""
+    """The layers under the next test, the last on top, and the copies of their values that it gets."""
 
     def __init__(self) -> None:
-        self.made: list[Made] = []
+        self.layers: list[Layer] = []
         self.copies: dict[str, Any] = {}
 
-    def prepare(self, requested: Iterable[str]) -> None:
-        """Have the rows of the shared fixtures that are requested, and no others."""
-        names = [name for name in MAKERS if name in requested]
-        while [each.name for each in self.made] != names[: len(self.made)]:
-            self.made.pop().rows.close()
-        for name in names[len(self.made) :]:
+    def prepare(self, fixture_names: Iterable[str]) -> None:
+        """Have the rows of those of these fixtures that are shared, and no others."""
+        names = [name for name in MAKERS if name in fixture_names]
+        while [layer.name for layer in self.layers] != names[: len(self.layers)]:
+            self.layers.pop().rows.close()
+        for name in names[len(self.layers) :]:
             self._make(name)
         self.copies = copy.deepcopy(self._values())
 
     def _values(self) -> dict[str, Any]:
-        return self.made[-1].values if self.made else {}
+        return self.layers[-1].values if self.layers else {}
 
     def _make(self, name: str) -> None:
         values = copy.deepcopy(self._values())
         with ExitStack() as rows, time_machine.travel(NOON):
             rows.enter_context(_rolled_back())
             values[name] = MAKERS[name](**{of: values[of] for of in inspect.signature(MAKERS[name]).parameters})
-            self.made.append(Made(name, rows.pop_all(), values))
+            self.layers.append(Layer(name, rows.pop_all(), values))
 
 
 @contextmanager

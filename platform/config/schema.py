@@ -1,4 +1,4 @@
-"""The tables of the database against this version of Podium: an upgrade starts from what it knows, or not at all."""
+"""The database's tables against this version: an upgrade starts from what it knows, or not at all."""
 
 from importlib.metadata import version
 from typing import Final

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tests.heavy_work import heavy_work
 from tests.shared_rows import SHARED
 
 __all__ = ["common_site", "heavy_work", "noon", "permissions", "site", "wakeups"]
+FUNCTIONAL = Path(__file__).parent
 BLOCKER = pytest.StashKey[Any]()  # of access to the database, which is open once a first test has asked for it
 
 
@@ -18,6 +20,14 @@ def shared_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
     yield
     with django_db_blocker.unblock():
         SHARED.prepare(())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Take the rows back before a test of another suite, whose tables they would lock."""
+    if nextitem and BLOCKER in nextitem.config.stash and not nextitem.path.is_relative_to(FUNCTIONAL):
+        with nextitem.config.stash[BLOCKER].unblock():
+            SHARED.prepare(())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import URLPattern, reverse
 
@@ -72,6 +72,11 @@ def ask(client: Client, method: str, url: str, **arguments: Any) -> int:
     return int(response.status_code)
 
 
+def huge_keys() -> tuple[int, ...]:
+    """Those that no key of this database can be: SQLite's columns hold 63 bits, PostgreSQL's may hold 31."""
+    return HUGE[connection.vendor == "sqlite" :]
+
+
 def huge_addresses(permissions: PermissionSite, name: str, pattern: URLPattern) -> Iterator[str]:
     """The address with each number in it replaced by each huge one."""
     plain = page_url(permissions, name, pattern)
@@ -79,7 +84,7 @@ def huge_addresses(permissions: PermissionSite, name: str, pattern: URLPattern) 
     for key in (key for key, kind in kinds.items() if kind == "IntConverter"):
         given = permissions.arguments | url_arguments(permissions, name)
         arguments = {other: given[other] for other in kinds}
-        yield from (reverse(name, kwargs=arguments | {key: number}) for number in HUGE)
+        yield from (reverse(name, kwargs=arguments | {key: number}) for number in huge_keys())
     yield plain
 
 
@@ -136,7 +141,7 @@ def admin_addresses(request: Any) -> Iterator[str]:
             list_filter if isinstance(list_filter, str) else getattr(list_filter, "parameter_name", "")
             for list_filter in filters
         ]
-        for number in HUGE:
+        for number in huge_keys():
             yield from (f"{changelist}?{key}={number}" for key in ("p", "o"))
             yield from (f"{changelist}?{key}{end}={number}" for key in named for end in ("", "__exact", "__id__exact"))
             yield from (reverse(admin_url_name(model, page), args=[number]) for page in ("change", "history", "delete"))

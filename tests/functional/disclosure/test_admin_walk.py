@@ -24,6 +24,7 @@ from core.guarded_admin import GuardedAdmin
 from tests.answers import read_result
 from tests.permissions import PermissionSite, body_text
 from tests.scenario import Scenario, lease
+from tests.shared_rows import shared
 
 SECRETS = {"first": 0.987654321, "second": 0.912345678}
 SHOWN = re.compile(r"0\.98765|0\.91234|0\.9877|0\.9123|(?<![0-9a-f])(98765|91234)")
@@ -49,7 +50,7 @@ def score(site: Scenario, values: dict[str, float], **submitted: Any) -> None:
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"{values}")
 
 
-@pytest.fixture
+@shared
 def secretive(permissions: PermissionSite) -> PermissionSite:
     """Two teams' scores in a sealed phase, and on a sealed board of the public phase."""
     site = permissions.site

@@ -25,6 +25,7 @@ from tests.permissions import PAGES, PermissionSite, body_text, named_patterns, 
 from tests.reading import ALL, names_read
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease
+from tests.shared_rows import shared
 
 SECRET = 0.987654321
 # A digest is hexadecimal, and one in some thousands has these digits in it by chance.
@@ -91,18 +92,36 @@ def submissions_with_words(site: Scenario) -> dict[Submission, str]:
     return words_by_submission
 
 
-@pytest.fixture
-def begun(permissions: PermissionSite, settings: Any) -> PermissionSite:
+@shared
+def empty_queue(permissions: PermissionSite) -> PermissionSite:
     """The fixture's own submission has left the queue."""
-    settings.MIDDLEWARE = ["tests.reading.note_queries", *settings.MIDDLEWARE]
     assert permissions.site.claim().submission.phase == permissions.site.phase
     return permissions
 
 
+@shared
+def sealed_submission(empty_queue: PermissionSite) -> Submission:
+    return scored_under_seal(empty_queue.site)
+
+
+@shared
+def submissions_with_secrets(empty_queue: PermissionSite, sealed_submission: Submission) -> list[Submission]:
+    """Of a sealed phase, with a sealed portion, and those of which a scoring program said something."""
+    site = empty_queue.site
+    return [sealed_submission, scored_on_a_sealed_portion(site), *submissions_with_words(site)]
+
+
 @pytest.fixture
-def sealed(begun: PermissionSite) -> PermissionSite:
+def begun(empty_queue: PermissionSite, settings: Any) -> PermissionSite:
+    """Requests note what each page reads of its query."""
+    settings.MIDDLEWARE = ["tests.reading.note_queries", *settings.MIDDLEWARE]
+    return empty_queue
+
+
+@pytest.fixture
+def sealed(begun: PermissionSite, sealed_submission: Submission) -> PermissionSite:
     """The URLs name a scored submission of the sealed phase."""
-    return named(begun, scored_under_seal(begun.site))
+    return named(begun, sealed_submission)
 
 
 @pytest.fixture
@@ -146,11 +165,11 @@ def said_by(response: Any) -> str:
 
 
 @pytest.mark.parametrize("letter", list("ASMTOXR"))
-def test_no_page_says_a_sealed_score(begun: PermissionSite, letter: str) -> None:
-    """Of a sealed phase, of a sealed portion, and of what a scoring program says."""
-    site, client = begun.site, begun.people[letter]
-    others = [scored_on_a_sealed_portion(site), *submissions_with_words(site)]
-    pages = page_texts(named(begun, scored_under_seal(site)), client)
+def test_no_page_says_a_sealed_score(
+    begun: PermissionSite, submissions_with_secrets: list[Submission], letter: str
+) -> None:
+    client, (first, *others) = begun.people[letter], submissions_with_secrets
+    pages = page_texts(named(begun, first), client)
     for submission in others:
         pages |= page_texts(named(begun, submission), client, of_submission=True)
     assert not [url for url, text in pages.items() if SHOWN.search(text)]

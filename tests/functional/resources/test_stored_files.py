@@ -28,13 +28,19 @@ from competitions.resources.stores import object_store
 from competitions.resources.stores.disk import UNFINISHED
 from competitions.resources.uploads import upload_begin
 from tests.refusals import refuses
-from tests.scenario import Scenario, person
+from tests.scenario import Scenario, person, scenario
 
 
 @pytest.fixture(autouse=True)
 def own_folders(settings: LazySettings, tmp_path: Path) -> None:
     """Folders without what other tests left."""
     settings.STORE_URL, settings.UPLOADS_DIR = (tmp_path / "objects").as_uri(), tmp_path / "uploads"
+
+
+@pytest.fixture
+def site(own_folders: None, noon: None) -> Scenario:
+    """A competition whose files lie in these folders."""
+    return scenario()
 
 
 def test_what_nothing_has_pointed_at_for_a_week_is_removed_and_nothing_else(site: Scenario) -> None:

@@ -253,7 +253,7 @@ def spin() -> None:
         pass
 
 
-BOUNDS = Bounds(wall_s=30, cpu_s=1, memory_bytes=256 * 1024**2)
+BOUNDS = Bounds(wall_s=250, cpu_s=1, memory_bytes=256 * 1024**2)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Upgrades: the database of the last released version, with data and a run in progress, on both engines."""
+"""Upgrades of the last released version's database, with a run in progress, on both engines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,12 @@
-"""Fifty slow archives at once: health, pages and the workers' API go on answering."""
+"""Uploads that are heavy for a site as in production.
+
+Two gigabytes go to the disk, not to memory. Fifty archives that take seconds to read come at once: health, pages and the
+workers' API go on answering.
+"""
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import statistics
@@ -14,10 +19,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import psycopg2
 import pytest
 import requests
@@ -30,6 +35,8 @@ from workers.protocol.messages import PROTOCOL_VERSION
 
 UPLOADS, AT_ONCE, TEAMS = 50, 8, 5
 UNPACKED_MIB = 800
+LARGE_BYTES = 2 * 1024**3
+LIMIT_BYTES = 300 * 1024**2
 SEED = """
 import json
 from datetime import timedelta
@@ -49,11 +56,17 @@ print(json.dumps({{"phase": site.phase.pk, "slug": site.competition.slug, "token
 class Served:
     """A site with its background process, and people on it."""
 
-    url: str
+    port: int
+    web: psutil.Process
     phase: int
     slug: str
     tokens: list[str]
     queue: str
+
+    @property
+    def url(self) -> str:
+        """Address of the site."""
+        return f"http://127.0.0.1:{self.port}"
 
     def submit(self, token: str, content: bytes) -> requests.Response:
         form = {"phase": str(self.phase), "kind": "code"}
@@ -69,10 +82,10 @@ class Served:
         return rows
 
 
-@pytest.fixture
-def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def served(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Gunicorn as in production, PostgreSQL, Redis and one background process."""
-    database = f"hostile_{uuid.uuid4().hex[:8]}"
+    folder, database = tmp_path_factory.mktemp("site"), f"uploads_{uuid.uuid4().hex[:8]}"
     connection = psycopg2.connect(postgres_url)
     connection.autocommit = True
     with connection.cursor() as cursor:
@@ -82,7 +95,7 @@ def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served
     }
     environment |= {
         "DJANGO_SETTINGS_MODULE": "config.settings",
-        "PODIUM_DATA_DIR": str(tmp_path),
+        "PODIUM_DATA_DIR": str(folder),
         "PODIUM_SECRET_KEY": "x" * 40,
         "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
         "PODIUM_BROKER_URL": f"{redis_url.rsplit('/', 1)[0]}/3",
@@ -110,16 +123,53 @@ def served(postgres_url: str, redis_url: str, tmp_path: Path) -> Iterator[Served
         "config.wsgi",
     ]
     with ExitStack() as stack:
+        started = []
         for argv in (web, background_command(Queue.SHORT)):
-            log = stack.enter_context((tmp_path / f"{len(argv)}.log").open("wb"))
+            log = stack.enter_context((folder / f"{len(argv)}.log").open("wb"))
             process = stack.enter_context(
                 subprocess.Popen(argv, cwd=REPOSITORY, env=environment, stdout=log, stderr=log)
             )
             stack.callback(process.terminate)
+            started.append(process)
         while not accepts_connections(port):
             time.sleep(0.1)
-        yield Served(f"http://127.0.0.1:{port}", **seeded)
+        yield Served(port, psutil.Process(started[0].pid), **seeded)
     connection.close()
+
+
+def note_largest(process: psutil.Process, stop: threading.Event, sizes: list[int]) -> None:
+    """The most memory that one of the server's processes has held."""
+    while not stop.wait(0.05):
+        sizes.append(max(server_process.memory_info().rss for server_process in [process, *process.children()]))
+
+
+def test_two_gigabytes_go_to_disk_while_the_web_process_stays_small(served: Served) -> None:
+    headers = {"Authorization": f"Bearer {served.tokens[0]}"}
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=200)
+    announced = json.dumps({"file_name": "x.zip", "size_bytes": LARGE_BYTES})
+    connection.request("POST", "/api/v1/uploads/", announced, headers | {"Content-Type": "application/json"})
+    upload = json.loads(connection.getresponse().read())
+    seen: list[int] = []
+    stop = threading.Event()
+    watcher = threading.Thread(target=note_largest, args=(served.web, stop, seen))
+    watcher.start()
+    try:
+        chunk = bytes(8 << 20)
+        sent = headers | {
+            "Content-Type": "application/offset+octet-stream",
+            "Upload-Offset": "0",
+            "Content-Length": str(LARGE_BYTES),
+        }
+        parts = (chunk for _ in range(LARGE_BYTES // len(chunk)))
+        connection.request("PATCH", f"/api/v1/uploads/{upload['key']}/", parts, sent)
+        answer = connection.getresponse()
+        body = json.loads(answer.read())
+    finally:
+        stop.set()
+        watcher.join()
+        connection.close()
+    assert (answer.status, body["received_bytes"]) == (200, LARGE_BYTES)
+    assert 0 < max(seen) < LIMIT_BYTES, f"{max(seen) >> 20} MiB"
 
 
 def watch(asks: list[Callable[[], requests.Response]], stop: threading.Event, took: list[float]) -> None:
