@@ -8,8 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from workers.local import LocalRun
 from workers.protocol.jobs import StagedFile
 from workers.protocol.messages import read_message
