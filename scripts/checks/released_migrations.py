@@ -1,4 +1,4 @@
-"""Fails where a migration of a released version is gone or edited: sites that ran it never do again."""
+"""Fails where a migration of a released version is gone or edited: sites that ran it never do again.
 
 python scripts/checks/released_migrations.py                    look
 python scripts/checks/released_migrations.py --release 0.2.0    note the migrations that no version has yet
@@ -26,16 +26,15 @@ def migrations(root: Path) -> dict[str, str]:
 
 def faults(root: Path) -> list[str]:
     """Sentences on released migrations that are not as they were released."""
-    now = migrations(root)
-    found = []
+    now, sentences = migrations(root), []
     for version, files in json.loads((root / RELEASED).read_text()).items():
         for path, digest in files.items():
             if now.get(path) != digest:
                 what = "was edited" if path in now else "is gone"
-                found.append(
+                sentences.append(
                     f"{path} {what}, but {version} was released with it. Restore it, and write a new migration."
                 )
-    return found
+    return sentences
 
 
 def release(root: Path, version: str) -> None:
@@ -53,9 +52,9 @@ def main(words: list[str]) -> int:
     chosen = parser.parse_args(words)
     if chosen.release:
         release(REPOSITORY, chosen.release)
-    found = faults(REPOSITORY)
-    print("\n".join(found))
-    return 1 if found else 0
+    sentences = faults(REPOSITORY)
+    print("\n".join(sentences))
+    return 1 if sentences else 0
 
 
 if __name__ == "__main__":

@@ -75,7 +75,11 @@ class Proxy:
             def handle_call(self) -> None:
                 proxy.calls.append((self.command, self.path))
                 fault = proxy.fault(self.command, self.path)
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                announced_bytes = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(announced_bytes)
+                if len(body) < announced_bytes:  # the client is gone
+                    self.close_connection = True
+                    return
                 if fault == "away":
                     self.send_response(503)
                     self.send_header("Retry-After", "0")

@@ -106,7 +106,8 @@ def test_an_upload_goes_on_after_ctrl_c_where_it_stopped(
         monkeypatch.setenv(name, value)
     assert main(verb) == 0
     methods = Counter(method for method, _ in proxy.calls)
-    assert (methods["POST"], methods["PATCH"]) == (1, 2), "the submission alone, and the two parts that were not there"
+    assert methods["POST"] == 1, "the submission alone"
+    assert methods["PATCH"] in (1, 2), "the parts that were not there: the second one may have come through"
     assert Submission.objects.get().file.size_bytes > 2 * PART_BYTES
     assert list((tmp_path / "cache" / "podium" / "uploads").glob("*.json")) == []
 

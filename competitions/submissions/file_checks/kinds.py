@@ -1,4 +1,4 @@
-"""The kind that an uploaded file looks like: for senders who name none, and for those who may have named the wrong one."""
+"""The kind that an uploaded file looks like, for senders who name none or the wrong one."""
 
 from collections.abc import Sequence
 from pathlib import Path
