@@ -1,18 +1,26 @@
 """Health of the services that the site needs, and of those that it can do without for a while."""
 
 import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.conf import settings
 from django.core.cache import caches
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from core.background.jobs import Queue, waiting_since
 from core.celery import app
 from core.shared_cache import RedisOrDatabaseCache
 
 ANSWERS_WITHIN_S: Final = 1
 RETRY_AFTER_S: Final = 10
+ROUND: Final = "reconciler-round"
+MISSED_ROUNDS: Final = 4
+LONGEST_WAIT: Final = {Queue.SHORT: timedelta(minutes=5), Queue.LONG: timedelta(hours=1)}
+NO_MAIL_SERVER: Final = ("filebased", "console", "dummy")
 UNAVAILABLE: Final = (
     "The site is away for a moment; nothing that you sent in before is lost. Try again in a few seconds."
 )
@@ -45,7 +53,26 @@ def degraded() -> list[str]:
         away.append("cache: Redis does not answer, or takes nothing; limits are counted in the database")
     if not _broker_answers():
         away.append("broker: does not answer; runs and background work start up to a minute later")
-    return away
+    return [*away, *_stopped(timezone.now())]
+
+
+def note_round(now: datetime) -> None:
+    """Remember that the reconciler has done a round."""
+    caches["default"].set(ROUND, now.timestamp(), timeout=None)
+
+
+def _stopped(now: datetime) -> Iterator[str]:
+    """Processes that seem to have stopped, by what they left undone, and mail that goes nowhere."""
+    last_round = caches["default"].get(ROUND)
+    if last_round is None or now.timestamp() - last_round > max(MISSED_ROUNDS * settings.RECONCILE_S, 60):
+        when = "known" if last_round is None else f"since {datetime.fromtimestamp(last_round, UTC):%Y-%m-%d %H:%M} UTC"
+        yield f"reconciler: no round {when}; lost work is not sent again, and notifications are not mailed"
+    for queue, longest in LONGEST_WAIT.items():
+        since = waiting_since(queue, now=now)
+        if since is not None and now - since > longest:
+            yield f"{queue.value}: work has waited since {since:%Y-%m-%d %H:%M} UTC; no process does it, or it takes long"
+    if not settings.EMBEDDED and settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] in NO_MAIL_SERVER:
+        yield "mail: no mail server is set (PODIUM_EMAIL_URL); nobody gets the site's mails"
 
 
 def _broker_answers() -> bool:

@@ -1,18 +1,17 @@
 """Facts about the site for the pages of signing in and signing up."""
 
-from typing import Final
-
 from django import template
 from django.conf import settings
 
+from core.health import NO_MAIL_SERVER
+
 register = template.Library()
-LOCAL: Final = ("filebased", "console", "dummy")
 
 
 @register.simple_tag
 def mail_is_sent() -> bool:
     """True if mail leaves this site; otherwise only the administrator reads it, in a folder or log."""
-    return settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] not in LOCAL
+    return settings.EMAIL_DELIVERY_BACKEND.split(".")[-2] not in NO_MAIL_SERVER
 
 
 @register.simple_tag

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from core.background.after_commit import after_commit
@@ -113,6 +113,13 @@ def send(name: str, pk: int) -> bool:
 def send_after_commit(name: str, pk: int) -> None:
     """Send the row when the transaction that made it is committed."""
     after_commit(send, name, pk)
+
+
+def waiting_since(queue: Queue, *, now: datetime) -> datetime | None:
+    """The time since which a row of this queue has waited that nobody works on; None where none waits."""
+    kinds = [job for job in jobs() if job.queue == queue]
+    oldest = [job.waiting().filter(unclaimed(now)).aggregate(at=Min(job.asked_at))["at"] for job in kinds]
+    return min((at for at in oldest if at is not None), default=None)
 
 
 def resend(*, now: datetime) -> int:

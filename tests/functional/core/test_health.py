@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
+from django.core.cache import caches
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from competitions.submissions.services import NewSubmission, submission_create
+from competitions.submissions.states import Kind
+from core.health import note_round
 from core.shared_cache import RedisOrDatabaseCache
-from tests.scenario import person
+from tests.background import run_background
+from tests.scenario import Scenario, person, prediction_bytes
 from tests.services import free_port
 
 pytestmark = pytest.mark.django_db
@@ -25,9 +34,49 @@ def test_a_health_check_needs_neither_the_sites_host_name_nor_https(settings: An
 def test_a_broker_that_is_away_is_said_to_the_administrator(monkeypatch: pytest.MonkeyPatch) -> None:
     client = Client()
     client.force_login(person(is_staff=True, is_superuser=True))
+    note_round(timezone.now())
     assert "Degraded" not in client.get(reverse("admin:index")).content.decode()
     monkeypatch.setattr("core.health._broker_answers", lambda: False)
     assert "Degraded: broker: does not answer" in client.get(reverse("admin:index")).content.decode()
+
+
+def degraded_names(now: datetime) -> list[str]:
+    with time_machine.travel(now, tick=False):
+        answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["faults"]) == (200, [])
+    return [each.partition(":")[0] for each in answer.json()["degraded"]]
+
+
+def test_a_reconciler_that_has_stopped_is_said(site: Scenario) -> None:
+    caches["default"].clear()
+    assert degraded_names(site.now) == ["reconciler"]
+    with time_machine.travel(site.now, tick=False):
+        call_command("reconciler", once=True)
+    assert degraded_names(site.now) == []
+    assert degraded_names(site.now + timedelta(minutes=2)) == ["reconciler"]
+
+
+def test_background_work_that_nobody_does_is_said(site: Scenario) -> None:
+    submission_create(
+        NewSubmission(
+            user=site.member(), phase=site.phase, upload=site.upload(prediction_bytes()), kind=Kind.PREDICTION
+        ),
+        now=site.now,
+    )
+    for minutes, names in ((4, []), (6, ["background"])):
+        later = site.now + timedelta(minutes=minutes)
+        note_round(later)
+        assert degraded_names(later) == names
+    run_background(at=later)
+    assert degraded_names(later) == []
+
+
+def test_a_site_in_production_without_a_mail_server_says_so(site: Scenario, settings: Any) -> None:
+    note_round(site.now)
+    settings.EMBEDDED, settings.EMAIL_DELIVERY_BACKEND = False, "django.core.mail.backends.console.EmailBackend"
+    assert degraded_names(site.now) == ["mail"]
+    settings.EMAIL_DELIVERY_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    assert degraded_names(site.now) == []
 
 
 def test_counts_go_on_in_the_database_while_redis_is_away() -> None:

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import InterfaceError, OperationalError, close_old_connections
 from django.utils import timezone
 
+from core.health import note_round
 from core.reconciler import reconcile
 
 log = structlog.get_logger(__name__)
@@ -64,6 +65,7 @@ class Command(BaseCommand):
             spares = spare and self.patience.spares(time.monotonic())
             done = reconcile(now=timezone.now(), spare_leases=spares)
             self.patience.note_success(time.monotonic())
+            note_round(timezone.now())
         except (OperationalError, InterfaceError) as error:
             log.error("database_away", error=str(error))
             return
