@@ -149,7 +149,7 @@ def brier_losses(rows: Rows) -> Floats:
 
 @BINARY.whole("ks_statistic", "Kolmogorov-Smirnov statistic", "scipy.stats.ks_2samp", words="youden")
 def ks_statistic(rows: Rows) -> float:
-    """Largest gap between true- and false-positive rate.
+    """Largest gap between true- and false-positive rate, whichever is larger.
 
     >>> round(ks_statistic(Rows(np.array([0, 1, 1, 0]), np.array([0.2, 0.9, 0.4, 0.5]))), 4)
     0.5
@@ -158,7 +158,7 @@ def ks_statistic(rows: Rows) -> float:
 
     _require_both(rows)
     false_rate, true_rate, _ = roc_curve(rows.truth, rows.prediction, sample_weight=rows.weight)
-    return float(np.max(true_rate - false_rate))
+    return float(np.max(np.abs(true_rate - false_rate)))
 
 
 def _table(rows: Rows) -> tuple[float, float, float, float]:

@@ -123,7 +123,4 @@ class LeaderFeed(Feed[Leader, BoardAtVisit]):
         return item.milestone.received_at
 
     def item_link(self, item: Leader) -> str:
-        return item.page
-
-    def item_guid(self, item: Leader) -> str:
-        return f"{item.page}#score-{item.milestone.score_id}"
+        return f"{item.page}#score-{item.milestone.score_id}"  # made absolute, it is the entry's id, too

@@ -16,9 +16,9 @@ from competitions.teams.models import Registration
 from competitions.web.presentation.best_scores import BestScore, best_scores
 from competitions.web.presentation.timeline import Deadline, next_deadline
 
-OWN, RUNNING, COMING, OTHERS = range(4)
+OWN, RUNNING, COMING, OTHERS, DRAFTS = range(5)
 MAX_WORDS: Final = 8  # of one search
-GROUPS: Final = {OWN: "Your competitions", RUNNING: "Running", COMING: "Coming", OTHERS: "Past"}
+GROUPS: Final = {OWN: "Your competitions", RUNNING: "Running", COMING: "Coming", OTHERS: "Past", DRAFTS: "Drafts"}
 SHOWN: Final = {"own": OWN, "running": RUNNING, "coming": COMING, "past": OTHERS}  # as addresses say it
 ORDERS: Final = {"newest": "-created_at", "closing": "closes_first_at", "teams": "-team_count"}
 
@@ -41,6 +41,7 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
     not_over = Q(closes_at=None) | Q(closes_at__gt=now)
     group = Case(
         *([When(_takes_part(user), then=Value(OWN))] if user.is_authenticated else []),
+        When(is_published=False, then=Value(DRAFTS)),
         When(Exists(phases.filter(not_over, opens_at__lte=now)), then=Value(RUNNING)),
         When(Exists(phases.filter(opens_at__gt=now)), then=Value(COMING)),
         default=Value(OTHERS),

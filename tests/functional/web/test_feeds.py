@@ -58,6 +58,9 @@ def test_the_feed_of_a_board_tells_each_improvement_of_the_best_score(site: Scen
     titles = [said(entry, "title") for entry in entries(url)]
     assert [title.partition(" leads with ")[0] for title in titles] == [site.team.name] * 2
     assert ["0.25" in titles[0], "0.5" in titles[1]] == [True, True], titles
+    ids = [said(entry, "id") for entry in entries(url)]
+    assert len(set(ids)) == 2
+    assert all(each.startswith("http://testserver/") for each in ids), ids
 
 
 def test_a_board_that_the_reader_may_not_see_has_no_feed(site: Scenario) -> None:

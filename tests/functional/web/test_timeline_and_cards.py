@@ -15,7 +15,7 @@ from competitions.web.presentation.listing import competition_cards, listed_for
 from competitions.web.presentation.timeline import next_deadline, timeline
 from core.design.covers import HUES, colour_number, make_cover, name_initials
 from tests.permissions import user_client
-from tests.scenario import Scenario
+from tests.scenario import Scenario, person
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -86,6 +86,8 @@ def test_own_competitions_come_first_then_what_runs_then_what_comes_then_the_pas
         ("Past", "over"),
     ]
     assert listed(site, site.member())[0] == ("Your competitions", own)
+    Competition.objects.filter(slug__in=("over", "soon")).update(is_published=False)
+    assert listed(site, person(is_superuser=True))[-2:] == [("Drafts", "soon"), ("Drafts", "over")]
 
 
 def test_a_card_counts_teams_without_baselines_and_merged_ones(site: Scenario) -> None:

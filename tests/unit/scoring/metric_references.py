@@ -411,7 +411,7 @@ def _kolmogorov(rows: Rows) -> float:
     """scipy's, with rows repeated by their weights."""
     times = np.ones(len(rows.truth), dtype=int) if rows.weight is None else rows.weight.astype(int)
     truth, score = np.repeat(rows.truth, times), np.repeat(rows.prediction, times)
-    return max(0.0, float(stats.ks_2samp(score[truth == 1], score[truth == 0], alternative="less").statistic))
+    return float(stats.ks_2samp(score[truth == 1], score[truth == 0]).statistic)
 
 
 LABELS: Final = np.arange(CLASSES)
