@@ -132,3 +132,18 @@ def test_links_in_mails_lead_to_the_sites_own_address(settings: Any) -> None:
     run_background()
     assert "https://podium.example.org/accounts/confirm-email/" in mail.outbox[0].body
     assert "//web" not in mail.outbox[0].body
+
+
+@pytest.mark.parametrize("page", ["account_email_verification_sent", "account_reset_password_done"])
+def test_an_embedded_site_says_where_its_mails_are_and_another_tells_nobody_its_folders(
+    settings: Any, page: str
+) -> None:
+    settings.EMAIL_DELIVERY_BACKEND, folder = (
+        settings.EMAIL_CONFIG["EMAIL_BACKEND"],
+        settings.EMAIL_CONFIG["EMAIL_FILE_PATH"],
+    )
+    assert folder in Client().get(reverse(page)).content.decode()
+    settings.EMBEDDED = False
+    shown = Client().get(reverse(page)).content.decode()
+    assert "does not send mail" in shown
+    assert folder not in shown
