@@ -94,6 +94,8 @@ def _bounds(field: models.Field[Any, Any]) -> Mapping[str, float]:
         return needed | {"maxLength": field.max_length}
     low, high = RANGES.get(field.get_internal_type(), (None, None))
     lows = [low, *(check.limit_value for check in field.validators if isinstance(check, MinValueValidator))]
+    if field.null and isinstance(field, models.PositiveIntegerField):  # in a bundle 0 says that there is no limit
+        lows = [low]
     highs = [high, *(check.limit_value for check in field.validators if isinstance(check, MaxValueValidator))]
     bounds = {
         "minimum": max((value for value in lows if value is not None), default=None),

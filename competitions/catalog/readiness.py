@@ -72,10 +72,6 @@ def _phase_warnings(phase: Phase) -> Iterator[ReadinessWarning]:
         yield ReadinessWarning(
             "accepts_nothing", phase.name, "The phase accepts neither predictions nor code. Tick one of them."
         )
-    if 0 in (phase.max_submissions_per_day, phase.max_submissions_per_week, phase.max_submissions):
-        yield ReadinessWarning(
-            "quota_zero", phase.name, "A quota of 0 lets nobody submit. Leave it empty for unlimited."
-        )
     if "table" in (phase.prediction_format or {}) and phase.sample_submission_id is None:
         yield ReadinessWarning(
             "no_sample",

@@ -27,7 +27,7 @@ class Step:
 # Title, page, and the warnings that belong there. A warning that stands nowhere is shown under "Further".
 STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
     ("Rules", "organize:rules", frozenset({"no_rules"})),
-    ("Phases", "organize:phases", frozenset({"no_phase", "accepts_nothing", "quota_zero", "phases_overlap"})),
+    ("Phases", "organize:phases", frozenset({"no_phase", "accepts_nothing", "phases_overlap"})),
     (
         "Tasks and data",
         "organize:data",

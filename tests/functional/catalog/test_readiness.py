@@ -29,7 +29,6 @@ BREAKS: dict[str, Callable[[Scenario], object]] = {
     "no_phase": lambda site: site.competition.phases.all().delete(),
     "no_task": lambda site: site.phase.tasks.clear(),
     "accepts_nothing": lambda site: change(site, accepts_predictions=False, accepts_code=False),
-    "quota_zero": lambda site: change(site, max_submissions_per_day=0),
     "no_reference": lambda site: site.phase.tasks.update(reference_data=None),
     "no_input": lambda site: site.phase.tasks.update(input_data=None),
     "phases_overlap": lambda site: change(site, visibility="sealed"),

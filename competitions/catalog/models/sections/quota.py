@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from django.core.validators import MinValueValidator
 from django.db import models
 
 from competitions.catalog.models.sections.section import Section
+
+
+# In a bundle 0 is unlimited, as on Codabench; nobody writes it here and means something else.
+AT_LEAST_ONE: Final = MinValueValidator(1, "Leave it empty for unlimited. So that nobody submits, let the phase end.")
 
 
 class Week(models.TextChoices):
@@ -28,12 +33,19 @@ class Quota:
 
 class QuotaSection(Section):
     max_submissions_per_day = models.PositiveIntegerField(
-        null=True, blank=True, default=5, help_text="Empty: unlimited."
+        null=True, blank=True, default=5, validators=[AT_LEAST_ONE], help_text="Empty: unlimited."
     )
-    max_submissions_per_week = models.PositiveIntegerField(null=True, blank=True, help_text="Empty: unlimited.")
+    max_submissions_per_week = models.PositiveIntegerField(
+        null=True, blank=True, validators=[AT_LEAST_ONE], help_text="Empty: unlimited."
+    )
     quota_week = models.CharField("a week is", max_length=8, choices=Week, default=Week.CALENDAR)
     max_submissions = models.PositiveIntegerField(
-        "max submissions in total", null=True, blank=True, default=100, help_text="Empty: unlimited."
+        "max submissions in total",
+        null=True,
+        blank=True,
+        default=100,
+        validators=[AT_LEAST_ONE],
+        help_text="Empty: unlimited.",
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Quota of a team": tuple(field.name for field in fields(Quota))}
