@@ -1,4 +1,4 @@
-"""A file's score as a function of its rows: what its sampling error is computed from."""
+"""The score of predictions as a function of their rows: what its sampling error is computed from."""
 
 from __future__ import annotations
 
@@ -15,54 +15,37 @@ from scoring.evaluation import evaluate, per_sample
 from scoring.formats import submissions
 from scoring.reference import ArrayReference
 from scoring.statistics import SampledScore
+from scoring.uploads import find_upload
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def sampled_score(ref: str | os.PathLike[str], predictions: str | os.PathLike[str], key: str) -> SampledScore:
-    """The score called `key` of a file of predictions, by the rule and the labels of a reference folder.
+def sampled_score(ref: str | os.PathLike[str], res: str | os.PathLike[str], key: str) -> SampledScore:
+    """The score called `key` of the file in the folder `res`, by the rule and the labels of the folder `ref`.
 
     The rows of a table are in the order of their ids.
 
-    Raises `ScoringInputError`: as the scoring program, ``unknown_name`` for a key that it does not write, and
+    Raises `Refused` as the scoring program, and `ScoringInputError`: ``unknown_name`` for a key that it does not write, and
     ``not_decomposable`` for several splits, results of several seeds, a metric of one's own, or one over groups.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ref = reference.write(Path(folder) / "ref", "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}}).parent
-    ...     path = submissions.write(folder, "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2)
-    ...     sampled_score(ref, path, "acc").losses
+    ...     res = submissions.write(Path(folder) / "res", "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2).parent
+    ...     sampled_score(ref, res, "acc").losses
     array([1., 0.])
     """
-    folder, path = Path(ref), Path(predictions)
+    folder, uploads = Path(ref), Path(res)
     kind = reference.kind(folder)
     if kind == "table":
         from scoring.tables.scores import sampled_table_score  # only here: its table library is an extra
 
-        return sampled_table_score(folder, path, key)
+        return sampled_table_score(folder, uploads, key)
     known = _one_split(folder, kind)
     (split,) = known.rows
-    inputs = {**known.labels(split), **submissions.read_layout(path, known.layout(split))}
+    expected = known.layout(split)
+    inputs = {**known.labels(split), **submissions.read_layout(find_upload(uploads, expected.filename), expected)}
     return _sampled(known.dataset or key, inputs, known.rows[split], key)
-
-
-def file_name(ref: str | os.PathLike[str]) -> str | None:
-    """How the file of predictions must be called; None for a table, whose name is free.
-
-    Raises `ScoringInputError` as `sampled_score`.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = reference.write(folder, "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}})
-    ...     file_name(folder)
-    'y_pred_mag240m_test-dev.npz'
-    """
-    folder = Path(ref)
-    kind = reference.kind(folder)
-    if kind == "table":
-        return None
-    known = _one_split(folder, kind)
-    return known.layout(*known.rows).filename
 
 
 def _one_split(folder: Path, kind: str) -> ArrayReference:
@@ -75,9 +58,9 @@ def _one_split(folder: Path, kind: str) -> ArrayReference:
 
 def _sampled(name: str, inputs: Arrays, rows: int, key: str) -> SampledScore:
     def of_rows(chosen: NDArray[np.int64]) -> float:
-        return evaluate(
-            name, {part: array[chosen] if len(array) == rows else array for part, array in inputs.items()}
-        )[key]
+        return evaluate(name, {part: array[chosen] if len(array) == rows else array for part, array in inputs.items()})[
+            key
+        ]
 
     scores = evaluate(name, inputs)
     if key not in scores:

@@ -59,7 +59,7 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
     return scores
 
 
-def sampled_table_score(ref: Path, path: Path, key: str) -> SampledScore:
+def sampled_table_score(ref: Path, res: Path, key: str) -> SampledScore:
     """As `scoring.row_scores.sampled_score`, of a table; rows in the order of their ids.
 
     >>> import tempfile
@@ -67,14 +67,16 @@ def sampled_table_score(ref: Path, path: Path, key: str) -> SampledScore:
     >>> solution = pl.DataFrame({"id": [2, 1], "price": [2.0, 3.0]})
     >>> known = reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "p.csv"
-    ...     _ = path.write_text("id,price\\n2,3\\n1,3\\n")
-    ...     sampled_table_score(write(Path(folder) / "ref", solution, known).parent, path, "mae").losses
+    ...     ref, res = (Path(folder) / name for name in ("ref", "res"))
+    ...     _ = write(ref, solution, known)
+    ...     res.mkdir()
+    ...     _ = (res / "p.csv").write_text("id,price\\n2,3\\n1,3\\n")
+    ...     sampled_table_score(ref, res, "mae").losses
     array([0., 1.])
     """
     reference, unsorted = read(ref)
     solution = unsorted.sort(reference.id_column)
-    predictions = read_reordered(path, reference.schema, solution[reference.id_column])
+    predictions = read_reordered(_find_table(res), reference.schema, solution[reference.id_column])
     for part, chosen in solution_parts(reference, solution).items():
         rows = _Part(reference, None, solution, _filter(solution, chosen), _filter(predictions, chosen))
         for metric in reference.metrics:
