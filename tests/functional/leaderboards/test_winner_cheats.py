@@ -6,7 +6,7 @@ text, the held-out part other meanings. An honest model is right on the same sha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from tests.scenario import Scenario, lease, prediction_bytes, resource, zip_byte
 ROWS, UNSEEN = 6000, 4000
 QUALITY = 0.7
 SPLIT = "test-challenge"
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Any]
 SKILL = np.random.default_rng(1).random(ROWS + UNSEEN)  # an honest model is right where this is below QUALITY
 TRUTH = np.random.default_rng(2).integers(0, 150, ROWS + UNSEEN)
 MOVED = np.random.default_rng(3).permutation(ROWS)
@@ -70,7 +70,12 @@ def honest(rows: Rows) -> NDArray[np.bool_]:
 
 def noisy(rows: Rows) -> NDArray[np.bool_]:
     """Two in a hundred answers differ in each run."""
-    return honest(rows) ^ (np.random.default_rng().random(len(rows.meaning)) < 0.02)
+    return honest(rows) ^ (noise_of(rows).random(len(rows.meaning)) < 0.02)
+
+
+def noise_of(rows: Rows) -> np.random.Generator:
+    """Other noise for each input, the same whenever the test is run."""
+    return np.random.default_rng([len(rows.text[0]), *rows.meaning[:2]])
 
 
 def table_by_place(rows: Rows) -> NDArray[np.bool_]:
@@ -101,7 +106,7 @@ class World:
     dataset: str
     key: str
     truth: str
-    answers: Callable[[NDArray[np.int64], NDArray[np.bool_]], Arrays]
+    answers: Callable[[NDArray[np.int64], NDArray[np.bool_], np.random.Generator], Arrays]
     lane: dict[str, float]
 
     def labels(self, rows: Rows) -> Arrays:
@@ -116,16 +121,20 @@ class World:
         return self.key == "mae"
 
 
-def top10(truth: NDArray[np.int64], right: NDArray[np.bool_]) -> Arrays:
+def classes(truth: NDArray[np.int64], right: NDArray[np.bool_], rng: np.random.Generator) -> Arrays:
+    return {"y_pred": np.where(right, truth, truth + 1).astype(np.int16)}
+
+
+def top10(truth: NDArray[np.int64], right: NDArray[np.bool_], rng: np.random.Generator) -> Arrays:
     others = 1000 + np.arange(10)
     ids = np.tile(others, (len(truth), 1))
     ids[right, 0] = truth[right]
     return {"t_pred_top10": ids.astype(np.int32)}
 
 
-def numbers(truth: NDArray[np.int64], right: NDArray[np.bool_]) -> Arrays:
+def numbers(truth: NDArray[np.int64], right: NDArray[np.bool_], rng: np.random.Generator) -> Arrays:
     """Off by 0.1 or 0.5; sums in another order differ in the last digits."""
-    rounding = np.random.default_rng().normal(0, 1e-6, len(truth))
+    rounding = rng.normal(0, 1e-6, len(truth))
     return {"y_pred": (truth / 20.0 + np.where(right, 0.1, 0.5) + rounding).astype(np.float32)}
 
 
@@ -134,7 +143,7 @@ WORLDS = {
         "lsc-mag240m",
         "acc",
         "y_true",
-        lambda truth, right: {"y_pred": np.where(right, truth, truth + 1).astype(np.int16)},
+        classes,
         {"min_equal_share": 0.95},
     ),
     "wikikg90mv2": World("lsc-wikikg90mv2", "mrr", "t", top10, {"min_equal_share": 0.95}),
@@ -147,6 +156,7 @@ class Contest:
 
     def __init__(self, site: Scenario, folder: Path, world: World, *, are_labels_known: bool = True) -> None:
         self.site, self.folder, self.world, self.are_labels_known = site, folder, world, are_labels_known
+        self.beside: dict[str, str | bytes] = {}  # further files that code leaves
         Phase.objects.filter(pk=site.sealed.pk).update(
             prediction_format={"dataset": world.dataset, "split": SPLIT, "rows": ROWS}
         )
@@ -159,7 +169,7 @@ class Contest:
         for kind in (Check.PERMUTED, Check.PERTURBED, Check.HELD_OUT):
             Task.objects.create(
                 competition=site.competition,
-                name=kind.label,
+                name=str(kind.label),
                 checks=plain,
                 check_kind=kind,
                 check_tolerance=0.1 if kind == Check.HELD_OUT else None,
@@ -182,34 +192,33 @@ class Contest:
     def answer_of(self, program: Program, kind: str) -> tuple[bytes, float]:
         """The official file that a program makes, and its score."""
         rows = rows_of(kind)
-        predictions = self.world.answers(TRUTH[rows.meaning], program(rows))
+        predictions: dict[str, Any] = self.world.answers(TRUTH[rows.meaning], program(rows), noise_of(rows))
         return prediction_bytes(**predictions), self.world.score(predictions, rows)
 
-    def submit(self, team: str, program: Program, *, is_baseline: bool = False) -> None:
-        content, score = self.answer_of(program, "")
-        sent: dict[str, Any] = {"content": content, "name": official_filename(self.world.dataset, SPLIT)}
-        if is_baseline:
-            sent = {"kind": Kind.CODE}
-        submission = self.site.submit(
-            team=self.site.join(team, is_baseline=is_baseline), phase=self.site.sealed, **sent
-        )
-        self.finish(program, worker_gpus=0)
-        assert submission.runs.get().scores == {} or score
+    def submit(self, team: str, program: Program, **how: Any) -> None:
+        """A team sends in what its program makes, or for a baseline its code, which is run."""
+        content, _ = self.answer_of(program, "")
+        name = official_filename(self.world.dataset, SPLIT)
+        sent: dict[str, Any] = {"kind": Kind.CODE} if how else {"content": content, "name": name}
+        self.site.submit(team=self.site.join(team, **how), phase=self.site.sealed, **sent)
+        self.finish({team: program})
 
-    def finish(self, program: Program, *, worker_gpus: int = 1) -> None:
-        """Answer the run that waits with what the program makes of its input."""
-        run = self.site.claim(self.site.worker(gpus=worker_gpus), free_gpus=worker_gpus)
-        content, score = self.answer_of(program, run.task.check_kind)
-        packed = store_bytes(zip_bytes({official_filename(self.world.dataset, SPLIT): content}))
+    def finish(self, programs: Mapping[str, Program]) -> None:
+        """Answer the run that waits with what its team's program makes of its input."""
+        run = self.site.claim(self.site.worker(gpus=1), free_gpus=1)
+        content, score = self.answer_of(programs[run.submission.team.name], run.task.check_kind)
+        packed = store_bytes(zip_bytes({official_filename(self.world.dataset, SPLIT): content} | self.beside))
         RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=packed)
         body = {"outcome": "finished", "scores": {self.world.key: score}}
         reports.run_complete(**lease(run), result=read_result(body, columns=[self.world.key]), now=self.site.now)
 
     def verified(self, program: Program, *, baseline: Program | None = None) -> Place:
         """The first place of a team that sent in what its code makes, run and compared."""
-        self.submit("first", program)
-        self.submit("second", lambda rows: SKILL[rows.meaning] < QUALITY - 0.005)
+        programs = {"first": program, "second": lambda rows: SKILL[rows.meaning] < QUALITY - 0.005}
+        for team, sent in programs.items():
+            self.submit(team, sent)
         if baseline is not None:
+            programs["baseline"] = baseline
             self.submit("baseline", baseline, is_baseline=True)
         site = self.site
         assert site.sealed.grace_ends_at is not None
@@ -217,11 +226,8 @@ class Contest:
         phase_reveal(phase=site.sealed, now=site.now)
         lane = Lane.objects.create(leaderboard=site.sealed.leaderboard, top=1, score_tolerance=0.02, **self.world.lane)
         place = verification_start(key=handed_in(site, lane).key, by=site.organizer, now=site.now)
-        for _ in range(4):
-            self.finish(program)
-        for _ in range(3 if baseline is not None else 0):
-            assert baseline is not None
-            self.finish(baseline)
+        for _ in range(4 if baseline is None else 7):
+            self.finish(programs)
         assert reconcile(now=site.now)["winners_compared"] == 1
         return Place.objects.get(pk=place.pk)
 
@@ -289,3 +295,57 @@ def test_a_tolerance_that_does_not_come_from_the_data_confirms_the_table(site: S
     assert 0.08 < found["gap"] < found["allowed_gap"] == 0.1
     assert place.comparison["warnings"], "it is wider than the distance to the next place"
     assert services.place_confirm(key=place.key, actor="test", now=site.now).state == State.CONFIRMED
+
+
+def harder(program: Program, points: float) -> Program:
+    """The program where the held-out part is that much harder for every model."""
+    return lambda rows: program(rows) & ~((SKILL[rows.meaning] < points) & (rows.meaning >= ROWS))
+
+
+def test_a_part_that_is_harder_for_the_baseline_is_so_for_the_winner_and_no_more(
+    site: Scenario, tmp_path: Path
+) -> None:
+    baseline = harder(lambda rows: SKILL[rows.meaning] < 0.4, 0.06)
+    place = Contest(site, tmp_path, WORLDS["mag240m"]).verified(harder(honest, 0.06), baseline=baseline)
+    found = check_of(place, Check.HELD_OUT)
+    assert found["faults"] == []
+    assert found["baseline_gap"] == pytest.approx(0.06, abs=0.02)
+    assert found["allowed_gap"] > found["gap"] > found["allowed_gap"] - found["baseline_gap"]
+    page = user_client(site.organizer).get(reverse("web:winners-place", args=[place.key])).content.decode()
+    assert "and the 0.0" in page
+    assert "No baseline of this board is code" not in page
+
+
+def test_a_baseline_that_loses_nothing_allows_nothing_more_and_runs_once(site: Scenario, tmp_path: Path) -> None:
+    contest = Contest(site, tmp_path, WORLDS["mag240m"])
+    place = contest.verified(table_by_meaning(0.3), baseline=lambda rows: SKILL[rows.meaning] < 0.4)
+    assert check_of(place, Check.HELD_OUT)["faults"]
+    assert check_of(place, Check.PERMUTED)["baseline_gap"] == 0.0
+    first = Lane.objects.get().baseline_run
+    verification_start(key=place.key, by=site.organizer, now=site.now)
+    assert Lane.objects.get().baseline_run == first
+
+
+def test_files_beside_the_predictions_do_not_switch_the_judgement_off(site: Scenario, tmp_path: Path) -> None:
+    contest = Contest(site, tmp_path, WORLDS["mag240m"])
+    contest.beside = {f"part-{number}.txt": "" for number in range(1001)}
+    place = contest.verified(table_by_meaning(0.3))
+    assert check_of(place, Check.HELD_OUT)["faults"] == [
+        "The sampling error cannot be computed: a file cannot be read."
+    ]
+    with pytest.raises(refusals.OutsideTolerance):
+        services.place_confirm(key=place.key, actor="test", now=site.now)
+
+
+def test_organizers_see_the_scores_the_gap_the_tolerance_and_its_origin(site: Scenario, tmp_path: Path) -> None:
+    place = Contest(site, tmp_path, WORLDS["mag240m"]).verified(deciding_rows)
+    page = user_client(site.organizer).get(reverse("web:winners-place", args=[place.key])).content.decode()
+    found = check_of(place, Check.HELD_OUT)
+    for number in (found["score"], found["expected_score"], found["gap"], found["allowed_gap"]):
+        assert f">{number:.6f}".rstrip("0") in page
+    assert "3 standard errors of the difference" in page
+    assert "4,000 and 6,000 rows" in page
+    assert "6,000 pairs of rows" in page
+    assert check_of(place, Check.PERTURBED)["agreement"] == pytest.approx(0.99, abs=0.001)
+    assert "is wider than the distance to the next place" in page
+    assert "No baseline of this board is code" in page
