@@ -68,6 +68,7 @@ def test_a_score_over_groups_or_of_ones_own_metric_is_no_function_of_rows(
 def test_a_key_that_is_not_written_and_several_splits_are_refused(tmp_path: Path) -> None:
     labels = {"y_true": [1, 2]}
     ref = reference.write(tmp_path / "ref", "lsc-mag240m", {"test-dev": labels}).parent
+    (tmp_path / "res").mkdir()
     res = submissions.write(tmp_path / "res", "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2).parent
     with pytest.raises(ScoringInputError, match="there is no score 'mae'"):
         sampled_score(ref, res, "mae")
