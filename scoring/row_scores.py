@@ -21,7 +21,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def sampled_score(ref: str | os.PathLike[str], res: str | os.PathLike[str], key: str) -> SampledScore:
-    """The score called `key` of the file in the folder `res`, by the rule and the labels of the folder `ref`.
+    """The score called `key` of the file in the folder `res`, by the rule and labels in the folder `ref`.
 
     The rows of a table are in the order of their ids.
 

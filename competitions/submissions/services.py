@@ -358,7 +358,10 @@ def submission_reinstate(*, submission: Submission, reason: str, now: datetime) 
 
 @transaction.atomic
 def team_reinstate(*, team: Team, reason: str, now: datetime) -> bool:
-    """Undo a team's disqualification, with the public reason; single submissions' stay. False if there was none."""
+    """Undo a team's disqualification, with the public reason. False if there was none.
+
+    Those of single submissions stay.
+    """
     locked = Team.objects.select_for_update().get(pk=team.pk)
     at = locked.disqualified_at
     if at is None:

@@ -1,4 +1,4 @@
-"""What a winner is compared with on its board: the baseline's code on the checks, and the team in the next place."""
+"""A winner's company on its board: the baseline's code on the checks, and the team in the next place."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -50,7 +50,7 @@ def _was_run(run: Submission | None, baseline: Submission, checks: Sequence[Task
 
 
 def baseline_pairs(lane: Lane) -> list[tuple[Run, Run]]:
-    """The baseline's runs of the checks, each with its run on the plain input; none where there is no baseline."""
+    """The baseline's runs of the checks, each with its run on the plain input; none without a baseline."""
     baseline = _baseline(lane) if lane.baseline_run is not None else None
     if baseline is None or lane.baseline_run is None or lane.baseline_run.file_id != baseline.file_id:
         return []
@@ -60,7 +60,10 @@ def baseline_pairs(lane: Lane) -> list[tuple[Run, Run]]:
 
 
 def distance_to_next(place: Place, column: Column | None) -> float | None:
-    """How much worse the best row of another team is that does not beat the place's; None where there is none."""
+    """The distance of scores to the best row of another team that does not beat the place's.
+
+    None where there is no such row.
+    """
     if column is None:
         return None
     rows = Entry.objects.filter(leaderboard=place.lane.leaderboard_id, is_baseline=False).order_by(*Entry.IN_ORDER)

@@ -83,7 +83,10 @@ def budget_meters(run: Run) -> dict[str, object]:
 
 
 def _score(task: Task, gap: Gap | None, baseline: Gap | None) -> Finding:
-    """The score beside that on the phase's input: worse by more than chance explains, and the baseline loses?"""
+    """Judge if the score is worse than on the phase's input by more than chance explains.
+
+    Where the baseline's is, too, as much is allowed in addition.
+    """
     if gap is None:
         return Finding({}, ["there is no score in the primary column to compare"] if task.is_held_out else [])
     allowed, origin = gap.tolerance, gap.origin

@@ -145,7 +145,7 @@ def sampled_pairs(predictions: Arrays, expected: Arrays) -> list[list[float]]:
     return [[float(x), float(y)] for x, y in both if np.isfinite(x) and np.isfinite(y)]
 
 
-def predictions_of(run: Run | None) -> RunOutput | None:
+def predictions_file(run: Run | None) -> RunOutput | None:
     """The zip of the predictions that the newest attempt of a run left."""
     outputs = RunOutput.objects.filter(run=run, name="predictions.zip").select_related("file")
     return outputs.order_by("-attempt").first()
@@ -164,7 +164,7 @@ def submitted(place: Place, task_id: int | None) -> Arrays:
 
 def made_by(run: Run | None, place: Place) -> Arrays:
     """The predictions that a run left. Raises `CannotCompare`."""
-    output = predictions_of(run)
+    output = predictions_file(run)
     if output is None:
         raise CannotCompare("The run left no predictions.")
     return read_predictions(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)

@@ -15,7 +15,7 @@ from django.conf import settings
 from competitions.catalog.models import Column
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run
-from competitions.winners.comparison import predictions_of
+from competitions.winners.comparison import predictions_file
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from scoring.statistics import ERROR_RESAMPLES
 
@@ -82,23 +82,21 @@ def _contradiction(measured: Measured, score: float, expected: float) -> str:
 
 def _origin(check: Run, measured: Measured) -> str:
     here, there = measured["rows"]
-    how = (
-        f"from {ERROR_RESAMPLES} seeded resamples of the rows" if measured["is_resampled"] else "from the rows' values"
-    )
     rows = f"{here:,} and {there:,} rows" if check.task.is_held_out else f"{here:,} pairs of rows"
-    return f"{STANDARD_ERRORS} standard errors of the difference, {measured['error']:.2g} each, {how}: {rows}"
+    how = f", resampled {ERROR_RESAMPLES} times" if measured["is_resampled"] else ""
+    return f"{STANDARD_ERRORS} standard errors of the difference ({measured['error']:.2g}), from {rows}{how}"
 
 
 def _measured(pairs: Sequence[tuple[Run, Run]], column: Column) -> list[tuple[tuple[Run, Run], Measured]]:
-    """What `measuring.measure` says of each pair, in a process with the bounds of a file's check."""
+    """The answers of `measuring.measure` for each pair, in a process with the bounds of a file's check."""
     with ExitStack() as stack:
         sides = [(_side(check, stack), _side(plain, stack)) for check, plain in pairs]
-        asked = [
+        wanted = [
             {"check": check, "plain": plain, "same_rows": not run.task.is_held_out}
             for (check, plain), (run, _) in zip(sides, pairs, strict=True)
             if check and plain
         ]
-        answers = iter(_run(column.key, asked))
+        answers = iter(_run(column.key, wanted))
         return [(pair, next(answers) if all(both) else _absent(pair)) for pair, both in zip(pairs, sides, strict=True)]
 
 
@@ -106,25 +104,25 @@ def _absent(pair: tuple[Run, Run]) -> Measured:
     return NO_PREDICTIONS if all(run.task.reference_data for run in pair) else NO_LABELS
 
 
-def _run(key: str, asked: list[dict[str, object]]) -> list[Measured]:
-    if not asked:
+def _run(key: str, wanted: list[dict[str, object]]) -> list[Measured]:
+    if not wanted:
         return []
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
-    call = Call("competitions.winners.measuring:measure", {"key": key, "pairs": asked})
+    call = Call("competitions.winners.measuring:measure", {"key": key, "pairs": wanted})
     try:
         answer: list[Measured] = run_bounded(call, bounds, is_wanted=lambda: True, every_s=EVERY_S)
     except OverBounds as error:
         return [
             {"fault": f"it takes more {error.what} than the check of a file may use", "is_organizers": False}
-        ] * len(asked)
+        ] * len(wanted)
     except ChildFailed:
-        return [{"fault": "labels or predictions cannot be scored here", "is_organizers": False}] * len(asked)
+        return [{"fault": "labels or predictions cannot be scored here", "is_organizers": False}] * len(wanted)
     return answer
 
 
 def _side(run: Run, stack: ExitStack) -> dict[str, str] | None:
-    """Where the labels and the predictions of a run lie; None where there are none."""
-    labels, output = run.task.reference_data, predictions_of(run)
+    """Paths of the labels and the predictions of a run; None where there are none."""
+    labels, output = run.task.reference_data, predictions_file(run)
     if labels is None or output is None:
         return None
     files = {"reference": labels.file, "predictions": output.file}

@@ -200,7 +200,7 @@ def _warnings(place: Place, comparison: dict[str, Any]) -> list[str]:
         named.append(("The score on the phase's input", place.lane.score_tolerance))
     return [
         f"{title}: the tolerance, {allowed:.4g}, is wider than the distance to the next place, {distance:.4g}. A cheat of that size "
-        "would not be told."
+        "would go unnoticed."
         for title, allowed in named
         if allowed is not None and allowed > distance
     ]

@@ -1,4 +1,4 @@
-"""Winners' checks against code that carries answers along: tables by place, text and meaning, at several shares.
+"""Winners' checks against code that carries answers along: tables by place, by text and by meaning.
 
 Programs are functions of the rows that they read. A row has a place, a text and a meaning; other spellings have another
 text, the held-out part other meanings. An honest model is right on the same share of any rows.
@@ -47,7 +47,7 @@ MOVED = np.random.default_rng(3).permutation(ROWS)
 
 @dataclass(frozen=True)
 class Rows:
-    """What a program reads: row i stands at place i and has this text and meaning."""
+    """The input of a program: row i stands at place i and has this text and meaning."""
 
     text: NDArray[Any]
     meaning: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Rows:
 Program = Callable[[Rows], NDArray[np.bool_]]  # in which rows it has the right answer
 
 
-def rows_of(kind: str) -> Rows:
+def input_rows(kind: str) -> Rows:
     meaning = np.arange(ROWS, ROWS + UNSEEN) if kind == Check.HELD_OUT else np.arange(ROWS)
     if kind == Check.PERMUTED:
         meaning = MOVED
@@ -70,10 +70,10 @@ def honest(rows: Rows) -> NDArray[np.bool_]:
 
 def noisy(rows: Rows) -> NDArray[np.bool_]:
     """Two in a hundred answers differ in each run."""
-    return honest(rows) ^ (noise_of(rows).random(len(rows.meaning)) < 0.02)
+    return honest(rows) ^ (seeded_noise(rows).random(len(rows.meaning)) < 0.02)
 
 
-def noise_of(rows: Rows) -> np.random.Generator:
+def seeded_noise(rows: Rows) -> np.random.Generator:
     """Other noise for each input, the same whenever the test is run."""
     return np.random.default_rng([len(rows.text[0]), *rows.meaning[:2]])
 
@@ -85,7 +85,7 @@ def table_by_place(rows: Rows) -> NDArray[np.bool_]:
 
 
 def table_by_text(share: float) -> Program:
-    known = set(rows_of("").text[: int(share * ROWS)])
+    known = set(input_rows("").text[: int(share * ROWS)])
     return lambda rows: np.array([text in known for text in rows.text]) | honest(rows)
 
 
@@ -95,7 +95,7 @@ def table_by_meaning(share: float) -> Program:
 
 def deciding_rows(rows: Rows) -> NDArray[np.bool_]:
     """Only 60 of the rows that the model has wrong: one point, enough for the next place."""
-    known = set(rows_of("").text[np.flatnonzero(SKILL[:ROWS] >= QUALITY)[:60]])
+    known = set(input_rows("").text[np.flatnonzero(SKILL[:ROWS] >= QUALITY)[:60]])
     return np.array([text in known for text in rows.text]) | honest(rows)
 
 
@@ -183,21 +183,21 @@ class Contest:
         files: dict[str, str | bytes] = {"labels.txt": "labels"}
         if self.are_labels_known:
             folder = self.folder / f"labels-{kind}"
-            reference.write(folder, self.world.dataset, {SPLIT: self.world.labels(rows_of(kind))})
+            reference.write(folder, self.world.dataset, {SPLIT: self.world.labels(input_rows(kind))})
             files = {path.name: path.read_bytes() for path in folder.iterdir()}
         if kind == Check.PERMUTED:
             files["rows.csv"] = "\n".join(map(str, MOVED))
         return resource(self.site.organizer, Resource.Kind.REFERENCE_DATA, zip_bytes(files))
 
-    def answer_of(self, program: Program, kind: str) -> tuple[bytes, float]:
+    def answer(self, program: Program, kind: str) -> tuple[bytes, float]:
         """The official file that a program makes, and its score."""
-        rows = rows_of(kind)
-        predictions: dict[str, Any] = self.world.answers(TRUTH[rows.meaning], program(rows), noise_of(rows))
+        rows = input_rows(kind)
+        predictions: dict[str, Any] = self.world.answers(TRUTH[rows.meaning], program(rows), seeded_noise(rows))
         return prediction_bytes(**predictions), self.world.score(predictions, rows)
 
     def submit(self, team: str, program: Program, **how: Any) -> None:
         """A team sends in what its program makes, or for a baseline its code, which is run."""
-        content, _ = self.answer_of(program, "")
+        content, _ = self.answer(program, "")
         name = official_filename(self.world.dataset, SPLIT)
         sent: dict[str, Any] = {"kind": Kind.CODE} if how else {"content": content, "name": name}
         self.site.submit(team=self.site.join(team, **how), phase=self.site.sealed, **sent)
@@ -206,7 +206,7 @@ class Contest:
     def finish(self, programs: Mapping[str, Program]) -> None:
         """Answer the run that waits with what its team's program makes of its input."""
         run = self.site.claim(self.site.worker(gpus=1), free_gpus=1)
-        content, score = self.answer_of(programs[run.submission.team.name], run.task.check_kind)
+        content, score = self.answer(programs[run.submission.team.name], run.task.check_kind)
         packed = store_bytes(zip_bytes({official_filename(self.world.dataset, SPLIT): content} | self.beside))
         RunOutput.objects.create(run=run, attempt=1, name="predictions.zip", file=packed)
         body = {"outcome": "finished", "scores": {self.world.key: score}}
@@ -232,9 +232,9 @@ class Contest:
         return Place.objects.get(pk=place.pk)
 
 
-def check_of(place: Place, kind: Check) -> dict[str, Any]:
-    found: dict[str, Any] = next(part for part in place.comparison["checks"] if part["kind"] == kind.label)
-    return found
+def check_facts(place: Place, kind: Check) -> dict[str, Any]:
+    facts: dict[str, Any] = next(part for part in place.comparison["checks"] if part["kind"] == kind.label)
+    return facts
 
 
 CHEATS: list[tuple[str, Program, Check]] = [
@@ -269,7 +269,7 @@ def test_code_with_a_table_of_answers_cannot_be_confirmed(
     site: Scenario, tmp_path: Path, world: str, program: Program, told_by: Check
 ) -> None:
     place = Contest(site, tmp_path, WORLDS[world]).verified(program)
-    assert any("the score is worse by" in fault for fault in check_of(place, told_by)["faults"])
+    assert any("the score is worse by" in fault for fault in check_facts(place, told_by)["faults"])
     with pytest.raises(refusals.OutsideTolerance, match="the score is worse by"):
         services.place_confirm(key=place.key, actor="test", now=site.now)
 
@@ -282,8 +282,8 @@ def test_code_with_a_table_of_answers_cannot_be_confirmed(
 def test_honest_code_is_confirmed(site: Scenario, tmp_path: Path, world: str, program: Program) -> None:
     place = Contest(site, tmp_path, WORLDS[world]).verified(program)
     assert place.comparison["faults"] == []
-    assert check_of(place, Check.PERTURBED)["agreement"] >= 0.9
-    assert 0 < check_of(place, Check.HELD_OUT)["allowed_gap"] < 0.03
+    assert check_facts(place, Check.PERTURBED)["agreement"] >= 0.9
+    assert 0 < check_facts(place, Check.HELD_OUT)["allowed_gap"] < 0.03
     assert services.place_confirm(key=place.key, actor="test", now=site.now).state == State.CONFIRMED
 
 
@@ -291,8 +291,8 @@ def test_a_tolerance_that_does_not_come_from_the_data_confirms_the_table(site: S
     """The control: labels that the site cannot read leave the check's own tolerance of 0.1."""
     contest = Contest(site, tmp_path, WORLDS["mag240m"], are_labels_known=False)
     place = contest.verified(table_by_meaning(0.3))
-    found = check_of(place, Check.HELD_OUT)
-    assert 0.08 < found["gap"] < found["allowed_gap"] == 0.1
+    facts = check_facts(place, Check.HELD_OUT)
+    assert 0.08 < facts["gap"] < facts["allowed_gap"] == 0.1
     assert place.comparison["warnings"], "it is wider than the distance to the next place"
     assert services.place_confirm(key=place.key, actor="test", now=site.now).state == State.CONFIRMED
 
@@ -307,10 +307,10 @@ def test_a_part_that_is_harder_for_the_baseline_is_so_for_the_winner_and_no_more
 ) -> None:
     baseline = harder(lambda rows: SKILL[rows.meaning] < 0.4, 0.06)
     place = Contest(site, tmp_path, WORLDS["mag240m"]).verified(harder(honest, 0.06), baseline=baseline)
-    found = check_of(place, Check.HELD_OUT)
-    assert found["faults"] == []
-    assert found["baseline_gap"] == pytest.approx(0.06, abs=0.02)
-    assert found["allowed_gap"] > found["gap"] > found["allowed_gap"] - found["baseline_gap"]
+    facts = check_facts(place, Check.HELD_OUT)
+    assert facts["faults"] == []
+    assert facts["baseline_gap"] == pytest.approx(0.06, abs=0.02)
+    assert facts["allowed_gap"] > facts["gap"] > facts["allowed_gap"] - facts["baseline_gap"]
     page = user_client(site.organizer).get(reverse("web:winners-place", args=[place.key])).content.decode()
     assert "and the 0.0" in page
     assert "No baseline of this board is code" not in page
@@ -319,8 +319,8 @@ def test_a_part_that_is_harder_for_the_baseline_is_so_for_the_winner_and_no_more
 def test_a_baseline_that_loses_nothing_allows_nothing_more_and_runs_once(site: Scenario, tmp_path: Path) -> None:
     contest = Contest(site, tmp_path, WORLDS["mag240m"])
     place = contest.verified(table_by_meaning(0.3), baseline=lambda rows: SKILL[rows.meaning] < 0.4)
-    assert check_of(place, Check.HELD_OUT)["faults"]
-    assert check_of(place, Check.PERMUTED)["baseline_gap"] == 0.0
+    assert check_facts(place, Check.HELD_OUT)["faults"]
+    assert check_facts(place, Check.PERMUTED)["baseline_gap"] == 0.0
     first = Lane.objects.get().baseline_run
     verification_start(key=place.key, by=site.organizer, now=site.now)
     assert Lane.objects.get().baseline_run == first
@@ -330,7 +330,7 @@ def test_files_beside_the_predictions_do_not_switch_the_judgement_off(site: Scen
     contest = Contest(site, tmp_path, WORLDS["mag240m"])
     contest.beside = {f"part-{number}.txt": "" for number in range(1001)}
     place = contest.verified(table_by_meaning(0.3))
-    assert check_of(place, Check.HELD_OUT)["faults"] == [
+    assert check_facts(place, Check.HELD_OUT)["faults"] == [
         "The sampling error cannot be computed: a file cannot be read."
     ]
     with pytest.raises(refusals.OutsideTolerance):
@@ -340,12 +340,12 @@ def test_files_beside_the_predictions_do_not_switch_the_judgement_off(site: Scen
 def test_organizers_see_the_scores_the_gap_the_tolerance_and_its_origin(site: Scenario, tmp_path: Path) -> None:
     place = Contest(site, tmp_path, WORLDS["mag240m"]).verified(deciding_rows)
     page = user_client(site.organizer).get(reverse("web:winners-place", args=[place.key])).content.decode()
-    found = check_of(place, Check.HELD_OUT)
-    for number in (found["score"], found["expected_score"], found["gap"], found["allowed_gap"]):
-        assert f">{number:.6f}".rstrip("0") in page
+    facts = check_facts(place, Check.HELD_OUT)
+    for number in (facts["score"], facts["expected_score"], facts["gap"], facts["allowed_gap"]):
+        assert f">{number:.5f}" in page
     assert "3 standard errors of the difference" in page
     assert "4,000 and 6,000 rows" in page
     assert "6,000 pairs of rows" in page
-    assert check_of(place, Check.PERTURBED)["agreement"] == pytest.approx(0.99, abs=0.001)
+    assert check_facts(place, Check.PERTURBED)["agreement"] == pytest.approx(0.99, abs=0.001)
     assert "is wider than the distance to the next place" in page
     assert "No baseline of this board is code" in page

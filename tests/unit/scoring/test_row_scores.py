@@ -1,4 +1,4 @@
-"""Scores as functions of their rows: what the scoring program writes, for arrays and tables, and what has none."""
+"""Scores as functions of their rows: the same as the scoring program's, for arrays and tables."""
 
 from __future__ import annotations
 

@@ -178,24 +178,24 @@ def test_the_error_of_a_difference_is_its_spread_over_data_drawn_anew(is_paired:
 
 
 def test_the_error_of_a_difference_needs_the_same_rows_to_pair_and_two_of_them() -> None:
-    one, two, three = (mean_score(np.arange(count, dtype=float), by_formula=True) for count in (1, 2, 3))
+    single, two, three = (mean_score(np.arange(count, dtype=float), by_formula=True) for count in (1, 2, 3))
     with pytest.raises(ScoringInputError, match="the same items"):
         difference_error(two, three, is_paired=True)
     with pytest.raises(ScoringInputError, match="at least two"):
-        difference_error(one, three, is_paired=False)
+        difference_error(single, three, is_paired=False)
 
 
 def test_resamples_that_cannot_be_scored_are_left_out_and_most_of_them_are_refused(tmp_path: Any) -> None:
-    labels, made = np.array([0, 1] * 30), np.random.default_rng(0).random(60)
+    labels, predicted = np.array([0, 1] * 30), np.random.default_rng(0).random(60)
     ref = reference.write_metrics(tmp_path / "ref", ["roc_auc"], {"test": labels}).parent
     (tmp_path / "res").mkdir()
-    np.savez(tmp_path / "res" / "y_pred_test.npz", y_pred=made)
+    np.savez(tmp_path / "res" / "y_pred_test.npz", y_pred=predicted)
     score = sampled_score(ref, tmp_path / "res", "roc_auc")
     assert score.losses is None
     assert 0.03 < difference_error(score, score, is_paired=False) < 0.2
     assert difference_error(score, score, is_paired=True) == 0.0
     ref = reference.write_metrics(tmp_path / "few", ["roc_auc"], {"test": labels[:2]}).parent
-    np.savez(tmp_path / "res" / "y_pred_test.npz", y_pred=made[:2])
+    np.savez(tmp_path / "res" / "y_pred_test.npz", y_pred=predicted[:2])
     score = sampled_score(ref, tmp_path / "res", "roc_auc")
     with pytest.raises(ScoringInputError, match="resamples can be scored"):
         difference_error(score, score, is_paired=False)
