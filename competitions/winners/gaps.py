@@ -91,12 +91,12 @@ def _measured(pairs: Sequence[tuple[Run, Run]], column: Column) -> list[tuple[tu
     """The answers of `measuring.measure` for each pair, in a process with the bounds of a file's check."""
     with ExitStack() as stack:
         sides = [(_side(check, stack), _side(plain, stack)) for check, plain in pairs]
-        wanted = [
+        readable = [
             {"check": check, "plain": plain, "same_rows": not run.task.is_held_out}
             for (check, plain), (run, _) in zip(sides, pairs, strict=True)
             if check and plain
         ]
-        answers = iter(_run(column.key, wanted))
+        answers = iter(_run(column.key, readable))
         return [(pair, next(answers) if all(both) else _absent(pair)) for pair, both in zip(pairs, sides, strict=True)]
 
 
@@ -104,19 +104,19 @@ def _absent(pair: tuple[Run, Run]) -> Measured:
     return NO_PREDICTIONS if all(run.task.reference_data for run in pair) else NO_LABELS
 
 
-def _run(key: str, wanted: list[dict[str, object]]) -> list[Measured]:
-    if not wanted:
+def _run(key: str, readable: list[dict[str, object]]) -> list[Measured]:
+    if not readable:
         return []
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
-    call = Call("competitions.winners.measuring:measure", {"key": key, "pairs": wanted})
+    call = Call("competitions.winners.measuring:measure", {"key": key, "pairs": readable})
     try:
         answer: list[Measured] = run_bounded(call, bounds, is_wanted=lambda: True, every_s=EVERY_S)
     except OverBounds as error:
         return [
             {"fault": f"it takes more {error.what} than the check of a file may use", "is_organizers": False}
-        ] * len(wanted)
+        ] * len(readable)
     except ChildFailed:
-        return [{"fault": "labels or predictions cannot be scored here", "is_organizers": False}] * len(wanted)
+        return [{"fault": "labels or predictions cannot be scored here", "is_organizers": False}] * len(readable)
     return answer
 
 
