@@ -77,7 +77,7 @@ class Team(models.Model):
     disqualified_at = models.DateTimeField(null=True, blank=True, editable=False)
     disqualified_reason = models.CharField(max_length=500, blank=True, editable=False)
     reinstated_at = models.DateTimeField(null=True, blank=True, editable=False)
-    reinstated_reason = models.CharField(max_length=500, blank=True, editable=False)
+    reinstated_reason = models.CharField(max_length=500, blank=True, editable=False, default="", db_default="")
 
     class Meta:
         ordering = ["name"]

@@ -34,8 +34,6 @@ class Migration(migrations.Migration):
                 ('finished_at', models.DateTimeField(blank=True, null=True)),
                 ('disqualified_at', models.DateTimeField(blank=True, null=True)),
                 ('disqualified_reason', models.CharField(blank=True, max_length=500)),
-                ('reinstated_at', models.DateTimeField(blank=True, null=True)),
-                ('reinstated_reason', models.CharField(blank=True, max_length=500)),
                 ('idempotency_key', models.CharField(blank=True, max_length=100)),
                 ('program', models.CharField(blank=True, choices=[('', 'no metadata file'), ('metadata', 'a metadata file without a command'), ('command', 'a command')], default='', editable=False, max_length=10)),
                 ('image_reference', models.CharField(blank=True, editable=False, help_text='An image by digest in a registry.', max_length=500)),

@@ -42,8 +42,6 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('disqualified_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('disqualified_reason', models.CharField(blank=True, editable=False, max_length=500)),
-                ('reinstated_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('reinstated_reason', models.CharField(blank=True, editable=False, max_length=500)),
                 ('captain', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='teams', to='catalog.competition')),
                 ('members', models.ManyToManyField(related_name='teams', through='teams.Membership', to=settings.AUTH_USER_MODEL)),

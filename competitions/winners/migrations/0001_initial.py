@@ -29,7 +29,6 @@ class Migration(migrations.Migration):
                 ('score_tolerance', models.FloatField(default=0.0, help_text='Largest difference of the score in the primary column.', validators=[django.core.validators.MinValueValidator(0)])),
                 ('tolerance_origin', models.TextField(blank=True, help_text='For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.', verbose_name='where the tolerances come from')),
                 ('instructions', models.TextField(blank=True, help_text='Markdown, shown to invited teams.')),
-                ('baseline_run', models.ForeignKey(blank=True, editable=False, help_text="The best baseline of the board that is code, run on the input of the tasks' checks.", null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='submissions.submission')),
                 ('leaderboard', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='winners_lane', to='catalog.leaderboard')),
             ],
         ),
