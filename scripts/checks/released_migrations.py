@@ -1,4 +1,4 @@
-"""Fails where a migration of a released version is gone or edited: sites that ran it never do again."""
+"""Fails where a migration of a released version is gone or edited: sites that ran it never do again.
 
 python scripts/checks/released_migrations.py                    look
 python scripts/checks/released_migrations.py --release 0.2.0    note the migrations that no version has yet
