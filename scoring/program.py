@@ -20,7 +20,7 @@ from scoring.errors import CODES, ScoringInputError
 from scoring.evaluation import evaluate, per_sample
 from scoring.formats import seed_results, submissions
 from scoring.reference import ArrayReference
-from scoring.uploads import Refused, refusing, uploaded_files, write_samples
+from scoring.uploads import Refused, find_upload, refusing, write_samples
 
 REFUSED: Final = 65
 Arrays = dict[str, NDArray[Any]]
@@ -105,7 +105,7 @@ def _score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
 def _score_results(ref: Path, res: Path) -> dict[str, float]:
     """Mean and unbiased standard deviation of self-computed results; see `scoring.formats.seed_results`."""
     dataset = reference.results_dataset(ref)
-    path = _find_upload(res, seed_results.official_filename(dataset))
+    path = find_upload(res, seed_results.official_filename(dataset))
     try:
         return seed_results.summary(seed_results.read(path, dataset))
     except ScoringInputError as error:
@@ -118,28 +118,11 @@ def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:
     The labels have not been opened yet, so the whole message may be shown.
     """
     expected = known.layout(split)
-    path = _find_upload(res, expected.filename)
+    path = find_upload(res, expected.filename)
     try:
         return submissions.read_layout(path, expected)
     except ScoringInputError as error:
         raise Refused(error.code, str(error)) from error
-
-
-def _find_upload(res: Path, filename: str) -> Path:
-    """The uploaded file of that name, or the only other file.
-
-    Its wrong name then makes the best message.
-    """
-    files = uploaded_files(res)
-    exact = [path for path in files if path.name == filename]
-    if len(exact) == 1:
-        return exact[0]
-    if not exact and len(files) == 1:
-        return files[0]
-    shown = ", ".join(ascii(path.name[:60]) for path in files[:5]) or "nothing"
-    code = "wrong_file_name" if files else "no_file"
-    times = "twice" if exact else "not"
-    raise Refused(code, f"{filename}: it is {times} among the uploaded files ({shown}); upload it once by this name.")
 
 
 def _evaluate(known: ArrayReference, inputs: Arrays, predicted: set[str]) -> dict[str, float]:

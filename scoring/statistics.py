@@ -1,15 +1,16 @@
 """The confidence in a score: paired bootstrap over single samples (`scoring.per_sample`).
 
-Every function takes one row per entry and one column per sample; the score of an entry is the mean of its row. All
-entries are resampled together, sample by sample, so what is common to them (hard samples) cancels in a comparison.
-Everything is seeded: the same arguments give the same answer.
+Functions of several entries take one row per entry and one column per sample; the score of an entry is the mean of its
+row. All entries are resampled together, sample by sample, so what is common to them (hard samples) cancels in a
+comparison. `difference_error` is for two scores of any kind, also of different samples. Everything is seeded: the same
+arguments give the same answer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Final, Literal
 
@@ -23,6 +24,7 @@ from scoring.metrics.metric import Direction
 Method = Literal["bca", "percentile"]
 
 RESAMPLES: Final = 2000
+ERROR_RESAMPLES: Final = 200  # enough for a standard error (Efron & Tibshirani 1993, section 6.4)
 _DRAWS_AT_A_TIME: Final = 1 << 21  # 16 MB of drawn places
 
 
@@ -35,6 +37,71 @@ class Interval:
     high: float
     level: float
     method: Method
+
+
+@dataclass(frozen=True)
+class SampledScore:
+    """A score of so many rows, and how it depends on them.
+
+    `losses`: one value for each row, or as many for each, whose mean is the score; None where it is no such mean.
+    `of_rows` gives the score of the rows at some places, each as often as it is named.
+    """
+
+    score: float
+    rows: int
+    losses: NDArray[np.float64] | None
+    of_rows: Callable[[NDArray[np.int64]], float]
+
+    def moved(self, places: NDArray[np.int64]) -> SampledScore:
+        """The same score, its row i being the row that was at `places[i]`.
+
+        >>> SampledScore(1.5, 2, np.array([1.0, 2.0]), lambda chosen: 0.0).moved(np.array([1, 0])).losses
+        array([2., 1.])
+        """
+        losses = self.losses
+        if losses is not None:  # rows without a label have no loss: then the rest cannot be told apart by place
+            losses = None if losses.size % self.rows else losses.reshape(-1, self.rows)[:, places].ravel()
+        return replace(self, losses=losses, of_rows=lambda chosen: self.of_rows(places[chosen]))
+
+
+def difference_error(
+    first: SampledScore, second: SampledScore, *, is_paired: bool, resamples: int = ERROR_RESAMPLES, seed: int = 0
+) -> float:
+    """Standard error of the difference of two scores, in their unit.
+
+    Means over rows: by formula, from the variance of the rows' differences when paired, else from the sum of the two
+    means' variances. Other scores: the standard deviation over seeded bootstrap resamples of rows, the same rows for both
+    when paired. Resamples that cannot be scored (one class alone, for instance) are left out.
+
+    Parameters
+    ----------
+    is_paired : bool
+        True where row i of both is the same item. What is common to both then cancels.
+    resamples : int, at least 2
+
+    Raises
+    ------
+    ScoringInputError
+        ``wrong_shape`` for paired scores of different numbers of rows, ``empty_input`` for fewer than two rows or where
+        fewer than half of the resamples can be scored.
+
+    References: Student (1908), "The probable error of a mean", Biometrika 6(1), for paired rows; Welch (1938), "The
+    significance of the difference between two means when the population variances are unequal", Biometrika 29, for
+    others; Efron & Tibshirani (1993), "An Introduction to the Bootstrap", chapter 6.
+
+    >>> right, other = (SampledScore(0.5, 4, np.array(row), lambda chosen: 0.0) for row in ([1.0, 0, 1, 0], [1.0, 0, 0, 1]))
+    >>> round(difference_error(right, other, is_paired=False), 3), round(difference_error(right, right, is_paired=True), 3)
+    (0.408, 0.0)
+    """
+    if is_paired and first.rows != second.rows:
+        raise ScoringInputError(
+            "wrong_shape", "second", f"it has {second.rows} rows", f"give {first.rows}, the same items as the first"
+        )
+    if first.losses is None or second.losses is None:
+        return _bootstrap_error(first, second, is_paired, resamples, seed)
+    if is_paired:
+        return _mean_error(first.losses - second.losses)
+    return math.hypot(_mean_error(first.losses), _mean_error(second.losses))
 
 
 def resampled_means(samples: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> NDArray[np.float64]:
@@ -172,6 +239,29 @@ def tiers(
             tier, leader = tier + 1, entry
         tier_of[entry] = tier
     return [tier_of[entry] for entry in range(len(order))]
+
+
+def _mean_error(values: NDArray[np.float64]) -> float:
+    """The standard error of the mean of independent values."""
+    if values.size < 2:
+        raise ScoringInputError("empty_input", "losses", f"there are {values.size} rows", "give at least two")
+    return float(np.std(values, ddof=1)) / math.sqrt(values.size)
+
+
+def _bootstrap_error(first: SampledScore, second: SampledScore, is_paired: bool, resamples: int, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    differences = []
+    for _ in range(resamples):
+        chosen = rng.integers(0, first.rows, first.rows)
+        others = chosen if is_paired else rng.integers(0, second.rows, second.rows)
+        try:
+            differences.append(first.of_rows(chosen) - second.of_rows(others))
+        except ScoringInputError:
+            continue
+    if len(differences) < max(2, resamples / 2):
+        what = f"only {len(differences)} of {resamples} resamples can be scored"
+        raise ScoringInputError("empty_input", "rows", what, "give more rows")
+    return float(np.std(differences, ddof=1))
 
 
 def _entries(samples: ArrayLike) -> NDArray[np.float64]:

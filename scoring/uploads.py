@@ -37,6 +37,29 @@ def uploaded_files(res: Path) -> list[Path]:
     ]
 
 
+def find_upload(res: Path, filename: str) -> Path:
+    """The uploaded file of that name, or the only other file.
+
+    Its wrong name then makes the best message. Raises `Refused`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "y_pred.npz").write_text("")
+    ...     find_upload(Path(folder), "y_pred.npz").name
+    'y_pred.npz'
+    """
+    files = uploaded_files(res)
+    exact = [path for path in files if path.name == filename]
+    if len(exact) == 1:
+        return exact[0]
+    if not exact and len(files) == 1:
+        return files[0]
+    shown = ", ".join(ascii(path.name[:60]) for path in files[:5]) or "nothing"
+    code = "wrong_file_name" if files else "no_file"
+    times = "twice" if exact else "not"
+    raise Refused(code, f"{filename}: it is {times} among the uploaded files ({shown}); upload it once by this name.")
+
+
 def _is_extra(path: Path, res: Path) -> bool:
     return any(part.startswith((".", "__MACOSX")) for part in path.relative_to(res).parts)
 

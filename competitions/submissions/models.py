@@ -42,6 +42,8 @@ class Submission(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
     disqualified_at = models.DateTimeField(null=True, blank=True)
     disqualified_reason = models.CharField(max_length=500, blank=True)
+    reinstated_at = models.DateTimeField(null=True, blank=True)
+    reinstated_reason = models.CharField(max_length=500, blank=True, default="", db_default="")
     idempotency_key = OneLineField(max_length=100, blank=True)
     program = models.CharField(max_length=10, choices=Program, default=Program.NONE, blank=True, editable=False)
     weights = models.ForeignKey(

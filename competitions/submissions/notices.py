@@ -57,34 +57,34 @@ def rescoring_notify(*, submission: Submission, now: datetime) -> None:
     )
 
 
-def team_standing_notify(*, team: Team, reason: str = "") -> None:
-    """Tell a team that it was disqualified, with the public reason; without one, that it takes part again."""
+def team_standing_notify(*, team: Team, reason: str, is_back: bool = False) -> None:
+    """Tell a team that it was disqualified, or takes part again, with the public reason."""
     text = f"The organizers of “{team.competition}” have disqualified your team “{team}”: {reason}"
-    if not reason:
-        text = f"Your team “{team}” takes part in “{team.competition}” again: the disqualification was taken back."
+    if is_back:
+        text = f"Your team “{team}” takes part in “{team.competition}” again. The organizers took the disqualification back: {reason}"
     notify(
         people=team_members(team),
         kind=Kind.DISQUALIFICATION,
         competition=team.competition,
-        subject=f"The team {team} {'was disqualified' if reason else 'takes part again'}",
+        subject=f"The team {team} {'takes part again' if is_back else 'was disqualified'}",
         text=text,
         path=f"/competitions/{team.competition.slug}/team/",
     )
 
 
-def submission_standing_notify(*, submission: Submission, reason: str = "") -> None:
-    """Tell a team that its submission was disqualified, with the public reason, or counts again."""
+def submission_standing_notify(*, submission: Submission, reason: str, is_back: bool = False) -> None:
+    """Tell a team that its submission was disqualified, or counts again, with the public reason."""
     if submission.is_verification:
         return
     competition, number = submission.phase.competition, f"#{submission.pk}"
     text = f"The organizers of “{competition}” have disqualified your team's submission {number}: {reason}"
-    if not reason:
-        text = f"Your team's submission {number} to “{submission.phase.name}” of “{competition}” counts again."
+    if is_back:
+        text = f"Your team's submission {number} to “{submission.phase.name}” of “{competition}” counts again: {reason}"
     notify(
         people=team_members(submission.team),
         kind=Kind.DISQUALIFICATION,
         competition=competition,
-        subject=f"Submission {number} {'was disqualified' if reason else 'counts again'}",
+        subject=f"Submission {number} {'counts again' if is_back else 'was disqualified'}",
         text=text,
         path=f"/submissions/{submission.pk}/",
     )

@@ -305,8 +305,7 @@ def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
     locked = Team.objects.select_for_update().get(pk=team.pk)
     if locked.disqualified_at is not None:
         return False
-    locked.disqualified_at, locked.disqualified_reason = now, reason[:500]
-    locked.save(update_fields=["disqualified_at", "disqualified_reason"])
+    Team.objects.filter(pk=team.pk).update(**_disqualified(reason, now))
     numbers = Submission.objects.filter(team=team).values_list("pk", flat=True)
     _disqualify(list(numbers), f"Disqualified the team {team.name}", reason, now)
     team_standing_notify(team=team, reason=reason[:500])
@@ -315,7 +314,21 @@ def team_disqualify(*, team: Team, reason: str, now: datetime) -> bool:
 
 def _disqualify(numbers: list[int], what: str, reason: str, now: datetime) -> int:
     rows = Submission.objects.filter(pk__in=numbers, disqualified_at=None)
-    return _standing_change(rows, f"{what}: {reason[:500]}", now, disqualified_at=now, disqualified_reason=reason[:500])
+    return _standing_change(rows, f"{what}: {reason[:500]}", now, **_disqualified(reason, now))
+
+
+def _disqualified(reason: str, now: datetime) -> dict[str, Any]:
+    """The standing of a team or submission that is disqualified."""
+    return _standing(disqualified_at=now, disqualified_reason=reason[:500])
+
+
+def _reinstated(reason: str, now: datetime) -> dict[str, Any]:
+    return _standing(reinstated_at=now, reinstated_reason=reason[:500])
+
+
+def _standing(**given: Any) -> dict[str, Any]:
+    blank = {"disqualified_at": None, "disqualified_reason": "", "reinstated_at": None, "reinstated_reason": ""}
+    return blank | given
 
 
 def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **changes: Any) -> int:
@@ -329,28 +342,32 @@ def _standing_change(rows: QuerySet[Submission], reason: str, now: datetime, **c
 
 
 @transaction.atomic
-def submission_reinstate(*, submission: Submission, now: datetime) -> bool:
-    """Undo a disqualification. False if there was none. Raises `TEAM_DISQUALIFIED` if the team is."""
+def submission_reinstate(*, submission: Submission, reason: str, now: datetime) -> bool:
+    """Undo a disqualification, with the public reason. False if there was none.
+
+    Raises `TEAM_DISQUALIFIED` if the team is.
+    """
     require_in_contest(Team.objects.select_for_update().get(pk=submission.team_id))
     rows = Submission.objects.filter(pk=submission.pk, disqualified_at__isnull=False)
-    if not _standing_change(rows, f"Reinstated submission #{submission.pk}.", now, **REINSTATED):
+    what = f"Reinstated submission #{submission.pk}: {reason[:500]}"
+    if not _standing_change(rows, what, now, **_reinstated(reason, now)):
         return False
-    submission_standing_notify(submission=submission)
+    submission_standing_notify(submission=submission, reason=reason[:500], is_back=True)
     return True
 
 
 @transaction.atomic
-def team_reinstate(*, team: Team, now: datetime) -> bool:
-    """Undo a team's disqualification, not those of single submissions. False if there was none."""
+def team_reinstate(*, team: Team, reason: str, now: datetime) -> bool:
+    """Undo a team's disqualification, with the public reason. False if there was none.
+
+    Those of single submissions stay.
+    """
     locked = Team.objects.select_for_update().get(pk=team.pk)
     at = locked.disqualified_at
     if at is None:
         return False
-    Team.objects.filter(pk=team.pk).update(**REINSTATED)
+    Team.objects.filter(pk=team.pk).update(**_reinstated(reason, now))
     rows = Submission.objects.filter(team=team, disqualified_at=at)
-    _standing_change(rows, f"Reinstated the team {team.name}.", now, **REINSTATED)
-    team_standing_notify(team=team)
+    _standing_change(rows, f"Reinstated the team {team.name}: {reason[:500]}", now, **_reinstated(reason, now))
+    team_standing_notify(team=team, reason=reason[:500], is_back=True)
     return True
-
-
-REINSTATED: Final[dict[str, object]] = {"disqualified_at": None, "disqualified_reason": ""}

@@ -76,6 +76,8 @@ class Team(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     disqualified_at = models.DateTimeField(null=True, blank=True, editable=False)
     disqualified_reason = models.CharField(max_length=500, blank=True, editable=False)
+    reinstated_at = models.DateTimeField(null=True, blank=True, editable=False)
+    reinstated_reason = models.CharField(max_length=500, blank=True, editable=False, default="", db_default="")
 
     class Meta:
         ordering = ["name"]

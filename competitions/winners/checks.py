@@ -1,20 +1,19 @@
 """A winner's code on other input: do its predictions follow the rows, and hold for unseen ones?
 
 A task's checks are tasks that name it (`Task.checks`). Permuted and perturbed input must give the predictions of the
-plain input, row by row; on a held-out part the score is compared. Code that copies or looks up what was submitted
-fails both.
+plain input, row by row, and on every input the score must be as good, up to its sampling error. Code that copies or looks
+up what was submitted fails both.
 """
 
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from competitions.catalog.models import Check, Column, Phase, Task
-from competitions.leaderboards.ranking.values import primary_column
+from competitions.catalog.models import Check, Phase, Task
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run
@@ -24,13 +23,16 @@ from competitions.winners.comparison import (
     UNREADABLE,
     CannotCompare,
     Difference,
+    agreement,
     compare,
     made_by,
     sampled_pairs,
+    submitted,
 )
+from competitions.winners.gaps import Gap
+from competitions.winners.measuring import ROWS_FILE
 from competitions.winners.models import Place
 
-ROWS_FILE: Final = "rows.csv"
 MAX_ROWS_BYTES: Final = 64 * 1024 * 1024
 
 
@@ -55,15 +57,18 @@ class Finding:
         return [f"{self.facts['title']}: {fault}" for fault in self.faults]
 
 
-def finding(place: Place, check: Run, plain: Run) -> Finding:
-    """Judge the run of a check beside the run of the same code on the plain input."""
+def finding(place: Place, check: Run, plain: Run, gap: Gap | None, baseline: Gap | None) -> Finding:
+    """Judge the run of a check beside the run of the same code on the plain input.
+
+    `gap` is that of the scores of both, `baseline` that of the competition's baseline, if it was run.
+    """
     kind = Check(check.task.check_kind)
     facts = {"title": check.task.name, "kind": kind.label} | budget_meters(check)
     if check.state != RunState.FINISHED:
         return Finding(facts, [f"the run failed, {Reason(check.reason).label}: {check.detail}".rstrip(": ")])
-    judge = _held_out if kind == Check.HELD_OUT else _row_by_row
-    judgement = judge(place, check, plain)
-    return replace(judgement, facts={**facts, **judgement.facts})
+    rows = Finding({}, []) if kind == Check.HELD_OUT else _row_by_row(place, check, plain)
+    score = _score(check.task, gap, baseline)
+    return Finding({**facts, **rows.facts, **score.facts}, [*rows.faults, *score.faults])
 
 
 def budget_meters(run: Run) -> dict[str, object]:
@@ -77,22 +82,30 @@ def budget_meters(run: Run) -> dict[str, object]:
     }
 
 
-def _held_out(place: Place, check: Run, plain: Run) -> Finding:
-    """The score on rows that no team has seen, beside that on the phase's input."""
-    column = primary_column(list(place.lane.leaderboard.columns.all()))
-    score, expected = (_score(run, column) for run in (check, plain))
-    facts = {"score": score, "expected_score": expected}
-    if column is None or score is None or expected is None:
-        return Finding(facts, ["there is no score in the primary column to compare"])
-    loss = score - expected if column.sorting == Column.Sorting.ASC else expected - score
-    allowed = check.task.check_tolerance
-    is_worse = allowed is not None and loss > allowed
-    return Finding(facts, [f"the score is worse by {loss:.6g}; {allowed:g} is allowed"] if is_worse else [])
+def _score(task: Task, gap: Gap | None, baseline: Gap | None) -> Finding:
+    """Judge if the score is worse than on the phase's input by more than chance explains.
 
-
-def _score(run: Run, column: Column | None) -> float | None:
-    value = run.scores.get(column.key) if column is not None else None
-    return float(value) if isinstance(value, int | float) else None
+    Where the baseline's is, too, as much is allowed in addition.
+    """
+    if gap is None:
+        return Finding({}, ["there is no score in the primary column to compare"] if task.is_held_out else [])
+    allowed, origin = gap.tolerance, gap.origin
+    if allowed is None and task.is_held_out and task.check_tolerance is not None:
+        allowed, origin = task.check_tolerance, f"{origin} The tolerance of the check counts."
+    if allowed is not None and baseline is not None and baseline.is_worse_than_chance:
+        allowed, origin = allowed + baseline.loss, f"{origin}; and the {baseline.loss:.4g} that the baseline loses"
+    facts: dict[str, object] = {
+        "score": gap.score,
+        "expected_score": gap.expected,
+        "gap": gap.loss,
+        "allowed_gap": allowed,
+        "gap_origin": origin,
+        "baseline_gap": None if baseline is None else baseline.loss,
+    }
+    if gap.is_unreadable:
+        return Finding(facts, [gap.origin])
+    is_worse = allowed is not None and gap.loss > allowed
+    return Finding(facts, [f"the score is worse by {gap.loss:.4g}; {allowed:.4g} is allowed"] if is_worse else [])
 
 
 def _row_by_row(place: Place, check: Run, plain: Run) -> Finding:
@@ -103,9 +116,12 @@ def _row_by_row(place: Place, check: Run, plain: Run) -> Finding:
         expected = base if rows is None else {name: _moved(array, rows) for name, array in base.items()}
         difference = compare(predictions, expected)
         in_place = None if rows is None else compare(predictions, base)
+        sent = submitted(place, plain.task_id)
+        won = sent if rows is None else {name: _moved(array, rows) for name, array in sent.items()}
+        agreeing = agreement(predictions, won, within=place.lane.tolerance)
     except CannotCompare as error:
         return Finding({}, [str(error)])
-    facts = difference.as_dict() | {"pairs": sampled_pairs(predictions, expected)}
+    facts = difference.as_dict() | {"pairs": sampled_pairs(predictions, expected), "agreement": agreeing}
     if in_place is not None:
         facts["unmoved_share"] = in_place.equal_share
     return Finding(facts, _faults(place, check.task, difference, in_place))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from competitions.runs.models import Run, RunOutput
+from competitions.submissions.states import Kind
 from competitions.winners.models import Place
 from scoring import ScoringInputError
 from scoring.formats import submissions
@@ -113,6 +114,23 @@ def _apart_in_text(output: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float
     return np.frombuffer(differences, dtype=np.float64)
 
 
+def agreement(ours: Arrays, theirs: Arrays, *, within: float) -> float:
+    """Share of rows in which both hold the same; real numbers may be `within` of each other.
+
+    Raises `CannotCompare` as `compare`.
+
+    >>> agreement({"y": np.array([1.0, 2.0])}, {"y": np.array([1.25, 3.0])}, within=0.5)
+    0.5
+    """
+    compare(ours, theirs)  # the same arrays, of the same shapes
+    shares = []
+    for name, output in ours.items():
+        apart = _apart(output, theirs[name])
+        same = output == theirs[name] if apart is None else apart <= within
+        shares.append(float(np.mean(same.reshape(len(output), -1).all(axis=1))) if len(output) else 1.0)
+    return min(shares, default=1.0)
+
+
 def sampled_pairs(predictions: Arrays, expected: Arrays) -> list[list[float]]:
     """Expected and actual predictions of evenly spread rows, for a plot; none without real numbers.
 
@@ -127,10 +145,26 @@ def sampled_pairs(predictions: Arrays, expected: Arrays) -> list[list[float]]:
     return [[float(x), float(y)] for x, y in both if np.isfinite(x) and np.isfinite(y)]
 
 
+def predictions_file(run: Run | None) -> RunOutput | None:
+    """The zip of the predictions that the newest attempt of a run left."""
+    outputs = RunOutput.objects.filter(run=run, name="predictions.zip").select_related("file")
+    return outputs.order_by("-attempt").first()
+
+
+def submitted(place: Place, task_id: int | None) -> Arrays:
+    """The predictions of the submission that won: those sent in, or made by its run on the task.
+
+    Raises `CannotCompare`.
+    """
+    sent = place.submission
+    if sent.kind == Kind.CODE:
+        return made_by(sent.runs.filter(task=task_id).first(), place)
+    return read_predictions(sent.file, sent.file_name, place.lane.leaderboard.phase.prediction_format)
+
+
 def made_by(run: Run | None, place: Place) -> Arrays:
     """The predictions that a run left. Raises `CannotCompare`."""
-    outputs = RunOutput.objects.filter(run=run, name="predictions.zip").select_related("file")
-    output = outputs.order_by("-attempt").first()
+    output = predictions_file(run)
     if output is None:
         raise CannotCompare("The run left no predictions.")
     return read_predictions(output.file, "predictions.zip", place.lane.leaderboard.phase.prediction_format)

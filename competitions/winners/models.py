@@ -48,6 +48,15 @@ class Lane(models.Model):
         help_text="For instance: five runs of the baseline with other seeds differed by 0.003 eV on average. Shown with each comparison.",
     )
     instructions = LongTextField(max_length=SHORT_TEXT, blank=True, help_text="Markdown, shown to invited teams.")
+    baseline_run = models.ForeignKey(
+        Submission,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+        help_text="The best baseline of the board that is code, run on the input of the tasks' checks.",
+    )
 
     def __str__(self) -> str:
         return f"Winners of {self.leaderboard}"

@@ -9,26 +9,28 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import User
+from competitions.catalog.models import Column
 from competitions.environments.choice import submission_environment
 from competitions.leaderboards.models import Score
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.runs.models import Run
 from competitions.runs.services import verification_create
 from competitions.submissions.models import Submission
-from competitions.submissions.states import FINAL, REASONS, Blame, Kind, Reason
+from competitions.submissions.states import FINAL, REASONS, Blame, Reason
 from competitions.submissions.states import State as RunState
 from competitions.winners import refusals
+from competitions.winners.baseline import baseline_pairs, distance_to_next, run_baseline
 from competitions.winners.checks import Finding, budget_meters, finding, phase_checks
 from competitions.winners.code_facts import code_facts
 from competitions.winners.comparison import (
-    Arrays,
     CannotCompare,
     Difference,
     compare,
     made_by,
-    read_predictions,
     sampled_pairs,
+    submitted,
 )
+from competitions.winners.gaps import score_gaps
 from competitions.winners.models import Lane, Place
 from competitions.winners.services import locked_place, place_move
 from competitions.winners.states import State
@@ -70,6 +72,8 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
         "environment": submission_environment(place.submission),
     }
     verification, checks = verification_create(**arguments), phase_checks(phase)
+    if checks:
+        run_baseline(Lane.objects.select_for_update().get(pk=place.lane_id), checks, by=by, now=now)
     place_move(
         place=place,
         source=State.HARDWARE,
@@ -96,37 +100,46 @@ def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, object]]:
 def compare_finished(*, now: datetime) -> int:
     """For the reconciler: compare what the ended verification runs made. Returns how many."""
     waiting = Place.objects.filter(
-        Q(check_run=None) | Q(check_run__status__in=FINAL), state=State.VERIFYING, verification__status__in=FINAL
+        Q(check_run=None) | Q(check_run__status__in=FINAL),
+        Q(lane__baseline_run=None) | Q(lane__baseline_run__status__in=FINAL),
+        state=State.VERIFYING,
+        verification__status__in=FINAL,
     )
     return sum(verification_compare(key=key, now=now) for key in list(waiting.values_list("key", flat=True)))
 
 
-@transaction.atomic
 def verification_compare(*, key: UUID, now: datetime) -> bool:
-    """Store what an ended run showed; False if done already. If our fault, the place can be run again."""
-    place = locked_place(key)
+    """Store what an ended run showed; False if done already. If our fault, the place can be run again.
+
+    Comparing takes minutes for large files, so no lock is held meanwhile; the move is refused if the place was run again.
+    """
+    place = Place.objects.select_related(
+        "lane__leaderboard__phase", "team", "submission", "verification", "check_run"
+    ).get(key=key)
     run, check_run = place.verification, place.check_run
+    submissions = (run, check_run, place.lane.baseline_run)
     if (
         place.state != State.VERIFYING
         or run is None
-        or any(submission and submission.status not in FINAL for submission in (run, check_run))
+        or any(submission and submission.status not in FINAL for submission in submissions)
     ):
         return False
     if _is_not_the_teams(run) or (check_run is not None and _is_the_platforms(check_run)):
         note = "The run ended by no fault of the team's; start it again."
-        return place_move(
-            place=place, source=State.VERIFYING, target=State.HARDWARE, actor="verification", now=now, note=note
-        )
+        return _move(place, State.HARDWARE, note, now)
     comparison = run_comparison(place, run)
     log.info("winners_compared", place=str(place.key), is_within=comparison["is_within"])
+    note = "; ".join(comparison["faults"]) or "within the tolerance"
+    return _move(place, State.COMPARED, note, now, comparison=comparison)
+
+
+@transaction.atomic
+def _move(place: Place, target: State, note: str, now: datetime, **changes: Any) -> bool:
+    """Move the place out of its verification, if it is still the same one."""
+    if locked_place(place.key).verification_id != place.verification_id:
+        return False
     return place_move(
-        place=place,
-        source=State.VERIFYING,
-        target=State.COMPARED,
-        actor="verification",
-        now=now,
-        note="; ".join(comparison["faults"]) or "within the tolerance",
-        comparison=comparison,
+        place=place, source=State.VERIFYING, target=target, actor="verification", now=now, note=note, **changes
     )
 
 
@@ -144,9 +157,9 @@ def _is_the_platforms(checks: Submission) -> bool:
 
 def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
     """Compare an ended verification: time, predictions, score, checks, zip, and what exceeds tolerance."""
-    runs = list(verification.runs.select_related("task", "submission__phase"))
+    runs = list(verification.runs.select_related("task__reference_data__file", "submission__phase"))
     wall_s = sum(float(run.meters.get("wall_s", 0.0)) for run in runs)
-    comparison: dict[str, object] = {
+    comparison: dict[str, Any] = {
         "wall_s": wall_s,
         "limit_s": verification.phase.time_limit_s,
         "runs": [_named_meters(run) for run in runs],
@@ -172,8 +185,29 @@ def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
             faults.append(f"the score differs by {score:+.6g}; {place.lane.score_tolerance:g} is allowed")
     findings = _findings(place, {run.task_id: run for run in runs})
     comparison["checks"] = [{**outcome.facts, "faults": outcome.faults} for outcome in findings]
+    comparison["warnings"] = _warnings(place, comparison)
     faults += [fault for outcome in findings for fault in outcome.named_faults]
     return comparison | {"is_within": not faults, "faults": faults}
+
+
+def _warnings(place: Place, comparison: dict[str, Any]) -> list[str]:
+    """Sentences on tolerances that are wider than the distance to the next place, which they decide about."""
+    distance = distance_to_next(place, _column(place))
+    if distance is None:
+        return []
+    named = [(check["title"], check.get("allowed_gap")) for check in comparison["checks"]]
+    if "score_difference" in comparison:
+        named.append(("The score on the phase's input", place.lane.score_tolerance))
+    return [
+        f"{title}: the tolerance, {allowed:.4g}, is wider than the distance to the next place, {distance:.4g}. A cheat of that size "
+        "would go unnoticed."
+        for title, allowed in named
+        if allowed is not None and allowed > distance
+    ]
+
+
+def _column(place: Place) -> Column | None:
+    return primary_column(list(place.lane.leaderboard.columns.all()))
 
 
 def _named_meters(run: Run) -> dict[str, object]:
@@ -185,7 +219,14 @@ def _findings(place: Place, plain: dict[int, Run]) -> list[Finding]:
     if place.check_run is None:
         return []
     checks = place.check_run.runs.select_related("task__checks", "task__reference_data__file", "submission__phase")
-    return [finding(place, run, plain[run.task.checks_id]) for run in checks if run.task.checks_id in plain]
+    own = [(run, plain[run.task.checks_id]) for run in checks if run.task.checks_id in plain]
+    others = baseline_pairs(place.lane)
+    gaps = score_gaps([*own, *others], _column(place))
+    baseline = {run.task_id: gap for (run, _), gap in zip(others, gaps[len(own) :], strict=True)}
+    return [
+        finding(place, run, base, gap, baseline.get(run.task_id))
+        for (run, base), gap in zip(own, gaps, strict=False)  # those of the baseline stand behind
+    ]
 
 
 def _code(place: Place, predictions: int) -> dict[str, object]:
@@ -204,8 +245,7 @@ def _outside(lane: Lane, difference: Difference) -> list[str]:
 
 def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[float]]]:
     """Over all tasks: the worst of each; and pairs of predictions of the first for the plot."""
-    submission_runs = {run.task_id: run for run in place.submission.runs.all()}
-    both = [(made_by(run, place), _submitted(place, submission_runs.get(run.task_id))) for run in runs]
+    both = [(made_by(run, place), submitted(place, run.task_id)) for run in runs]
     differences = [compare(output, sent) for output, sent in both]
     means = [difference.mae for difference in differences if difference.mae is not None]
     largest = [difference.largest for difference in differences if difference.largest is not None]
@@ -217,17 +257,9 @@ def _difference(place: Place, runs: list[Run]) -> tuple[Difference, list[list[fl
     ), sampled_pairs(*both[0])
 
 
-def _submitted(place: Place, run: Run | None) -> Arrays:
-    sent = place.submission
-    if sent.kind == Kind.CODE:
-        return made_by(run, place)
-    return read_predictions(sent.file, sent.file_name, place.lane.leaderboard.phase.prediction_format)
-
-
 def _score_difference(place: Place, verification: Submission) -> float | None:
     """Score of the run here minus the one that counted, in the board's primary column."""
-    board = place.lane.leaderboard
-    primary = primary_column(list(board.columns.all()))
+    board, primary = place.lane.leaderboard, _column(place)
     scores = {
         score.submission_id: score.values
         for score in Score.objects.filter(leaderboard=board, submission__in=[verification, place.submission])

@@ -22,7 +22,7 @@ class Check:
     rows
         The row of the phase's input for each row; None for the same order, and for a held-out part.
     tolerance
-        The largest distance of predictions from those on the phase's input, or of a held-out part's score below its score.
+        The largest mean distance of predictions from those on the phase's input; how much worse a score may be is computed.
     """
 
     split: str

@@ -12,6 +12,7 @@ import polars as pl
 from scoring import metrics
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Floats, Rows, mean_over_groups
+from scoring.statistics import SampledScore
 from scoring.tables.align import metric_rows
 from scoring.tables.check import read_reordered
 from scoring.tables.file_types import is_table_name
@@ -56,6 +57,32 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
         if reference.per_sample:
             write_samples(output / f"per_sample{suffix}.npz", dict(rows.losses()))
     return scores
+
+
+def sampled_table_score(ref: Path, res: Path, key: str) -> SampledScore:
+    """As `scoring.row_scores.sampled_score`, of a table; rows in the order of their ids.
+
+    >>> import tempfile
+    >>> from scoring.tables.table_reference import reference_for, write
+    >>> solution = pl.DataFrame({"id": [2, 1], "price": [2.0, 3.0]})
+    >>> known = reference_for(solution, [ChosenMetric("mae")], id_column="id", targets=["price"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ref, res = (Path(folder) / name for name in ("ref", "res"))
+    ...     _ = write(ref, solution, known)
+    ...     res.mkdir()
+    ...     _ = (res / "p.csv").write_text("id,price\\n2,3\\n1,3\\n")
+    ...     sampled_table_score(ref, res, "mae").losses
+    array([0., 1.])
+    """
+    reference, unsorted = read(ref)
+    solution = unsorted.sort(reference.id_column)
+    predictions = read_reordered(_find_table(res), reference.schema, solution[reference.id_column])
+    for part, chosen in solution_parts(reference, solution).items():
+        rows = _Part(reference, None, solution, _filter(solution, chosen), _filter(predictions, chosen))
+        for metric in reference.metrics:
+            if key == (f"{metric.key}_{part}" if part else metric.key):
+                return rows.sampled(metric)
+    raise ScoringInputError("unknown_name", "key", f"there is no score {key!r}", "use the key of a metric and part")
 
 
 def _filter(table: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
@@ -103,6 +130,20 @@ class _Part:
             weight=known.weight,
             group=known.group,
             whole=self.whole,
+        )
+
+    def sampled(self, chosen: ChosenMetric) -> SampledScore:
+        """The score by a metric as a function of the rows. Raises `ScoringInputError` for one that is none."""
+        if chosen.is_own or chosen.per_group or metrics.metric(chosen.name).needs_group:
+            what = "it is one's own, or one over groups"
+            raise ScoringInputError("not_decomposable", chosen.key, what, "use a metric over single rows")
+        metric, rows = metrics.metric(chosen.name), self._rows(chosen)
+        is_plain_mean = metric.is_mean_over_rows and rows.weight is None
+        return SampledScore(
+            metric.score(rows, chosen.parameters),
+            self.solution.height,
+            metric.losses(rows, chosen.parameters) if is_plain_mean else None,
+            lambda places: metric.score(rows.take(places), chosen.parameters),
         )
 
     def losses(self) -> Iterator[tuple[str, Floats]]:

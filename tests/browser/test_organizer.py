@@ -157,7 +157,7 @@ def test_a_submission_is_run_again_disqualified_with_a_reason_and_reinstated(
     kim.visit("/competitions/gap/leaderboard/")
     expect(kim.page.locator("table.board")).not_to_contain_text("Kimchi")
     olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
-    act(page, "Undo a disqualification")
+    act(page, "Undo a disqualification", reason="They are two people.")
     olga.visit("/host/competitions/gap/submissions/?team=Kimchi")
     act(page, "Run again")
     expect(olga.main).to_contain_text("This concerns 1 submission with 1 run")

@@ -163,7 +163,8 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
         fields = [
             "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description",
             "fact_sheet", "received_at", "is_late", "is_smoke",
-            "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason", "scores",
+            "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason",
+            "reinstated_at", "reinstated_reason", "scores",
             "counts_on", "selected_on", "runs",
         ]  # fmt: skip
 

@@ -125,8 +125,8 @@ class Task(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text="Largest mean difference of predictions, or loss of score on a held-out part. Empty: that of the winners' lane; a "
-        "held-out score is then shown and not judged.",
+        help_text="Largest mean difference of predictions. Empty: that of the winners' lane. How much worse a score may be is computed "
+        "from the rows; this counts for a held-out part alone where that cannot be done.",
     )
 
     objects = TaskQuerySet.as_manager()
@@ -158,6 +158,11 @@ class Task(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_held_out(self) -> bool:
+        """True for a check on rows that no team has seen."""
+        return self.check_kind == Check.HELD_OUT
 
     def clean(self) -> None:
         super().clean()

@@ -119,7 +119,7 @@ def act_on(
 
     Raises `REASON_MISSING` or `QUEUE_MISSING`.
     """
-    if action == "disqualify" and not reason.strip():
+    if action in ("disqualify", "reinstate") and not reason.strip():
         raise REASON_MISSING()
     if action == "move":
         if queue is None:
@@ -130,7 +130,7 @@ def act_on(
         "rerun": partial(submission_rerun, actor=actor, now=now),
         "cancel": partial(submission_cancel, actor=actor, now=now),
         "disqualify": partial(submission_disqualify, reason=reason.strip(), now=now),
-        "reinstate": partial(submission_reinstate, now=now),
+        "reinstate": partial(submission_reinstate, reason=reason.strip(), now=now),
     }
     done, refused = 0, []
     for submission in chosen:

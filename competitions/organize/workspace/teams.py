@@ -130,6 +130,8 @@ def team_history(team: Team) -> list[tuple[datetime, str]]:
     ]
     if team.disqualified_at is not None:
         events.append((team.disqualified_at, f"Disqualified: {team.disqualified_reason}"))
+    if team.reinstated_at is not None:
+        events.append((team.reinstated_at, f"Reinstated: {team.reinstated_reason}"))
     return sorted(events, reverse=True)
 
 
@@ -143,11 +145,10 @@ def chosen_teams(competition: Competition, numbers: Sequence[int]) -> QuerySet[T
 
 def act_on_teams(teams: QuerySet[Team], action: str, *, reason: str, now: datetime) -> int:
     """Disqualify or reinstate each; returns how many were not so before. Raises `REASON_MISSING`."""
-    if action == "disqualify" and not reason.strip():
+    if not reason.strip():
         raise REASON_MISSING()
-    if action == "disqualify":
-        return sum(team_disqualify(team=team, reason=reason.strip(), now=now) for team in teams)
-    return sum(team_reinstate(team=team, now=now) for team in teams)
+    act = team_disqualify if action == "disqualify" else team_reinstate
+    return sum(act(team=team, reason=reason.strip(), now=now) for team in teams)
 
 
 def team_lines(teams: QuerySet[Any], best: BestColumn | None) -> Iterator[str]:

@@ -91,7 +91,7 @@ def disqualify_team(site: Scenario) -> None:
 def disqualify_and_reinstate(site: Scenario) -> None:
     submission = counting(site, "aa")
     submission_disqualify(submission=submission, reason="Used the test labels", now=site.now)
-    submission_reinstate(submission=submission, now=site.now)
+    submission_reinstate(submission=submission, reason="The labels were public", now=site.now)
 
 
 def run_again(site: Scenario) -> None:
@@ -132,6 +132,15 @@ def test_the_manifest_holds_the_board_of_then_and_the_ranks_of_now(committed: Sc
     assert ranks(document) == [(1, second.pk), (2, others[0]), (3, others[1])]
     assert document["amendments"][0]["changes"]["removed"] == [best.pk]
     assert f"#{best.pk}: Used the test labels" in document["amendments"][0]["reason"]
+
+
+def test_a_reinstatements_reason_is_published_as_a_disqualifications_is(committed: Scenario) -> None:
+    disqualify_and_reinstate(committed)
+    team_disqualify(team=committed.teams[1], reason="Two accounts", now=committed.now)
+    team_reinstate(team=committed.teams[1], reason="They are two people", now=committed.now)
+    reasons = [amendment["reason"] for amendment in manifest(committed)["amendments"]]
+    words = ["Used the test labels", "The labels were public", "Two accounts", "They are two people"]
+    assert [reason.partition(": ")[2] for reason in reasons] == words
 
 
 def test_verify_reports_the_commitment_and_each_amendment(
@@ -246,9 +255,9 @@ def test_a_disqualified_team_leaves_every_board_and_submits_no_more(site: Scenar
     with refuses(TEAM_DISQUALIFIED, match="Two accounts"):
         site.submit(team=team)
     with refuses(TEAM_DISQUALIFIED):
-        submission_reinstate(submission=own, now=site.now)
-    assert team_reinstate(team=team, now=site.now)
-    assert not team_reinstate(team=team, now=site.now)
+        submission_reinstate(submission=own, reason="x", now=site.now)
+    assert team_reinstate(team=team, reason="Two people", now=site.now)
+    assert not team_reinstate(team=team, reason="Again", now=site.now)
     assert site.phase.leaderboard.entries.filter(team=team).count() == 1
     assert list(Submission.objects.exclude(disqualified_at=None)) == [own]
 

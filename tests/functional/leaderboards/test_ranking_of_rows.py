@@ -136,7 +136,7 @@ def test_a_disqualified_submission_leaves_the_board_and_comes_back(site: Scenari
     board: Leaderboard = site.phase.leaderboard
     assert board.entries.get().values == {"mae": 0.3}
     assert [milestone.score.submission_id for milestone in board.milestones.all()] == [first.pk]
-    assert submission_reinstate(submission=best, now=site.now)
+    assert submission_reinstate(submission=best, reason="it was not", now=site.now)
     assert board.entries.get().values == {"mae": 0.1}
     assert board.milestones.count() == 2
 

@@ -95,7 +95,11 @@ def test_a_team_is_disqualified_with_a_reason_and_reinstated(site: Scenario, org
     assert "Give the reason" in posted(site, organizer, page, action="disqualify", reason=" ")
     assert "Disqualified: Two accounts" in posted(site, organizer, page, action="disqualify", reason="Two accounts")
     assert listed(site, organizer, show="disqualified") == [site.team.pk]
-    assert "1 of 1 reinstated" in posted(site, organizer, "teams/", action="reinstate", chosen=[site.team.pk])
+    assert "Give the reason" in posted(site, organizer, "teams/", action="reinstate", chosen=[site.team.pk])
+    assert Team.objects.get(pk=site.team.pk).disqualified_at is not None
+    again: dict[str, Any] = {"action": "reinstate", "reason": "They are two people"}
+    assert "1 of 1 reinstated" in posted(site, organizer, "teams/", **again, chosen=[site.team.pk])
+    assert "Reinstated: They are two people" in list_text(site, organizer, page)
     assert Team.objects.get(pk=site.team.pk).disqualified_at is None
     assert "No team was chosen" in posted(site, organizer, "teams/", action="reinstate")
 

@@ -205,9 +205,12 @@ def test_a_disqualification_needs_a_reason_and_can_be_undone(site: Scenario, org
     assert "1 of 1 disqualified" in posted(site, organizer, scored, action="disqualify", reason="Two accounts")
     scored.refresh_from_db()
     assert scored.disqualified_reason == "Two accounts"
-    posted(site, organizer, scored, action="reinstate")
+    assert "Give the reason" in posted(site, organizer, scored, action="reinstate")
+    posted(site, organizer, scored, action="reinstate", reason="They are two people")
     scored.refresh_from_db()
-    assert scored.disqualified_at is None
+    assert (scored.disqualified_at, scored.disqualified_reason) == (None, "")
+    page = user_client(site.member()).get(reverse("web:submission", args=[scored.pk])).content.decode()
+    assert "Counts again after a disqualification: They are two people" in page
 
 
 @pytest.mark.parametrize("number", ["9" * 40, "\u0667", "x", ""])

@@ -214,7 +214,7 @@ def test_nobody_leaves_or_joins_a_team_that_is_disqualified(site: Scenario) -> N
         services.invitation_accept(invitation=invitation, by=user, now=site.now)
     with refuses(refusals.TEAM_DISQUALIFIED):
         services.team_leave(team=site.team, by=site.team.captain)
-    team_reinstate(team=site.team, now=site.now)
+    team_reinstate(team=site.team, reason="The code was public", now=site.now)
     with refuses(refusals.TEAM_DISQUALIFIED, match=alone.name):
         services.invitation_accept(invitation=second, by=alone.captain, now=site.now)
     assert Team.objects.filter(pk=alone.pk).exists()

@@ -89,7 +89,7 @@ def test_a_withdrawn_and_a_disqualified_data_set_leave_the_board_and_ranks_are_m
     assert order(three) == [("Ada", 1), ("Ben", 2), ("Cay", 2)]
     dataset_withdraw(submission=Dataset.objects.get(name="set 0").submission, by=three.member(), now=three.now)
     assert order(three) == [("Ada", 1), ("Ben", 2), ("Cay", 3)]
-    submission_reinstate(submission=second, now=three.now)
+    submission_reinstate(submission=second, reason="no copy", now=three.now)
     settle(three, {})
     assert order(three) == [("Ada", 1.5), ("Ben", 2), ("Cay", 2)]
 
