@@ -160,23 +160,20 @@ class CanMakeSubmission(RobotView):
         return Response({"can": reason is None, "reason": reason})
 
 
-# What no submission ever is here: asked for, the answer is empty.
-NEVER = ("is_soft_deleted", "is_public")
-INCLUDED = ("show_is_soft_deleted",)
+SUBMISSION_FLAGS = ("is_public", "is_soft_deleted", "show_is_soft_deleted")
 
 
 class Submissions(RobotView):
     """The asker's submissions, as a bare list unless a page is asked for; or make one."""
 
     write_scope = Scope.SUBMIT
-    parameters = ("phase", "phase__competition", "status", "search", *NEVER, *INCLUDED, *PAGE_PARAMETERS)
+    parameters = ("phase", "phase__competition", "status", "search", *SUBMISSION_FLAGS, *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         submissions = self.submissions().order_by("-pk")
-        for name in INCLUDED:
-            self.query_flag(name)  # nothing is deleted, so there is nothing to leave out
-        if any([self.query_flag(name) for name in NEVER]):  # a list: each of them is checked
-            submissions = submissions.none()
+        flags = {name: self.query_flag(name) for name in SUBMISSION_FLAGS}
+        if flags["is_public"] or flags["is_soft_deleted"]:
+            submissions = submissions.none()  # no submission is ever either
         if (phase := self.query_number("phase")) is not None:
             submissions = submissions.filter(phase=phase)
         if (competition := self.query_number("phase__competition")) is not None:

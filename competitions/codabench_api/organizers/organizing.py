@@ -23,7 +23,7 @@ from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
-from competitions.codabench_api.shapes import phase_shape, task_shape
+from competitions.codabench_api.shapes import load_phases, phase_shape, task_shape
 from competitions.codabench_api.uploads import import_report
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
@@ -260,9 +260,7 @@ class PhaseView(RobotView):
 
 
 def _phases(view: RobotView) -> QuerySet[Phase]:
-    phases = Phase.objects.visible_to(view.request.user)
-    phases = phases.select_related("competition", "public_data__file", "starting_kit__file")
-    return phases.prefetch_related("tasks", "leaderboards__columns")
+    return load_phases(Phase.objects.visible_to(view.request.user))
 
 
 class UserQuota(RobotView):

@@ -15,13 +15,16 @@ from django.urls import Resolver404, resolve
 
 from accounts.models import ApiToken, Scope, User, token_create
 from competitions.bundles.exports import export_begin
-from competitions.catalog.models import Competition, CompetitionOrganizer, Page, Task
+from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Task
+from competitions.catalog.services import rules_publish
 from competitions.codabench_api.base import PAGE_PARAMETERS
+from competitions.codabench_api.organizers.editing import CHANGEABLE
 from competitions.codabench_api.sign_in import LEAST_LEFT, TOKEN_DAYS, sign_in
 from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
 from competitions.resources.models import Resource
 from competitions.teams.models import Registration
 from competitions.teams.services import register
+from files.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
 from tests.images import png_bytes
 from tests.permissions import named_patterns
 from tests.scenario import Scenario, person, zip_bytes
@@ -145,6 +148,37 @@ def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(si
     assert site.competition.title == "Another"
     assert client.delete(path).status_code == 409
     assert send(token_client(site, site.member()), "patch", path, {"title": "Mine"}).status_code == 404
+
+
+def test_what_a_program_may_send_is_shown_to_organizers(site: Scenario) -> None:
+    client = token_client(site, site.organizer)
+    whole = client.get(f"/api/competitions/{site.competition.pk}/").json()
+    phase, board = client.get(f"/api/phases/{site.phase.pk}/").json(), whole["leaderboards"][0]
+    task = client.get(f"/api/tasks/{own_task(site).pk}/").json()
+    hidden = {"where", "podium"}  # the reader's own, and what Codabench lacks
+    elsewhere = {"version", "image", "tasks", "solutions"}  # an image as `logo`, tasks at each phase, solutions as well
+    assert set(whole) >= CHANGEABLE
+    for spec, shown, left_out in (
+        (CompetitionSpec, whole, elsewhere),
+        (PhaseSpec, phase, set()),
+        (PhaseSpec, whole["phases"][0], set()),
+        (TaskSpec, task, {"index"}),
+        (LeaderboardSpec, board, set()),
+        (ColumnSpec, board["columns"][0], set()),
+    ):
+        assert set(spec.model_fields) - hidden - left_out <= set(shown), spec
+
+
+def test_a_competition_that_is_sent_back_as_it_was_read_stays_as_it_is(site: Scenario) -> None:
+    client, path = token_client(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    rules_publish(competition=site.competition, text="<p>Be fair.</p>", now=site.now, form=Format.HTML)
+    Competition.objects.filter(pk=site.competition.pk).update(allow_robot_submissions=True)
+    rows = Competition.objects.filter(pk=site.competition.pk)
+    before, whole = rows.values().get(), client.get(path).json()
+    assert (whole["terms"], whole["allow_robot_submissions"]) == ("<p>Be fair.</p>", True)
+    assert send(client, "put", path, whole).status_code == 200
+    assert rows.values().get() == before
+    assert client.get(path).json() == whole
 
 
 def test_an_organizer_publishes_and_takes_back(site: Scenario) -> None:

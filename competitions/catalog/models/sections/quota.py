@@ -9,7 +9,6 @@ from django.db import models
 
 from competitions.catalog.models.sections.section import Section
 
-
 # In a bundle 0 is unlimited, as on Codabench; nobody writes it here and means something else.
 AT_LEAST_ONE: Final = MinValueValidator(1, "Leave it empty for unlimited. So that nobody submits, let the phase end.")
 
