@@ -1,6 +1,6 @@
 """Base of Codabench's calls: forms as bodies, pages, and the asker's submissions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -70,6 +70,13 @@ class RobotView(ApiView):
         if text not in ("", *TRUE, *FALSE):
             raise BadForm(f"`{name}` must be true or false, not {text[:40]!r}.")
         return text in TRUE if text else None
+
+    def query_choice(self, name: str, known: Collection[str]) -> str:
+        """A filter that is one of the known words; empty where it is not there. Raises `BadForm`."""
+        word = self.query(name)
+        if word and word not in known:
+            raise BadForm(f"`{name}` must be {' or '.join(known)}, not {word[:40]!r}.")
+        return word
 
     def rows(self, rows: QuerySet[Any], shape: Callable[[Any], dict[str, object]], *, limit: int = 5000) -> Response:
         """A bare list, as scripts of Codabench want it, or a page where one is asked for."""

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
+from django.db.models import BooleanField, Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.models import User
+from competitions.bundles.settings import written_settings
 from competitions.bundles.writer import fact_sheet_yaml
 from competitions.catalog.downloads import phase_downloads
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
+from competitions.catalog.services import current_rules
 from competitions.codabench_api.files import address
 from competitions.disclosure.outputs import may_download
 from competitions.disclosure.readers import Reader
@@ -22,6 +25,7 @@ from competitions.resources.models import Resource
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
 from competitions.submissions.states import REASONS, Reason, State
+from files.bundles.schema import PHASE_FILES
 
 STATUS: Final = {
     State.CHECKING: "Submitting",
@@ -47,6 +51,12 @@ RESULTS: Final = {
     "scoring_result": "scoring.zip",
     "detailed_result": "detailed_results.html",
 }
+# Yes or no of a competition, from the declaration of its settings.
+COMPETITION_FLAGS: Final = tuple(
+    field
+    for field, place in Competition.bundle.items()
+    if field == place and isinstance(Competition._meta.get_field(field), BooleanField)
+)
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 
 
@@ -66,6 +76,11 @@ class TaskFiles(TypedDict):
     prediction_result: str | None
     scoring_result: str | None
     detailed_result: str | None
+
+
+def shared_settings(row: Model) -> dict[str, object]:
+    """The row's settings that Codabench has, too, by their keys in a bundle."""
+    return {key: value for key, value in written_settings(row).items() if key != "podium"}
 
 
 def competition_row(competition: Competition) -> dict[str, object]:
@@ -88,17 +103,18 @@ def competition_row(competition: Competition) -> dict[str, object]:
 
 def competition_shape(competition: Competition, user: Any) -> dict[str, object]:
     """The whole of a competition that the asker may see."""
-    phases = competition.phases.select_related("competition", "public_data__file", "starting_kit__file")
-    phases = phases.prefetch_related("tasks", "leaderboards__columns")
+    phases = load_phases(competition.phases.all())
     pages = [{"title": page.title, "content": page.body, "index": page.index} for page in competition.pages.all()]
     manages = isinstance(user, User) and Competition.objects.managed_by(user).filter(pk=competition.pk).exists()
     known = [board for phase in phases for board in phase.leaderboards.all() if manages or not board.is_hidden]
     boards = [board_shape(board, with_hidden=manages) for board in known]
+    rules = current_rules(competition)
     return competition_row(competition) | {
+        **{name: getattr(competition, name) for name in COMPETITION_FLAGS},
+        "terms": rules.text if rules is not None else "",
         "docker_image": competition.image_name,
         "registration_auto_approve": competition.registration_policy == Competition.RegistrationPolicy.OPEN,
         "queue": {"name": competition.queue.name},
-        "enable_detailed_results": competition.enable_detailed_results,
         "phases": [phase_shape(phase, timezone.now()) for phase in phases],
         "pages": pages,
         "leaderboards": boards,
@@ -115,31 +131,30 @@ def _participant(competition: Competition, user: Any) -> str | None:
     return registration.state if registration else None
 
 
+def load_phases(phases: QuerySet[Phase]) -> QuerySet[Phase]:
+    """These phases with what their shapes need."""
+    files = [f"{name}__file" for name in PHASE_FILES]
+    return phases.select_related("competition", *files).prefetch_related("tasks", "leaderboards__columns")
+
+
 def phase_shape(phase: Phase, now: datetime) -> dict[str, object]:
     """A phase with its tasks, and the files that its participants may have."""
     downloads = phase_downloads(phase)
     board = phase.main_board
-    return {
+    return shared_settings(phase) | {
         "id": phase.pk,
         "index": phase.index,
         "name": phase.name,
-        "description": phase.description,
-        "start": phase.opens_at.isoformat(),
-        "end": phase.closes_at.isoformat() if phase.closes_at else None,
         "status": "Next" if now < phase.opens_at else "Current" if phase.is_open(now) else "Previous",
         "competition": phase.competition_id,
         "leaderboard": board.pk if board is not None and not board.is_hidden else None,
-        "public_data": dataset_shape(phase.public_data),
-        "starting_kit": dataset_shape(phase.starting_kit),
+        **{name: dataset_shape(getattr(phase, name)) for name in PHASE_FILES},
         "tasks": [
             task_row(task) | {"public_datasets": _opened(task, downloads), "solutions": []}
             for task in phase.tasks.all()
         ],
-        "max_submissions_per_day": phase.max_submissions_per_day,
         "max_submissions_per_person": phase.max_submissions,
-        "execution_time_limit": phase.time_limit_s,
-        "auto_migrate_to_this_phase": phase.auto_migrate_to_this_phase,
-        "hide_output": phase.hide_output,
+        "accepts_only_result_submissions": phase.as_on_codabench and not phase.accepts_code,
     }
 
 
@@ -204,21 +219,23 @@ def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, o
         "hidden": board.is_hidden,
         "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Selected"),
         "primary_index": primary,
-        "columns": [column_shape(column) for column in columns],
+        "columns": column_shapes(columns),
     }
 
 
-def column_shape(column: Column) -> dict[str, object]:
-    return {
-        "id": column.pk,
-        "title": column.title,
-        "key": column.key,
-        "index": column.index,
-        "sorting": column.sorting,
-        "precision": column.precision,
-        "hidden": column.is_hidden,
-        "computation": column.computation or None,
-    }
+def column_shapes(columns: list[Column]) -> list[dict[str, object]]:
+    """These columns; one that is computed names those of them that it is made of."""
+    indexes = {column.key: column.index for column in columns}
+    return [
+        shared_settings(column)
+        | {
+            "id": column.pk,
+            "index": column.index,
+            "computation": column.computation or None,
+            "computation_indexes": [indexes[key] for key in column.sources if key in indexes] or None,
+        }
+        for column in columns
+    ]
 
 
 def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool = True) -> dict[str, object]:

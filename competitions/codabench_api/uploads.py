@@ -19,7 +19,7 @@ from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView,
 from competitions.codabench_api.datasets import person_datasets
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.shapes import dataset_row
-from competitions.resources.models import Upload
+from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import CHUNK_BYTES
 from competitions.resources.uploads import upload_append, upload_begin, upload_resize
 from core.refusals import Refusal, RefusalKind
@@ -28,6 +28,12 @@ from files.bundles.faults import Note, Report
 from files.text import is_number
 
 BUNDLE: Final = "competition_bundle"
+KIND_HERE: Final = {BUNDLE: Resource.Kind.BUNDLE}
+GROUPS: Final[dict[str, list[str]]] = {
+    "dataset": [kind for kind in Resource.Kind.values if kind != Resource.Kind.BUNDLE],
+    "bundle": [Resource.Kind.BUNDLE],
+    "submission": [],  # files of submissions are no datasets here
+}
 BROKEN_OFF: Final = (
     "The import broke off by a fault of this site, and nothing was created. Send it again, or ask the administrators."
 )
@@ -38,11 +44,15 @@ class Datasets(RobotView):
 
     write_scope = Scope.SUBMIT
     KINDS = ("submission", BUNDLE)
-    parameters = ("type", "name", "key", "is_public", "search", *PAGE_PARAMETERS)
+    parameters = ("type", "_type", "name", "key", "is_public", "search", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         datasets = person_datasets(self.person())
-        lookups = {"type": "kind", "name": "name", "search": "name__icontains"}
+        if kind := self.query_choice("type", (*Resource.Kind.values, *self.KINDS)):
+            datasets = datasets.filter(kind=KIND_HERE.get(kind, kind))
+        if group := self.query_choice("_type", GROUPS):
+            datasets = datasets.filter(kind__in=GROUPS[group])
+        lookups = {"name": "name", "search": "name__icontains"}
         datasets = datasets.filter(**{lookup: self.query(name) for name, lookup in lookups.items() if self.query(name)})
         if key := self.query("key"):
             uuid = read_uuid(key)

@@ -46,7 +46,9 @@ from competitions.submissions.states import Kind, State
 from core.refusals import NotAllowed
 from files.text import is_number
 
-COMPETITION_FILTERS = ("search", "type")
+COMPETITION_FILTERS = ("search", "type", "ordering", "participating_in", "has_reward")
+ANY_TYPE = "any"
+ORDERS = {"recent": "-created_at", "created_when": "created_at", "-created_when": "-created_at", "title": "title"}
 
 
 class SignInThrottle(AnonRateThrottle):
@@ -75,14 +77,12 @@ class Competitions(EditorView):
     """The competitions that the asker may see, as a bare list; or make one."""
 
     write_scope = Scope.ORGANIZE
-    parameters = (*COMPETITION_FILTERS, "mine", "participating_in", *PAGE_PARAMETERS)
+    parameters = (*COMPETITION_FILTERS, "mine", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         competitions = filter_competitions(self, Competition.objects.visible_to(request.user))
         if self.query_flag("mine"):
             competitions = competitions.filter(organizers=self.person())
-        if self.query_flag("participating_in"):
-            competitions = competitions.filter(registrations__user=self.person(), registrations__state="approved")
         return self.rows(competitions, shapes.competition_row, limit=1000)
 
     def post(self, request: Request) -> Response:
@@ -93,20 +93,28 @@ class Competitions(EditorView):
 class PublicCompetitions(RobotView):
     """Published competitions, in pages."""
 
-    parameters = (*COMPETITION_FILTERS, *PAGE_PARAMETERS)
+    parameters = (*COMPETITION_FILTERS, "organizing", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        return self.page(
-            filter_competitions(self, Competition.objects.filter(is_published=True)), shapes.competition_row
-        )
+        competitions = filter_competitions(self, Competition.objects.filter(is_published=True))
+        if self.query_flag("organizing"):
+            competitions = competitions.filter(organizers=self.person())
+        return self.page(competitions, shapes.competition_row)
 
 
 def filter_competitions(view: RobotView, competitions: QuerySet[Competition]) -> QuerySet[Competition]:
-    """Those whose title has the text that is searched for, of the type that is asked for."""
+    """Those that the address asks for, in its order. Raises `BadForm`."""
     if text := view.query("search"):
         competitions = competitions.filter(title__icontains=text)
-    if kind := view.query("type"):
+    kind = view.query_choice("type", (*Competition.Type.values, ANY_TYPE))
+    if kind and kind != ANY_TYPE:
         competitions = competitions.filter(competition_type=kind)
+    if (has_reward := view.query_flag("has_reward")) is not None:
+        competitions = competitions.exclude(reward="") if has_reward else competitions.filter(reward="")
+    if view.query_flag("participating_in"):
+        competitions = competitions.filter(registrations__user=view.person(), registrations__state="approved")
+    if order := view.query_choice("ordering", ORDERS):
+        competitions = competitions.order_by(ORDERS[order], "pk")
     return competitions.select_related("logo").prefetch_related("organizers")
 
 
@@ -152,14 +160,20 @@ class CanMakeSubmission(RobotView):
         return Response({"can": reason is None, "reason": reason})
 
 
+SUBMISSION_FLAGS = ("is_public", "is_soft_deleted", "show_is_soft_deleted")
+
+
 class Submissions(RobotView):
     """The asker's submissions, as a bare list unless a page is asked for; or make one."""
 
     write_scope = Scope.SUBMIT
-    parameters = ("phase", "phase__competition", "status", "search", *PAGE_PARAMETERS)
+    parameters = ("phase", "phase__competition", "status", "search", *SUBMISSION_FLAGS, *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         submissions = self.submissions().order_by("-pk")
+        flags = {name: self.query_flag(name) for name in SUBMISSION_FLAGS}
+        if flags["is_public"] or flags["is_soft_deleted"]:
+            submissions = submissions.none()  # no submission is ever either
         if (phase := self.query_number("phase")) is not None:
             submissions = submissions.filter(phase=phase)
         if (competition := self.query_number("phase__competition")) is not None:
@@ -357,10 +371,14 @@ class Tasks(RobotView):
             where=f"{reverse('organize:start')}competitions/SLUG/data/",
         )
 
-    parameters = ("search", *PAGE_PARAMETERS)
+    parameters = ("search", "public", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
-        tasks = Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS)
+        user = self.person()
+        tasks = Task.objects.usable_by(user).select_related(*shapes.TASK_PARTS)
+        if self.query_flag("public") is False:
+            shared = Q(pk__in=user.shared_tasks.values("pk"))
+            tasks = tasks.filter(shared | Q(pk__in=Task.objects.readable_by(user).values("pk")))
         if text := self.query("search"):
             tasks = tasks.filter(name__icontains=text)
         return self.page(tasks.order_by("pk"), shapes.task_shape)

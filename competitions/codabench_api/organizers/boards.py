@@ -19,7 +19,7 @@ from accounts.models import Scope
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
-from competitions.codabench_api.shapes import ScoreLine, board_shape, column_shape, score_line
+from competitions.codabench_api.shapes import ScoreLine, board_shape, column_shapes, score_line
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import SEALED, may_know_board, may_see_board, may_see_scores
 from competitions.leaderboards.models import Entry
@@ -76,7 +76,7 @@ RESULTS_TOO_LARGE: Final = RefusalKind(
 def board_with_rows(board: Leaderboard) -> dict[str, object]:
     """A board with its tasks and every row, best first, in Codabench's words. Raises `RESULTS_TOO_LARGE`."""
     tasks, facts = list(board.phase.tasks.order_by("pk")), fact_columns(board.phase)
-    listed = [column_shape(column) for column in board.visible_columns]
+    listed = column_shapes(board.visible_columns)
     return board_shape(board) | {
         "tasks": [{"id": task.pk, "name": task.name, "colWidth": len(listed), "columns": listed} for task in tasks],
         "fact_sheet_keys": [[fact.question.key, fact.title] for fact in facts] or None,

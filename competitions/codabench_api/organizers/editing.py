@@ -19,10 +19,10 @@ from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleImport
 from competitions.catalog.changes.competitions import change_competition
 from competitions.catalog.models import Competition, Format, Page
-from competitions.catalog.services import rules_publish
+from competitions.catalog.services import current_rules, rules_publish, same_text
 from competitions.catalog.texts.pages import list_own_tabs
 from competitions.codabench_api.base import BadForm, RobotView
-from competitions.codabench_api.shapes import competition_shape
+from competitions.codabench_api.shapes import COMPETITION_FLAGS, competition_shape
 from competitions.codabench_api.uploads import import_report
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
@@ -32,14 +32,6 @@ from files.bundles.archive import ZIP_TIME
 from files.bundles.faults import YAML_NAME, InvalidBundle
 from files.bundles.schema import CompetitionSpec, PhaseSpec
 
-FLAGS: Final = (
-    "enable_detailed_results",
-    "show_detailed_results_in_submission_panel",
-    "show_detailed_results_in_leaderboard",
-    "make_programs_available",
-    "make_input_data_available",
-    "allow_robot_submissions",
-)
 TEXTS: Final = {
     "title": "title",
     "description": "subtitle",
@@ -48,6 +40,8 @@ TEXTS: Final = {
     "reward": "reward",
     "contact_email": "contact_email",
 }
+# `confirmed` answers a question, and is no field.
+CHANGEABLE: Final = frozenset({*COMPETITION_FLAGS, *TEXTS, "registration_auto_approve", "terms", "pages"})
 
 NOT_DELETED: Final = RefusalKind(
     409,
@@ -170,11 +164,11 @@ def competition_change(competition: Competition, form: Mapping[str, object], by:
     concerns teams, until sent again with its `confirmation` as `confirmed`.
     """
     _refuse_others(competition, form, by)
-    for name in FLAGS:
+    for name in COMPETITION_FLAGS:
         if name in form:
             setattr(competition, name, _truth(name, form[name]))
     for name, field in TEXTS.items():
-        if name in form:
+        if name in form and (name != "docker_image" or form[name] != competition.image_name):  # shown, maybe the site's
             setattr(competition, field, str(form[name] or ""))
     if "registration_auto_approve" in form:
         policy, is_open = (
@@ -186,15 +180,15 @@ def competition_change(competition: Competition, form: Mapping[str, object], by:
         change_competition(competition, now=timezone.now(), confirmed=form.get("confirmed", ""))
     except ValidationError as error:
         raise BadForm(" ".join(f"{name}: {' '.join(texts)}" for name, texts in error.message_dict.items())) from error
-    if form.get("terms"):
-        rules_publish(competition=competition, text=str(form["terms"]), now=timezone.now())
+    rules, terms = current_rules(competition), str(form.get("terms") or "")
+    if terms and (rules is None or not same_text(rules.text, terms)):
+        rules_publish(competition=competition, text=terms, now=timezone.now())
     if "pages" in form:
         _pages_replace(competition, _objects(form, "pages"))
 
 
 def _refuse_others(competition: Competition, form: Mapping[str, object], by: User) -> None:
-    changeable = {*FLAGS, *TEXTS, "registration_auto_approve", "terms", "pages", "confirmed"}
-    left = [name for name in form if name not in changeable]
+    left = [name for name in form if name not in CHANGEABLE and name != "confirmed"]
     if not left:
         return
     current = competition_shape(competition, by)

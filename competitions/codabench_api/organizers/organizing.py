@@ -23,7 +23,7 @@ from competitions.catalog.rights import organizes
 from competitions.codabench_api.base import PAGE_PARAMETERS, BadForm, RobotView
 from competitions.codabench_api.files import address, read_address
 from competitions.codabench_api.refused import MANAGED_ELSEWHERE
-from competitions.codabench_api.shapes import phase_shape, task_shape
+from competitions.codabench_api.shapes import load_phases, phase_shape, task_shape
 from competitions.codabench_api.uploads import import_report
 from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
@@ -101,10 +101,12 @@ class Queues(RobotView):
     """The queues that the asker may use."""
 
     write_scope = Scope.ORGANIZE
-    parameters = ("search", *PAGE_PARAMETERS)
+    parameters = ("search", "public", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         queues = Queue.objects.usable_by(self.person()).filter(name__icontains=self.query("search"))
+        if self.query_flag("public") is False:
+            queues = queues.exclude(owner=None)
         return self.page(queues, queue_shape)
 
     def post(self, request: Request) -> Response:
@@ -134,7 +136,8 @@ def queue_shape(queue: Queue) -> dict[str, object]:
 class Participants(RobotView):
     """Participants of the competitions that the asker organizes, or of one of them."""
 
-    parameters = ("competition", "status", "search", "user__username", *PAGE_PARAMETERS)
+    # No addresses: they are not shown here, and a filter would tell them.
+    parameters = ("competition", "status", "search", "user__username", "user__is_bot", *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> Response:
         managed = Competition.objects.managed_by(self.person())
@@ -142,7 +145,11 @@ class Participants(RobotView):
         if number is not None:
             managed = managed.filter(pk=get_object_or_404(managed, pk=number).pk)
         rows = Registration.objects.filter(competition__in=managed).select_related("user").order_by("pk")
-        lookups = {"status": "state", "search": "user__username__icontains", "user__username": "user__username"}
+        if state := self.query_choice("status", Registration.State.values):
+            rows = rows.filter(state=state)
+        if (is_bot := self.query_flag("user__is_bot")) is not None:
+            rows = rows.filter(user__is_robot=is_bot)
+        lookups = {"search": "user__username__icontains", "user__username": "user__username"}
         rows = rows.filter(**{lookup: self.query(name) for name, lookup in lookups.items() if self.query(name)})
         return self.rows(rows, participant_shape)
 
@@ -253,9 +260,7 @@ class PhaseView(RobotView):
 
 
 def _phases(view: RobotView) -> QuerySet[Phase]:
-    phases = Phase.objects.visible_to(view.request.user)
-    phases = phases.select_related("competition", "public_data__file", "starting_kit__file")
-    return phases.prefetch_related("tasks", "leaderboards__columns")
+    return load_phases(Phase.objects.visible_to(view.request.user))
 
 
 class UserQuota(RobotView):

@@ -15,12 +15,16 @@ from django.urls import Resolver404, resolve
 
 from accounts.models import ApiToken, Scope, User, token_create
 from competitions.bundles.exports import export_begin
-from competitions.catalog.models import Competition, CompetitionOrganizer, Page, Task
+from competitions.catalog.models import Competition, CompetitionOrganizer, Format, Page, Task
+from competitions.catalog.services import rules_publish
+from competitions.codabench_api.base import PAGE_PARAMETERS
+from competitions.codabench_api.organizers.editing import CHANGEABLE
 from competitions.codabench_api.sign_in import LEAST_LEFT, TOKEN_DAYS, sign_in
 from competitions.codabench_api.waiting import LENT, THREADS, wait_until_over
 from competitions.resources.models import Resource
 from competitions.teams.models import Registration
 from competitions.teams.services import register
+from files.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
 from tests.images import png_bytes
 from tests.permissions import named_patterns
 from tests.scenario import Scenario, person, zip_bytes
@@ -144,6 +148,37 @@ def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(si
     assert site.competition.title == "Another"
     assert client.delete(path).status_code == 409
     assert send(token_client(site, site.member()), "patch", path, {"title": "Mine"}).status_code == 404
+
+
+def test_what_a_program_may_send_is_shown_to_organizers(site: Scenario) -> None:
+    client = token_client(site, site.organizer)
+    whole = client.get(f"/api/competitions/{site.competition.pk}/").json()
+    phase, board = client.get(f"/api/phases/{site.phase.pk}/").json(), whole["leaderboards"][0]
+    task = client.get(f"/api/tasks/{own_task(site).pk}/").json()
+    hidden = {"where", "podium"}  # the reader's own, and what Codabench lacks
+    elsewhere = {"version", "image", "tasks", "solutions"}  # an image as `logo`, tasks at each phase, solutions as well
+    assert set(whole) >= CHANGEABLE
+    for spec, shown, left_out in (
+        (CompetitionSpec, whole, elsewhere),
+        (PhaseSpec, phase, set()),
+        (PhaseSpec, whole["phases"][0], set()),
+        (TaskSpec, task, {"index"}),
+        (LeaderboardSpec, board, set()),
+        (ColumnSpec, board["columns"][0], set()),
+    ):
+        assert set(spec.model_fields) - hidden - left_out <= set(shown), spec
+
+
+def test_a_competition_that_is_sent_back_as_it_was_read_stays_as_it_is(site: Scenario) -> None:
+    client, path = token_client(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
+    rules_publish(competition=site.competition, text="<p>Be fair.</p>", now=site.now, form=Format.HTML)
+    Competition.objects.filter(pk=site.competition.pk).update(allow_robot_submissions=True)
+    rows = Competition.objects.filter(pk=site.competition.pk)
+    before, whole = rows.values().get(), client.get(path).json()
+    assert (whole["terms"], whole["allow_robot_submissions"]) == ("<p>Be fair.</p>", True)
+    assert send(client, "put", path, whole).status_code == 200
+    assert rows.values().get() == before
+    assert client.get(path).json() == whole
 
 
 def test_an_organizer_publishes_and_takes_back(site: Scenario) -> None:
@@ -272,6 +307,81 @@ def test_filters_are_honoured_or_refused_and_never_ignored(site: Scenario) -> No
     assert len(client.get("/api/competitions/", {"participating_in": "true"}).json()) == 1
     assert client.get("/api/competitions/public/", {"search": "nothing"}).json()["count"] == 0
     assert client.get("/api/competitions/", {"ordering": "popular"}).status_code == 400
+
+
+@pytest.mark.parametrize("address", ["/api/competitions/", "/api/competitions/public/"])
+def test_competitions_are_listed_by_what_codabench_asks_for(site: Scenario, address: str) -> None:
+    own = site.competition
+    benchmark = Competition.objects.create(
+        slug="b", title="A benchmark", queue=site.queue, is_published=True, competition_type="benchmark", reward="Fame"
+    )
+    Competition.objects.filter(pk=own.pk).update(created_at=benchmark.created_at - timedelta(days=1))
+    client = token_client(site, site.member())
+
+    def numbers(**query: str) -> list[int]:
+        answer = client.get(address, query)
+        assert answer.status_code == 200, answer.content
+        rows = answer.json()
+        return [row["id"] for row in (rows["results"] if isinstance(rows, dict) else rows)]
+
+    assert sorted(numbers(type="any")) == sorted(numbers()) == [own.pk, benchmark.pk]
+    assert (numbers(type="benchmark"), numbers(type="competition")) == ([benchmark.pk], [own.pk])
+    assert (numbers(has_reward="true"), numbers(has_reward="false")) == ([benchmark.pk], [own.pk])
+    assert numbers(participating_in="true") == [own.pk]
+    assert numbers(ordering="recent") == [benchmark.pk, own.pk] == numbers(ordering="created_when")[::-1]
+    for query, words in (({"type": "game"}, "benchmark or any"), ({"ordering": "popular"}, "recent or")):
+        refused = client.get(address, query)
+        assert (refused.status_code, words in refused.json()["detail"]) == (400, True)
+
+
+def test_organizers_filter_as_on_codabench(site: Scenario) -> None:
+    shared = Task.objects.create(name="Shared", scoring_program=own_task(site).scoring_program, is_public=True)
+    client, submission = token_client(site, site.organizer), site.submit()
+
+    def names(address: str, **query: str) -> set[str]:
+        answer = client.get(f"/api/{address}/", {**query, "page_size": "1000"})
+        assert answer.status_code == 200, answer.content
+        return {row.get("name") or row["username"] for row in answer.json()["results"]}
+
+    assert names("tasks", public="true") == names("tasks") >= {shared.name}
+    assert names("tasks", public="false") == names("tasks") - {shared.name}
+    assert site.queue.name in names("queues", public="true")
+    assert names("queues", public="false") == set()
+    assert names("datasets", _type="dataset") == names("datasets")
+    assert names("datasets", _type="submission") == names("datasets", type="competition_bundle") == set()
+    assert names("participants", user__is_bot="false") == names("participants") == {site.member().username}
+    assert names("participants", user__is_bot="true") == set()
+    for name in ("is_soft_deleted", "is_public"):
+        assert names("submissions", **{name: "true"}) == set()
+        assert names("submissions", **{name: "false"}) == {submission.file_name}
+    assert names("submissions", show_is_soft_deleted="true") == {submission.file_name}
+
+
+@pytest.mark.parametrize(
+    ("address", "query", "words"),
+    [
+        ("datasets", {"type": "colour"}, "scoring_program or"),
+        ("datasets", {"_type": "program"}, "dataset or bundle"),
+        ("participants", {"status": "maybe"}, "pending or approved"),
+        ("participants", {"user__email": "a@example.org"}, "user__username"),
+        ("tasks", {"public": "perhaps"}, "true or false"),
+        ("submissions", {"show_is_soft_deleted": "perhaps"}, "true or false"),
+    ],
+)
+def test_a_filter_that_is_not_served_is_refused_with_those_that_are(
+    site: Scenario, address: str, query: dict[str, str], words: str
+) -> None:
+    refused = token_client(site, site.organizer).get(f"/api/{address}/", query)
+    assert (refused.status_code, words in refused.json()["detail"]) == (400, True)
+
+
+def test_the_docs_list_the_filters_of_each_call() -> None:
+    docs = DOCS.read_text()
+    for address in ("competitions/", "competitions/public/", "submissions/", "datasets/", "tasks/", "participants/"):
+        (row,) = re.findall(rf"^\| `GET[A-Z, ]* /api/{address}` \| (.*) \|$", docs, re.MULTILINE)
+        view: Any = resolve(f"/api/{address}").func
+        missing = [name for name in view.cls.parameters if name not in PAGE_PARAMETERS and f"`{name}`" not in row]
+        assert not missing, f"/api/{address}: {missing}"
 
 
 def test_one_token_is_given_again_while_it_is_valid(site: Scenario) -> None:
