@@ -59,7 +59,9 @@ class SharedRows:
 
     def prepare(self, fixture_names: Iterable[str]) -> None:
         """Have the rows of those of these fixtures that are shared, and no others."""
-        names = [name for name in MAKERS if name in fixture_names]
+        requested = set(fixture_names)
+        # Another fixture of the same name in some file is made from others, or from none.
+        names = [name for name, make in MAKERS.items() if {name, *inspect.signature(make).parameters} <= requested]
         while [layer.name for layer in self.layers] != names[: len(self.layers)]:
             self.layers.pop().rows.close()
         for name in names[len(self.layers) :]:
