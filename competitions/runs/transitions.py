@@ -107,8 +107,8 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
         RunEvent.objects.create(
             run=run, attempt=run.attempt, source=run.state, target=target, actor=actor, note=note[:1000], at=now
         )
-        enter_queue(Run.objects.filter(pk=run.pk), now=now)
         _update_submission(run.pk, now, is_ended=True)
+        enter_queue(Run.objects.filter(pk=run.pk), now=now)  # turns are locked behind the submission, everywhere
     return bool(moved)
 
 
