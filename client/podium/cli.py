@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import TyperException
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return ended if isinstance(ended, int) else int(ended is not None)
 
 
-def _report(status: int, text: str, *, as_json: bool, code: str, extra: Mapping[str, Any] | None = None) -> int:
+def _report(status: int, text: str, *, as_json: bool, code: str, extra: Mapping[str, object] | None = None) -> int:
     if as_json:
         print(json.dumps({"error": {**(extra or {}), "code": code, "message": text, "exit_status": status}}))
     else:

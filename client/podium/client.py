@@ -64,7 +64,7 @@ class Client:
         """One, with its phases."""
         return Competition.model_validate(self.site.get(f"competitions/{slug}/"))
 
-    def join(self, slug: str, *, rules_version: int, answers: Mapping[str, Any] | None = None) -> Registration:
+    def join(self, slug: str, *, rules_version: int, answers: Mapping[str, object] | None = None) -> Registration:
         """Register, accepting this version of the rules; `answers` by the questions' keys."""
         body = {"rules_version": rules_version, "answers": dict(answers or {})}
         return Registration.model_validate(self.site.post(f"competitions/{slug}/registration/", body))

@@ -52,8 +52,6 @@ SETTINGS = {
 }
 MAY_READ_SETTINGS = {
     "competitions/catalog/models/": "defines them",
-    "competitions/codabench_api/shapes.py": "publishes one as Codabench does",
-    "competitions/codabench_api/organizers/editing.py": "configures them",
 }
 TEMPLATES_THAT_SAY_SEALED = {
     "_phase_card.html",
