@@ -21,7 +21,7 @@ from competitions.resources.models import Resource
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import RunOutput
 from competitions.submissions.models import Submission
-from tests.background import background_running
+from tests.background import background_running, run_background
 from tests.bundle_files import packed, second, write
 from tests.scenario import Scenario, person, resource, scenario, zip_bytes
 
@@ -62,6 +62,7 @@ def codabench_client(url: str, user: User) -> Any:
 
 def scored(site: Scenario, number: int, value: float) -> Submission:
     """The submission once a worker has scored it, with what it left."""
+    run_background()  # or the check beside may end later than the claim
     site.now = timezone.now()
     submission = site.score(Submission.objects.get(pk=number), value)
     run = submission.runs.get()
