@@ -30,6 +30,7 @@ def sampled_score(ref: str | os.PathLike[str], res: str | os.PathLike[str], key:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "res").mkdir()
     ...     ref = reference.write(Path(folder) / "ref", "lsc-mag240m", {"test-dev": {"y_true": [1, 2]}}).parent
     ...     res = submissions.write(Path(folder) / "res", "lsc-mag240m", "test-dev", {"y_pred": [1, 3]}, rows=2).parent
     ...     sampled_score(ref, res, "acc").losses
