@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
+import structlog
 from django.conf import settings
 
 from competitions.catalog.models import Column
@@ -19,6 +20,7 @@ from competitions.winners.comparison import predictions_file
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from scoring.statistics import ERROR_RESAMPLES
 
+log = structlog.get_logger(__name__)
 STANDARD_ERRORS: Final = 3  # an honest score is worse by more once in 740 checks, by the normal law
 ROUNDING: Final = 1e-5  # of the score: sums of floats in another order differ by less
 SAME_SCORE: Final = 1e-4  # of the score: what is computed again from the labels must be what the scoring program wrote
@@ -116,6 +118,7 @@ def _run(key: str, readable: list[dict[str, object]]) -> list[Measured]:
             {"fault": f"it takes more {error.what} than the check of a file may use", "is_organizers": False}
         ] * len(readable)
     except ChildFailed:
+        log.exception("score_gaps_not_measured", pairs=len(readable))  # of whose making it is, only the log can tell
         return [{"fault": "labels or predictions cannot be scored here", "is_organizers": False}] * len(readable)
     return answer
 

@@ -47,9 +47,18 @@ def too_slow(site: Scenario) -> Sent:
     submission = site.answer(site.submit(), answer)
     assert (submission.status, submission.reason) == (State.FAILED, "time_limit")
     baseline = Baseline(
-        competition="c", name="b", title="B", description="", kind="prediction", phase="test-dev", filename="b.zip",
-        outcome="finished", reason=None, metric="mae", score_range=None,
-    )  # fmt: skip
+        competition="c",
+        name="b",
+        title="B",
+        description="",
+        kind="prediction",
+        phase="test-dev",
+        filename="b.zip",
+        outcome="finished",
+        reason=None,
+        metric="mae",
+        score_range=None,
+    )
     return Sent(baseline, "token", submission.pk, Site("").get(f"/submissions/{submission.pk}/", ""))
 
 
