@@ -176,7 +176,9 @@ else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 600)
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Pages ask short questions with many joins; compiling them (PostgreSQL's JIT) took up to 0.2 s where the answer took 0.2 ms.
-POSTGRES_OPTIONS = {"options": "-c jit=off"}
+# libpq as the driver's wheel has it asks Kerberos at each connection, and crashes now and then when threads do so at once
+# (psycopg#1213). Encryption is TLS's work here, by `sslmode` in DATABASE_URL.
+POSTGRES_OPTIONS = {"options": "-c jit=off", "gssencmode": "disable"}
 if "postgresql" in DATABASES["default"]["ENGINE"]:
     DATABASES["default"].setdefault("OPTIONS", {}).update(POSTGRES_OPTIONS)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
