@@ -8,18 +8,23 @@ before the labels are opened, and a later refusal is a fixed sentence of the voc
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from scoring import reference
+from scoring import reference, replicates
 from scoring.errors import CODES, ScoringInputError
 from scoring.evaluation import evaluate, per_sample
 from scoring.formats import seed_results, submissions
 from scoring.reference import ArrayReference
+from scoring.replicates import Replicates, Resampling, Sample, Scored
+from scoring.row_scores import sampled_arrays
+from scoring.statistics import SampledScore
 from scoring.uploads import Refused, find_upload, refusing, write_samples
 
 REFUSED: Final = 65
@@ -50,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     given, output = Path(folders[0]), Path(folders[1])
     try:
-        scores = score(given / "ref", given / "res", output)
+        scored = _score(given / "ref", given / "res", output)
     except Refused as refusal:
         _write_json(output / "refusal.json", {"code": refusal.code, "message": refusal.message})
         print(f"refused: {refusal.code}: {CODES[refusal.code]}")
@@ -58,8 +63,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ScoringInputError as error:
         print(f"the reference data cannot be used: {error}", file=sys.stderr)
         return 1
-    _write_json(output / "scores.json", scores)
-    print(json.dumps(scores))
+    _write_json(output / "scores.json", scored.scores)
+    print(json.dumps(scored.scores))
+    _write_replicates(scored, output, float(os.environ.get(replicates.SECONDS_VARIABLE, "0")))
     return 0
 
 
@@ -77,6 +83,10 @@ def score(ref: Path, res: Path, output: Path) -> dict[str, float]:
     ...     score(ref, res, output)
     {'acc': 0.5, 'acc_std': 0.0, 'acc_valid': 0.5, 'acc_valid_std': 0.0}
     """
+    return _score(ref, res, output).scores
+
+
+def _score(ref: Path, res: Path, output: Path) -> Scored:
     kind = reference.kind(ref)
     if kind == "table":
         from scoring.tables.scores import score_table  # only here: its table library is an extra
@@ -85,7 +95,7 @@ def score(ref: Path, res: Path, output: Path) -> dict[str, float]:
     return _score_results(ref, res) if kind == "results" else _score_predictions(ref, res, output)
 
 
-def _score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
+def _score_predictions(ref: Path, res: Path, output: Path) -> Scored:
     """Scores of each split; all files are checked before any label is read.
 
     With one split the keys are the metrics; with several, ``<metric>_<split>``.
@@ -93,23 +103,55 @@ def _score_predictions(ref: Path, res: Path, output: Path) -> dict[str, float]:
     known = reference.read(ref)
     uploads = {split: _read_upload(known, split, res) for split in known.rows}
     scores: dict[str, float] = {}
+    sampled: dict[str, Sample] = {}
     for split, predictions in uploads.items():
         suffix = "" if len(uploads) == 1 else f"_{split}"
         inputs = {**known.labels(split), **predictions}
-        scores |= {f"{key}{suffix}": value for key, value in _evaluate(known, inputs, set(predictions)).items()}
+        for name, values in _evaluate(known, inputs, set(predictions)).items():
+            scores |= {f"{key}{suffix}": value for key, value in values.items()}
+            resampling = Resampling(f"{known.dataset or 'metrics'}/{split}", known.rows[split])
+            for key in values:
+                sampled[f"{key}{suffix}"] = partial(_sample, name, inputs, key, resampling)
         if known.per_sample and known.dataset is not None:
             write_samples(output / f"per_sample_{split}.npz", per_sample(known.dataset, inputs))
-    return scores
+    return Scored(scores, sampled)
 
 
-def _score_results(ref: Path, res: Path) -> dict[str, float]:
+def _sample(name: str, inputs: Arrays, key: str, resampling: Resampling) -> tuple[SampledScore, Resampling]:
+    return sampled_arrays(name, inputs, resampling.items, key), resampling
+
+
+def _score_results(ref: Path, res: Path) -> Scored:
     """Mean and unbiased standard deviation of self-computed results; see `scoring.formats.seed_results`."""
     dataset = reference.results_dataset(ref)
     path = find_upload(res, seed_results.official_filename(dataset))
     try:
-        return seed_results.summary(seed_results.read(path, dataset))
+        results = seed_results.read(path, dataset)
     except ScoringInputError as error:
         raise Refused(error.code, str(error)) from error
+    trials = {results.metric: results.test, f"{results.metric}_valid": results.valid}
+    return Scored(seed_results.summary(results), trials=trials)
+
+
+def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
+    """Write the scores on resamples, within the time. What cannot be resampled is said to the organizers."""
+    deadline = replicates.Deadline(seconds)
+    if seconds <= 0:
+        return
+    found = {key: replicates.trial_replicates(values) for key, values in scored.trials.items() if len(values) > 1}
+    for key, sample in scored.sampled.items():
+        try:
+            sampled, resampling = sample()
+            values = replicates.replicate_scores(sampled, resampling, deadline=deadline)
+        except ScoringInputError as error:
+            print(f"no replicates of {key}: {error}", file=sys.stderr)
+            continue
+        if values is None:
+            what = f"fewer than {replicates.FEWEST} resamples could be scored in {seconds:g} s"
+            print(f"no replicates of {key}: {what}", file=sys.stderr)
+        else:
+            found[key] = Replicates(values.astype("f4"), resampling.stream)
+    replicates.write(output, found)
 
 
 def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:
@@ -125,11 +167,10 @@ def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:
         raise Refused(error.code, str(error)) from error
 
 
-def _evaluate(known: ArrayReference, inputs: Arrays, predicted: set[str]) -> dict[str, float]:
+def _evaluate(known: ArrayReference, inputs: Arrays, predicted: set[str]) -> dict[str, dict[str, float]]:
+    """The scores of each evaluator that the reference names."""
     with refusing(predicted):
-        if known.dataset is not None:
-            return evaluate(known.dataset, inputs)
-        return {key: value for metric in known.metrics for key, value in evaluate(metric, inputs).items()}
+        return {name: evaluate(name, inputs) for name in ([known.dataset] if known.dataset else known.metrics)}
 
 
 def _write_json(path: Path, value: Mapping[str, str | float]) -> None:

@@ -46,7 +46,7 @@ def sampled_score(ref: str | os.PathLike[str], res: str | os.PathLike[str], key:
     (split,) = known.rows
     expected = known.layout(split)
     inputs = {**known.labels(split), **submissions.read_layout(find_upload(uploads, expected.filename), expected)}
-    return _sampled(known.dataset or key, inputs, known.rows[split], key)
+    return sampled_arrays(known.dataset or key, inputs, known.rows[split], key)
 
 
 def _one_split(folder: Path, kind: str) -> ArrayReference:
@@ -57,7 +57,13 @@ def _one_split(folder: Path, kind: str) -> ArrayReference:
     return known
 
 
-def _sampled(name: str, inputs: Arrays, rows: int, key: str) -> SampledScore:
+def sampled_arrays(name: str, inputs: Arrays, rows: int, key: str) -> SampledScore:
+    """The score called `key` of an evaluator's or a metric's arrays. Raises `ScoringInputError` (``unknown_name``).
+
+    >>> sampled_arrays("lsc-mag240m", {"y_true": np.array([1, 2]), "y_pred": np.array([1, 3])}, 2, "acc").score
+    0.5
+    """
+
     def of_rows(chosen: NDArray[np.int64]) -> float:
         return evaluate(name, {part: array[chosen] if len(array) == rows else array for part, array in inputs.items()})[
             key

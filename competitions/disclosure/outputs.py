@@ -8,6 +8,9 @@ from competitions.disclosure.scores import may_see_board
 from competitions.disclosure.streams import LogStream
 
 DETAILED_RESULTS: Final = "detailed_results.html"
+REPLICATES: Final = "scoring-replicates.npz"
+LOSSES: Final = "scoring-losses.npz"
+SECRET: Final = (REPLICATES, LOSSES)  # known functions of the labels: background work alone reads them
 PLATFORM: Final = (LogStream.WORKER,)
 PROGRAMS: Final = (LogStream.SUBMISSION, LogStream.INGESTION)
 
@@ -48,9 +51,11 @@ def runs_beside_scoring(phase: Phase) -> bool:
 def may_download(reader: Reader, phase: Phase, name: str, *, is_smoke: bool = False) -> bool:
     """True where this person may have a file of that name, of a run that they may see.
 
-    The scoring program's output and log go with its live log, the logs of other programs with theirs; what the phase hides is
+    Nobody gets replicates and losses. The scoring program's output and log go with its live log, the logs of other programs with theirs; what the phase hides is
     for organizers.
     """
+    if name in SECRET:
+        return False
     streams = visible_streams(reader, phase, is_smoke=is_smoke)
     if LogStream.SCORING in streams:
         return True

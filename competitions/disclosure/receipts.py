@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from competitions.catalog.models import Phase
 from competitions.disclosure.attempt_reports import SCORING_STAGE
-from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.outputs import SECRET, visible_streams
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import hidden_keys
 from competitions.disclosure.streams import LogStream
@@ -31,6 +31,8 @@ def disclosed_receipt(
     run everything is public but the names of columns that are hidden.
     """
     streams, shown = visible_streams(reader, phase), dict(receipt)
+    if "outputs" in shown:
+        shown["outputs"] = {name: digest for name, digest in shown["outputs"].items() if name not in SECRET}
     is_organizer = reader.organizes(phase)
     if "columns" in shown and not is_organizer:
         shown["columns"] = [key for key in shown["columns"] if key not in hidden_keys(phase)]

@@ -33,12 +33,15 @@ class LeaderboardsConfig(AppConfig):
             boards_follow_questions,
             boards_follow_team,
         )
+        from competitions.leaderboards.uncertainty.refreshing import UNCERTAINTY
         from competitions.submissions.datasets import datasets_changed
         from competitions.submissions.signals import standing_changed, submission_settled
         from competitions.teams.merging import teams_merged
         from competitions.teams.services import team_changed
+        from core.background import jobs
         from core.reconciler import reconciler_step
 
+        jobs.register(UNCERTAINTY)
         reconciler_step("boards_committed", commit_closed_boards)
         reconciler_step("phases_revealed", reveal_planned)
         reconciler_step("submissions_migrated", phases_migrate)

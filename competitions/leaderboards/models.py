@@ -5,11 +5,12 @@ A row's rank is not stored: it is one more than the number of better rows, which
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from competitions.catalog.models import Leaderboard
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
+from core.background.rows import AskedRow, asker_key
 
 
 class Score(models.Model):
@@ -102,6 +103,70 @@ class Entry(models.Model):
     def rank_key(self) -> tuple[float, str]:
         """Smaller is better; rows with the same one share a rank."""
         return self.rank_value, self.tie_key
+
+
+class ScoreReplicates(models.Model):
+    """The score by which a board ranks, on each of its resamples. As secret as labels: background work alone reads it.
+
+    A row without values says in `remark` why there are none.
+    """
+
+    score = models.OneToOneField(Score, on_delete=models.CASCADE, primary_key=True, related_name="replicates")
+    values = models.BinaryField(default=bytes, help_text="32-bit floats, the lowest byte first.")
+    stream = models.CharField(max_length=64, help_text="Names the resamples; scores on other ones cannot be compared.")
+    remark = models.CharField(max_length=300, blank=True, help_text="Why there are none, for organizers.")
+
+    def __str__(self) -> str:
+        return f"replicates of the {self.score}"
+
+
+class EntryUncertainty(models.Model):
+    """How sure a row's score and rank are; `uncertainty/refreshing.py` writes it."""
+
+    entry = models.OneToOneField(Entry, on_delete=models.CASCADE, primary_key=True, related_name="uncertainty")
+    low = models.FloatField(help_text="The lower end of the score's interval.")
+    high = models.FloatField()
+    first_rank = models.PositiveIntegerField(
+        null=True, help_text="The best rank that the data allow; none for a baseline."
+    )
+    last_rank = models.PositiveIntegerField(null=True)
+    tier = models.PositiveIntegerField(null=True)
+    beats_above = models.FloatField(
+        null=True, help_text="The chance to score better than the row above; none for the first."
+    )
+
+    def __str__(self) -> str:
+        return f"uncertainty of the {self.entry}"
+
+
+class BoardUncertainty(AskedRow):
+    """How sure a board is; it asks for background work while `wanted` is ahead of `done`."""
+
+    leaderboard = models.OneToOneField(
+        Leaderboard, on_delete=models.CASCADE, primary_key=True, related_name="uncertainty"
+    )
+    created_at = models.DateTimeField(help_text="When the work was last asked for.")
+    wanted = models.PositiveBigIntegerField(default=1)
+    done = models.PositiveBigIntegerField(default=0)
+    rows_known = models.PositiveIntegerField(default=0, help_text="Rows with replicates that can be compared.")
+    rows_unknown = models.PositiveIntegerField(default=0)
+    resamples = models.PositiveIntegerField(default=0)
+    resolution = models.FloatField(
+        null=True, help_text="The smallest difference at the top that the test set tells apart."
+    )
+    first_tier = models.PositiveIntegerField(default=0, help_text="Rows in the first tier.")
+    remark = models.CharField(max_length=300, blank=True, help_text="Why rows are unknown, for organizers.")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["asker", "leaderboard"], condition=Q(wanted__gt=F("done")), name="uncertainty_asked")
+        ]
+
+    def __str__(self) -> str:
+        return f"uncertainty of {self.leaderboard}"
+
+    def asked_by(self) -> str:
+        return asker_key("competition", self.leaderboard.phase.competition_id)
 
 
 class Cell(models.Model):

@@ -13,12 +13,13 @@ from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
 from competitions.leaderboards.commitment.amendments import amending
-from competitions.leaderboards.models import Entry, Milestone, Score
+from competitions.leaderboards.models import Entry, Milestone, Score, ScoreReplicates
 from competitions.leaderboards.ranking.entries import entries_write
 from competitions.leaderboards.ranking.fact_columns import FactColumn, badge_values, fact_columns, fact_values
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
 from competitions.leaderboards.ranking.rules import eligible_scores, may_stand
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
+from competitions.leaderboards.uncertainty.asking import ask_uncertainty, begin_uncertainty
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
@@ -81,7 +82,11 @@ def _score_record(board: Leaderboard, submission: Submission, facts: Sequence[Fa
     """
     before = Score.objects.filter(leaderboard=board, submission=submission).first()
     placed = None if before is None else _placed(before)
+    if before is not None:  # a run anew may have other ones
+        ScoreReplicates.objects.filter(score=before).delete()
     score = _score_write(board, submission, list(board.columns.all()), facts, before)
+    if score is not None:
+        begin_uncertainty(board, submission)
     if before is None and score is not None:
         _milestone_if_best(board, score)
         return 1
@@ -149,6 +154,7 @@ def version_raise(board: Leaderboard, **counts: Any) -> None:
     counts = counts or {"entry_count": board.entries.count(), "score_count": board.scores.count()}
     rows = Leaderboard.objects.filter(pk=board.pk)
     rows.update(version=F("version") + 1, updated_at=timezone.now(), **counts)
+    ask_uncertainty(board)
 
 
 def _milestone_if_best(board: Leaderboard, score: Score) -> None:

@@ -57,7 +57,7 @@ def _measured(reader: "_Reader", pair: Mapping[str, Any]) -> dict[str, object]:
         "check": check.score,
         "error": error,
         "rows": [check.rows, plain.rows],
-        "is_resampled": check.losses is None or (aligned or plain).losses is None,
+        "is_resampled": not (check.is_mean and (aligned or plain).is_mean),
     }
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from scoring import metrics
 from scoring.errors import ScoringInputError
-from scoring.metrics.metric import Floats, Rows, mean_over_groups
+from scoring.metrics.metric import Floats, Metric, Rows, mean_over_groups, no_value
+from scoring.replicates import Resampling, Sample, Scored
 from scoring.statistics import SampledScore
-from scoring.tables.align import metric_rows
+from scoring.tables.align import bad_reference, metric_rows
 from scoring.tables.check import read_reordered
 from scoring.tables.file_types import is_table_name
 from scoring.tables.own_metric import MetricRefused, OwnMetric
@@ -23,7 +28,7 @@ from scoring.uploads import Refused, refusing, uploaded_files, write_samples
 _USUAL_NAMES: Final = ("submission", "predictions")
 
 
-def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
+def score_table(ref: Path, res: Path, output: Path) -> Scored:
     """Scores of the table in `res`: one for each metric and part, ``rmse_public`` and so on.
 
     The table is checked before the targets are looked at. Raises `Refused`, or `ScoringInputError` where the reference
@@ -38,7 +43,7 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
     ...     _ = write(ref, solution, known)
     ...     res.mkdir()
     ...     _ = (res / "p.csv").write_text("id,price\\n2,3\\n1,3\\n")
-    ...     score_table(ref, res, output)
+    ...     score_table(ref, res, output).scores
     {'mae': 0.5}
     """
     reference, solution = read(ref)
@@ -50,13 +55,15 @@ def score_table(ref: Path, res: Path, output: Path) -> dict[str, float]:
         raise Refused(error.code, str(error)) from error
     own = OwnMetric(ref / OWN_METRIC) if any(metric.is_own for metric in reference.metrics) else None
     scores: dict[str, float] = {}
+    sampled: dict[str, Sample] = {}
     for part, chosen in solution_parts(reference, solution).items():
         rows = _Part(reference, own, solution, _filter(solution, chosen), _filter(predictions, chosen))
         suffix = f"_{part}" if part else ""
         scores |= {f"{key}{suffix}": value for key, value in rows.scores()}
+        sampled |= {f"{metric.key}{suffix}": partial(rows.resampled, metric) for metric in reference.metrics}
         if reference.per_sample:
             write_samples(output / f"per_sample{suffix}.npz", dict(rows.losses()))
-    return scores
+    return Scored(scores, sampled)
 
 
 def sampled_table_score(ref: Path, res: Path, key: str) -> SampledScore:
@@ -138,13 +145,49 @@ class _Part:
             what = "it is one's own, or one over groups"
             raise ScoringInputError("not_decomposable", chosen.key, what, "use a metric over single rows")
         metric, rows = metrics.metric(chosen.name), self._rows(chosen)
-        is_plain_mean = metric.is_mean_over_rows and rows.weight is None
         return SampledScore(
             metric.score(rows, chosen.parameters),
             self.solution.height,
-            metric.losses(rows, chosen.parameters) if is_plain_mean else None,
+            metric.losses(rows, chosen.parameters) if rows.weight is None else None,
             lambda places: metric.score(rows.take(places), chosen.parameters),
+            metric.finish,
         )
+
+    def resampled(self, chosen: ChosenMetric) -> tuple[SampledScore, Resampling]:
+        """The score as a function of what is resampled: rows, or groups where the metric is over these."""
+        if chosen.is_own:
+            return self._own_sampled(chosen), self._resampling()
+        if not chosen.per_group and not metrics.metric(chosen.name).needs_group:
+            return self.sampled(chosen), self._resampling()
+        metric, rows = metrics.metric(chosen.name), self._rows(chosen)
+        groups = rows.by_group()
+        sampled = SampledScore(
+            self._score(chosen), len(groups), None, partial(_score_of_groups, metric, groups, chosen)
+        )
+        return sampled, Resampling(f"{self._name()}/{self.reference.group}", len(groups))
+
+    def _own_sampled(self, chosen: ChosenMetric) -> SampledScore:
+        own, shown = self.own, without_usage(self.reference, self.solution)
+        assert own is not None  # a metric of one's own was chosen
+        id_column = self.reference.id_column
+
+        def score(places: NDArray[np.int64]) -> float:
+            try:
+                return own.score(shown[places], self.predictions[places], id_column, chosen.parameters)
+            except MetricRefused as error:
+                raise no_value(f"{chosen.key} refuses a resample", "let it take any rows") from error
+
+        return SampledScore(self._score(chosen), self.solution.height, None, score)
+
+    def _resampling(self) -> Resampling:
+        known = self.reference
+        groups, strata = (_codes(self.solution, name) for name in (known.resample_by, known.strata))
+        return Resampling(self._name(), self.solution.height, groups, strata)
+
+    def _name(self) -> str:
+        """A name that two parts share only where they have the same rows in the same order."""
+        ids = self.solution[self.reference.id_column].cast(pl.String)
+        return hashlib.sha256("\n".join(ids.to_list()).encode()).hexdigest()
 
     def losses(self) -> Iterator[tuple[str, Floats]]:
         """One value a row for each metric that is a mean over rows, or a function of one.
@@ -156,6 +199,34 @@ class _Part:
             values = None if metric is None else metric.losses(self._rows(chosen), chosen.parameters)
             if metric is not None and values is not None:
                 yield chosen.key if metric.is_mean_over_rows else f"{chosen.key}_loss", values
+
+
+def _score_of_groups(metric: Metric, groups: list[Rows], chosen: ChosenMetric, places: NDArray[np.int64]) -> float:
+    """The score of these groups, each a group of its own as often as it is named."""
+    drawn = [groups[place] for place in places.tolist()]
+    if not drawn:
+        raise no_value("no group was drawn", "add groups")
+    group = np.repeat(np.arange(len(drawn)), [len(rows.truth) for rows in drawn])
+    weights = [rows.weight for rows in drawn if rows.weight is not None]
+    rows = Rows(
+        np.concatenate([rows.truth for rows in drawn]),
+        np.concatenate([rows.prediction for rows in drawn]),
+        np.concatenate(weights) if weights else None,
+        group,
+        drawn[0].classes,
+    )
+    if chosen.per_group:
+        return mean_over_groups(metric, rows, chosen.parameters)
+    return metric.score(rows, chosen.parameters)
+
+
+def _codes(solution: pl.DataFrame, name: str | None) -> NDArray[np.int64] | None:
+    """A code from 0 for each value of a column; None without a column."""
+    if name is None:
+        return None
+    if name not in solution.columns:
+        raise bad_reference(name, "there is no such column")
+    return solution[name].rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def _find_table(res: Path) -> Path:

@@ -57,7 +57,11 @@ class ChosenMetric:
 
 @dataclass(frozen=True)
 class TableReference:
-    """The rule by which a table competition is scored: the content of ``metric.json``."""
+    """The rule by which a table competition is scored: the content of ``metric.json``.
+
+    For the intervals of scores, rows are resampled by themselves, or in the groups of the column `resample_by`, whose rows
+    are alike (all of one user, say); each stratum of the column `strata` keeps its share.
+    """
 
     id_column: str
     targets: tuple[str, ...]
@@ -67,6 +71,8 @@ class TableReference:
     weight: str | None = None
     group: str | None = None
     per_sample: bool = False
+    resample_by: str | None = None
+    strata: str | None = None
 
     def as_json(self) -> dict[str, object]:
         """Plain values, as they stand in the file."""

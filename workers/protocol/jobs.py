@@ -170,6 +170,7 @@ class Job(Lease):
     columns: tuple[str, ...]
     detailed_results: bool = False
     seed: Whole = 0  # what a repeated verification varies; programs read it as PODIUM_SEED
+    replicates_s: Number = 0  # for scoring on resamples; 0: none, and what programs write of them stays in their output
     text_files: tuple[str, ...] = ()  # patterns of predictions that must be UTF-8 text
 
     @model_validator(mode="after")

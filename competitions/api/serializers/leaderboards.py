@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from competitions.catalog.models import Column
 from competitions.disclosure.scores import scores_are_public
+from competitions.disclosure.uncertainty import RowUncertainty
 from competitions.leaderboards.commitment.amendments import commitment_manifest
 from competitions.leaderboards.models import Amendment, Commitment, Entry
 from competitions.leaderboards.ranking.fact_columns import VERIFIED
@@ -29,6 +30,31 @@ class CellOut(serializers.Serializer[Any]):
     is_own = serializers.BooleanField(help_text="The row's team submitted the dataset: it does not count for its rank.")
 
 
+class RowUncertaintyOut(serializers.Serializer[Any]):
+    half_width = serializers.CharField(help_text="Half of the score's interval.")
+    low = serializers.CharField()
+    high = serializers.CharField()
+    first_rank = serializers.IntegerField(
+        allow_null=True, help_text="The best rank that the data allow; null for a baseline."
+    )
+    last_rank = serializers.IntegerField(allow_null=True)
+    tier = serializers.IntegerField(allow_null=True, help_text="Rows of a tier cannot be told apart from its best one.")
+    beats_above_percent = serializers.IntegerField(
+        allow_null=True, help_text="The chance to score better than the row above."
+    )
+
+
+class BoardUncertaintyOut(serializers.Serializer[Any]):
+    confidence_percent = serializers.IntegerField()
+    resamples = serializers.IntegerField()
+    rows_known = serializers.IntegerField()
+    rows_unknown = serializers.IntegerField(help_text="Ranked rows without resamples.")
+    first_tier = serializers.IntegerField(help_text="Rows that are tied for first.")
+    resolution = serializers.CharField(
+        allow_null=True, help_text="Scores closer than this cannot be told apart at the top."
+    )
+
+
 class RowOut(serializers.Serializer[Any]):
     rank = serializers.IntegerField(allow_null=True)
     team = serializers.CharField()
@@ -40,10 +66,11 @@ class RowOut(serializers.Serializer[Any]):
     verified = serializers.DictField(
         allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
     )
+    uncertainty = RowUncertaintyOut(allow_null=True, help_text="Null where nothing is known of the row's error.")
     cells = CellOut(many=True, required=False, help_text="On each submitted dataset, of a board that grows by them.")
 
 
-def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, object]:
+def row_out(row: Row, columns: list[ShownColumn], sure: RowUncertainty | None) -> dict[str, object]:
     """A board's row as JSON, its values as shown."""
     entry = row.entry
     values = zip(columns, shown_values(columns, entry.values), strict=True)
@@ -57,6 +84,7 @@ def row_out(row: Row, columns: list[ShownColumn]) -> dict[str, object]:
         "achieved_at": entry.achieved_at,
         "last_at": entry.last_at,
         "verified": entry.values.get(VERIFIED),
+        "uncertainty": sure.as_json() if sure else None,
     }
 
 
@@ -132,5 +160,6 @@ class LeaderboardOut(serializers.Serializer[Any]):
     columns = ColumnOut(many=True)
     entry_count = serializers.IntegerField()
     rows = RowOut(many=True)
+    uncertainty = BoardUncertaintyOut(allow_null=True, help_text="Null where the board does not say how sure it is.")
     next_cursor = serializers.CharField(allow_null=True)
     datasets = DatasetOut(many=True, required=False, help_text="The submitted ones, of a board that grows by them.")

@@ -32,6 +32,7 @@ from competitions.leaderboards.reading.board import Cursor, UnknownSort, board_p
 from competitions.leaderboards.reading.columns import page_columns
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.winners.models import Place
 from competitions.winners.states import State as PlaceState
 
@@ -101,6 +102,7 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
     load_boards([board.phase])
     page, visible = board_page(board, cursor=cursor, sort=sort), board.visible_columns
     columns = page_columns(board, visible)
+    sure = None if sort else board_uncertainty(board)
     return {
         "phase": board.phase.slug,
         "board": board.key,
@@ -109,7 +111,8 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "sorted_by": sort or None,
         "columns": list(ColumnOut(visible, many=True).data),
         "entry_count": board.entry_count,
-        "rows": [row_out(row, columns) for row in page.rows],
+        "rows": [row_out(row, columns, row_uncertainty(board, row.entry) if sure else None) for row in page.rows],
+        "uncertainty": sure.as_json() if sure else None,
         "next_cursor": page.next_cursor,
         **({"datasets": list(DatasetOut(shown_datasets(board.phase), many=True).data)} if board.phase.grows else {}),
     }

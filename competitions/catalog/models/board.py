@@ -65,6 +65,19 @@ class Leaderboard(models.Model):
         default=False,
         help_text="Teams and organizers read unrounded scores of this board through the API while everybody may see it.",
     )
+    shows_uncertainty = models.BooleanField(
+        "how sure the board is",
+        default=True,
+        db_default=True,
+        help_text="Show intervals of scores, ranges of ranks and tiers, where the scoring program gives replicates.",
+    )
+    confidence_percent = models.PositiveSmallIntegerField(
+        "confidence (%)",
+        default=95,
+        db_default=95,
+        choices=[(90, "90"), (95, "95"), (99, "99")],
+        help_text="Of intervals and ranges, and how sure a difference must be for another tier.",
+    )
     freeze_at = models.DateTimeField(
         null=True,
         blank=True,
@@ -87,7 +100,7 @@ class Leaderboard(models.Model):
         "Name": ("title", "index"),
         "What counts": ("rule", "max_selected", "selection_closes_at", "breaks_ties"),
         "Who sees what": ("visibility", "is_hidden", "freeze_at", "gives_exact_scores"),
-        "Display": ("is_transposed", "shows_tasks"),
+        "Display": ("is_transposed", "shows_tasks", "shows_uncertainty", "confidence_percent"),
     }
     bundle: ClassVar[Mapping[str, str]] = {
         "title": "title",
@@ -99,6 +112,8 @@ class Leaderboard(models.Model):
         "breaks_ties": "podium.break_ties",
         "gives_exact_scores": "podium.exact_scores",
         "is_transposed": "podium.transposed",
+        "shows_uncertainty": "podium.uncertainty",
+        "confidence_percent": "podium.confidence",
     }
     bundle_defaults: ClassVar[Mapping[str, object]] = {
         "title": "Results",

@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Count, Max
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.leaderboards.models import Cell, Entry, Score
+from competitions.leaderboards.models import Cell, Entry, EntryUncertainty, Score
 from competitions.leaderboards.ranking.datasets import dataset_tasks
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from competitions.leaderboards.ranking.rules import PICKED, counting_scores, eligible_scores
@@ -41,6 +41,8 @@ def entries_write(board: Leaderboard, team: Team, columns: list[Column], facts: 
     trend = _trend(board, team, columns) if counting else []
     for score in counting:
         entry = current_rows.get(score.pk) or (free.pop() if free else Entry(leaderboard=board, team=team))
+        if entry.pk and entry.score_id != score.pk:  # of the score before
+            EntryUncertainty.objects.filter(entry=entry).delete()
         entry.score, entry.values, entry.rank_value = score, score.values, score.rank_value
         entry.tie_key, entry.trend = _tie_key(board, columns, score), trend
         entry.is_baseline, entry.submissions = team.is_baseline, known["count"]

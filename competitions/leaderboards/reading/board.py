@@ -106,7 +106,7 @@ class UnknownSort(Refusal):
 
 
 def _ordered(board: Leaderboard) -> QuerySet[Entry]:
-    return Entry.objects.filter(leaderboard=board).select_related("team").order_by(*Entry.IN_ORDER)
+    return Entry.objects.filter(leaderboard=board).select_related("team", "uncertainty").order_by(*Entry.IN_ORDER)
 
 
 def entry_rank(entry: Entry) -> int | None:
@@ -261,7 +261,7 @@ def _rows_ahead(entry: Entry) -> Q:
 
 def team_entry(board: Leaderboard, team_id: int) -> Entry | None:
     """A team's row, its best one where it has several, with its team and the score that counts."""
-    rows = Entry.objects.filter(leaderboard=board, team=team_id).select_related("team", "score")
+    rows = Entry.objects.filter(leaderboard=board, team=team_id).select_related("team", "score", "uncertainty")
     return rows.order_by(*Entry.IN_ORDER).first()
 
 

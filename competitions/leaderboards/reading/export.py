@@ -2,20 +2,25 @@
 
 import csv
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.http import StreamingHttpResponse
 
 from competitions.catalog.models import Leaderboard
+from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.fact_columns import VERIFIED, FactColumn
 from competitions.leaderboards.reading.board import all_rows
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, page_columns
+from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from core.spreadsheets import Echo, safe_cell
+
+UNCERTAINTY: Final = ("low", "high", "first_rank", "last_rank", "tier", "beats_above_percent")
 
 
 def csv_lines(board: Leaderboard) -> Iterator[str]:
     """Header and rows. Values are as shown on the page; a baseline has no rank."""
     columns = page_columns(board, board.visible_columns)
+    sure = UNCERTAINTY if board_uncertainty(board) else ()
     writer: Any = csv.writer(Echo())
     yield writer.writerow(
         [
@@ -27,6 +32,7 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
             "last_at",
             "baseline",
             "verified_s",
+            *sure,
         ]
     )
     for row in all_rows(board):
@@ -41,8 +47,15 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
                 entry.last_at.isoformat(),
                 "yes" if entry.is_baseline else "no",
                 entry.values.get(VERIFIED, {}).get("wall_s", ""),
+                *(_uncertainty(board, entry) if sure else ()),
             ]
         )
+
+
+def _uncertainty(board: Leaderboard, entry: Entry) -> list[object]:
+    found = row_uncertainty(board, entry)
+    values = found.as_json() if found else {}
+    return ["" if values.get(name) is None else values[name] for name in UNCERTAINTY]
 
 
 def _heading(column: ShownColumn) -> str:

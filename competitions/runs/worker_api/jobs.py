@@ -95,6 +95,7 @@ def planned_job(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
         columns=tuple(run.receipt["columns"] if "columns" in run.receipt else column_keys(score_columns(phase))),
         detailed_results=phase.competition.enable_detailed_results,
         seed=run.submission.seed,
+        replicates_s=0 if run.is_smoke else phase.replicates_time_s,
         text_files=phase.text_patterns,
     )
 

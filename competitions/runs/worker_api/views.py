@@ -44,6 +44,8 @@ OUTPUT_NAMES = (
     "predictions.zip",
     "ingestion.zip",
     "scoring.zip",
+    "scoring-replicates.npz",
+    "scoring-losses.npz",
     "detailed_results.html",
     "submission.log",
     "ingestion.log",

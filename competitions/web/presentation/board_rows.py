@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from competitions.catalog.models import Column, Leaderboard
+from competitions.disclosure.uncertainty import RowUncertainty
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.reading.board import Row, first_entry
 from competitions.leaderboards.reading.daily_ranks import earlier_ranks
+from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.teams.models import Membership
 
 LEAST_PERCENT: Final = 2.0  # of a bar, so that none is empty
@@ -57,6 +59,7 @@ class RowDetails:
     change: int | None = None  # places gained since yesterday; None where there is nothing to compare with
     percent: float | None = None
     spark: Spark | None = None
+    sure: RowUncertainty | None = None
 
     @property
     def fall(self) -> int:
@@ -100,6 +103,7 @@ def row_details(board: Leaderboard, rows: Sequence[Row], scale: ScoreScale | Non
             change=earlier[row.entry.team_id] - row.rank if row.rank and row.entry.team_id in earlier else None,
             percent=scale.percent(row.entry) if scale else None,
             spark=score_spark(row.entry, scale.column) if scale else None,
+            sure=row_uncertainty(board, row.entry),
         )
         for row in rows
     }

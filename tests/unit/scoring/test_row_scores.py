@@ -45,7 +45,7 @@ def test_what_is_no_plain_mean_has_no_losses_and_is_what_the_program_writes(
 ) -> None:
     ref, res = table(tmp_path, ChosenMetric(metric), **given)
     score = sampled_score(ref, res, metric)
-    assert score.losses is None
+    assert not score.is_mean
     assert program.score(ref, res, tmp_path) == {metric: pytest.approx(score.score)}
     assert score.of_rows(np.arange(4)) == pytest.approx(score.score)
 

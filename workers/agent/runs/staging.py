@@ -211,9 +211,10 @@ class Stager:
         )
 
     def _environment(self, stage: Stage) -> dict[str, str]:
-        """The variables for programs of a team; the scoring program gets none of them."""
+        """The variables for programs of a team, of which the scoring program gets none; it has one of its own."""
         if stage.name == "scoring":
-            return {}
+            seconds = min(self._job.replicates_s, stage.limits.wall_s / 2)
+            return {"PODIUM_REPLICATES_S": f"{seconds:g}"} if self._job.replicates_s else {}
         targets = {mount.target for mount in stage.mounts}
         variables = {"PODIUM_SEED": str(self._job.seed)}
         if "/app/weights" in targets:

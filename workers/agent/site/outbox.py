@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,12 @@ from workers.sandbox.verdict import failed
 
 MAX_DETAILED_BYTES: Final = 32 << 20
 DETAILED: Final = "detailed_results.html"
+MAX_REPLICATES_BYTES: Final = 64 << 20
+# What a scoring program writes of its resamples, and the name of the output that the site keeps from everybody.
+REPLICATES: Final[Mapping[str, str]] = {
+    "replicates.npz": "scoring-replicates.npz",
+    "losses.npz": "scoring-losses.npz",
+}
 
 
 class Outbox:
@@ -31,17 +38,37 @@ class Outbox:
         self._pool = pool
         self._packing: dict[str, Future[None]] = {}  # by name of the archive
 
-    def take(self, stage: StageRun, archive: str) -> Verdict | None:
-        """Check a stage's output and begin to pack it; the verdict on an output that breaks a rule."""
+    def take(self, stage: StageRun, archive: str, apart: Collection[str] = ()) -> Verdict | None:
+        """Check a stage's output and begin to pack it, but for the files in `apart`.
+
+        Returns the verdict on an output that breaks a rule.
+        """
         limits = stage.spec.limits
         try:
             listing = list_output(stage.volume.path, max_files=limits.output_files, max_bytes=limits.output_bytes)
         except OutputRefused as error:
             return failed(error.reason, error.code, error.detail)
         self.listings[stage.name] = listing
-        if listing.files:
-            self._packing[archive] = self._pool.submit(zip_output, stage.volume.path, listing, self.folder / archive)
+        packed = replace(listing, files=tuple(file for file in listing.files if file.path not in apart))
+        if packed.files:
+            self._packing[archive] = self._pool.submit(zip_output, stage.volume.path, packed, self.folder / archive)
         return None
+
+    def keep_replicates(self, stage: StageRun) -> list[str]:
+        """Keep what the scoring program wrote of its resamples, each file by itself.
+
+        Returns notes for people on those that were not kept.
+        """
+        notes = []
+        for name, kept in REPLICATES.items():
+            try:
+                content = read_bounded(stage.volume.path, name, MAX_REPLICATES_BYTES)
+            except OutputRefused as error:
+                notes.append(f"{name} was not kept: {error.detail}")
+                continue
+            if content is not None:
+                (self.folder / kept).write_bytes(content)
+        return notes
 
     def keep_details(self, stage: StageRun) -> str | None:
         """Keep the scoring program's page: detailed_results.html, else the first HTML file.

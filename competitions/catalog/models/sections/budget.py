@@ -53,11 +53,17 @@ class BudgetSection(Section):
     scoring_memory_bytes = models.PositiveBigIntegerField(
         "scoring memory (bytes)", default=4 * GIB, validators=_AT_LEAST_ONE
     )
+    replicates_time_s = models.PositiveIntegerField(
+        "time for replicates (s)",
+        default=60,
+        db_default=60,
+        help_text="Of the scoring time, at the most: for scoring on resamples, from which the board says how sure it is. 0: none.",
+    )
     priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Budget of a code submission": (*(field.name for field in fields(Budget)), "docker_image"),
-        "Scoring and queue": ("scoring_time_limit_s", "scoring_memory_bytes", "priority"),
+        "Scoring and queue": ("scoring_time_limit_s", "scoring_memory_bytes", "replicates_time_s", "priority"),
     }
     api: ClassVar[tuple[str, ...]] = ("time_limit_s", "gpus", "cpus", "memory_bytes", "output_bytes")
     bundle: ClassVar[Mapping[str, str]] = {
@@ -70,6 +76,7 @@ class BudgetSection(Section):
         "output_files": "podium.budget.output_files",
         "pids": "podium.budget.pids",
         "scoring_memory_bytes": "podium.budget.scoring_memory_bytes",
+        "replicates_time_s": "podium.replicates_time",
         "priority": "podium.priority",
     }
 

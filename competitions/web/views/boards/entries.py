@@ -18,6 +18,7 @@ from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import entry_rank, first_entry
 from competitions.leaderboards.reading.columns import page_columns, shown_values
+from competitions.leaderboards.reading.uncertainty import row_uncertainty
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from competitions.web.details import detailed_runs, details_response
@@ -32,7 +33,7 @@ ROWS_READ = 500
 
 def _entry(request: HttpRequest, pk: int) -> tuple[Entry, Visit, Leaderboard]:
     """A board's row with its reader. 404 for who may not see the board, so that numbers reveal nothing."""
-    rows = Entry.objects.select_related("team", "score__submission__phase__competition")
+    rows = Entry.objects.select_related("team", "uncertainty", "score__submission__phase__competition")
     entry: Entry = get_object_or_404(rows, pk=pk)
     submission = entry.score.submission
     visited = visit(request, submission.phase.competition.slug)
@@ -62,6 +63,7 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
         "entry": entry,
         "detailed": detailed_runs(entry, board),
         "rank": entry_rank(entry),
+        "sure": row_uncertainty(board, entry),
         "primary": primary,
         "gap": _gap(board, entry, primary) if primary else "",
         "values": list(zip(columns, shown_values(columns, entry.values), strict=True)),

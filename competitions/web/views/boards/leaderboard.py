@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import board_refusal, details_are_public, may_know_board
+from competitions.disclosure.uncertainty import BoardUncertainty, says_uncertainty
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
@@ -42,6 +43,7 @@ from competitions.leaderboards.reading.columns import (
 )
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.leaderboards.sealing.commitments import board_commitment
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
@@ -132,6 +134,7 @@ class DrawnPage:
     previous_cursor: str | None
     best: list[Dated]  # how the best score improved; on the first page alone
     levels: list[Level]  # of the baselines
+    sure: BoardUncertainty | None  # in its own order alone
 
     def around(self, number: int | None) -> tuple[SafeString, SafeString]:
         """The rows before and after the one of that number; all come before it if it is not on the page."""
@@ -166,8 +169,10 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     baselines = baseline_entries(board) if column else []
     scale = score_scale(board, column, page.rows, baselines)
     details = {} if sort else row_details(board, page.rows, scale)
+    sure = None if sort else board_uncertainty(board)
     template = get_template("web/leaderboard/_row.html")
     same = {
+        "sure": sure,
         "columns": columns,
         "decides": decides,
         "scale": scale,
@@ -184,7 +189,7 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     has_best = place.is_first_page and column is not None and not column.is_relative  # one score has no average rank
     best = _best_scores(board, column) if column and has_best else []
     levels = baseline_levels(baselines, column) if column else []
-    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels)
+    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels, sure)
 
 
 def _drawn_column(board: Leaderboard) -> Column | None:
@@ -251,9 +256,15 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "mine": own_entry,
         "detailed": detailed_entries(board, [*undrawn, own_entry] if own_entry else undrawn),
         "my_rank": _my_rank(board, own_entry, page, sort) if own_entry else None,
+        "says_no_uncertainty": isinstance(page, DrawnPage)
+        and page.sure is None
+        and not sort
+        and bool(page.rows)
+        and not phase.grows
+        and says_uncertainty(board, primary),
         "chart": _lead_chart(board, page, visited.now) if isinstance(page, DrawnPage) else None,
         **_search(request, board),
-        **(_own_row(page, own_entry, sort) if isinstance(page, DrawnPage) else {}),
+        **(_own_row(board, page, own_entry, sort) if isinstance(page, DrawnPage) else {}),
     }
 
 
@@ -263,7 +274,7 @@ def _search(request: HttpRequest, board: Leaderboard) -> dict[str, object]:
     return {"searched": text, "found": search(board, text) if len(text) >= SHORTEST_SEARCH else []}
 
 
-def _own_row(page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, object]:
+def _own_row(board: Leaderboard, page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, object]:
     """The drawn rows around one's own, which is drawn apart; in another order it has no rank to show."""
     own = own_entry.pk if own_entry and not sort and own_entry.pk in page.ranks else None
     before, after = page.around(own)
@@ -272,15 +283,20 @@ def _own_row(page: DrawnPage, own_entry: Entry | None, sort: str) -> dict[str, o
         "rows_after": after,
         "is_own_here": own is not None,
         "scale": page.scale,
-        "mine_more": _own_details(page, own_entry, sort) if own_entry else None,
+        "sure": page.sure,
+        "mine_more": _own_details(board, page, own_entry, sort) if own_entry else None,
     }
 
 
-def _own_details(page: DrawnPage, own_entry: Entry, sort: str) -> RowDetails | None:
+def _own_details(board: Leaderboard, page: DrawnPage, own_entry: Entry, sort: str) -> RowDetails | None:
     """Details of one's own row; on a page without that row only those that need no query."""
     if own_entry.pk in page.details or sort or page.scale is None:
         return page.details.get(own_entry.pk)
-    return RowDetails(percent=page.scale.percent(own_entry), spark=score_spark(own_entry, page.scale.column))
+    return RowDetails(
+        percent=page.scale.percent(own_entry),
+        spark=score_spark(own_entry, page.scale.column),
+        sure=row_uncertainty(board, own_entry),
+    )
 
 
 def _kept(phase: Phase, board: Leaderboard, sort: str, datasets: DatasetPages | None) -> dict[str, str]:

@@ -1,0 +1,67 @@
+"""Reads what scoring programs wrote of their resamples; for a process of its own, without Django.
+
+The files are organizers': what is wrong with one is said in words, and the score counts all the same.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from scoring.errors import ScoringInputError
+from scoring.replicates import Replicates, read, read_losses
+
+SECONDS: Final = 30.0  # for all losses of one file
+FAR: Final = 5.0  # standard deviations: replicates whose middle lies so far from the score are of something else
+
+
+def read_files(files: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each file the replicates of the scores that it is of, as `values` by key, and a `fault` where it has one.
+
+    A file has a `path`, says whether it `is_losses`, and names the run's `scores` by key. Values are base64 of 32-bit
+    floats, with their `stream`.
+    """
+    return [_read(file) for file in files]
+
+
+def _read(file: Mapping[str, Any]) -> dict[str, Any]:
+    scores: Mapping[str, float] = file["scores"]
+    values: dict[str, dict[str, str]] = {}
+    try:
+        for key, found in _found(file).items():
+            if key in scores:
+                _require_of_score(key, found, scores[key])
+                text = base64.b64encode(found.values.astype("<f4").tobytes()).decode()
+                values[key] = {"base64": text, "stream": found.stream}
+    except ScoringInputError as error:
+        return {"values": values, "fault": str(error)[:280]}
+    return {"values": values, "fault": ""}
+
+
+def _found(file: Mapping[str, Any]) -> dict[str, Replicates]:
+    path = Path(file["path"])
+    if not file["is_losses"]:
+        return read(path)
+    found = {}
+    for key, (mean, replicates) in read_losses(path, seconds=SECONDS).items():
+        score, spread = file["scores"].get(key, mean), float(np.nanstd(replicates.values))
+        if abs(mean - score) > spread / 10 + 1e-6 * abs(score):
+            what = f"the losses have the mean {mean:.6g}, and the score is {score:.6g}"
+            raise ScoringInputError(
+                "out_of_range", key, what, "write the loss of each item that the score is the mean of"
+            )
+        found[key] = replicates
+    return found
+
+
+def _require_of_score(key: str, replicates: Replicates, score: float) -> None:
+    known = replicates.values[np.isfinite(replicates.values)].astype(np.float64)
+    if known.size * 2 <= replicates.values.size:
+        what = "most replicates are no numbers"
+        raise ScoringInputError("nan", key, what, "write a score for each resample")
+    middle, spread = float(np.median(known)), float(known.std())
+    if abs(middle - score) > FAR * spread + 1e-6 * abs(score):
+        what = f"the replicates lie about {middle:.6g}, and the score is {score:.6g}"
+        raise ScoringInputError("out_of_range", key, what, "write replicates of this score")

@@ -1,0 +1,165 @@
+"""Takes the replicates of the scores that stand on a board from the files that their runs left."""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from django.conf import settings
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.disclosure.outputs import LOSSES, SECRET
+from competitions.leaderboards.models import Score, ScoreReplicates
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.resources.storage import local_copy
+from competitions.runs.models import Run, RunOutput
+from core.background.bounded import Bounds, Call, OverBounds, run_bounded
+from core.background.rows import RENEWALS
+
+READ: Final = "competitions.leaderboards.uncertainty.files:read_files"
+FILES_AT_ONCE: Final = 100  # their answer is below a megabyte
+NONE_WRITTEN: Final = "The scoring program wrote no replicates of this score."
+TOO_MUCH: Final = "Its replicates took more {what} to read than this site gives."
+REDUCE: Final[Mapping[str, Callable[..., Any]]] = {
+    Column.Computation.AVG: np.mean,
+    Column.Computation.SUM: np.sum,
+    Column.Computation.MIN: np.min,
+    Column.Computation.MAX: np.max,
+}
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The replicates of a score, and the name of their resamples; or a remark on why there are none."""
+
+    values: Floats | None = None
+    stream: str = ""
+    remark: str = ""
+
+
+def read_missing(board: Leaderboard, *, is_wanted: Callable[[], bool]) -> None:
+    """Keep the replicates of each score on the board that were not looked at yet. Raises `Stopped`."""
+    columns = list(board.columns.all())
+    column = primary_column(columns)
+    if column is None:
+        return
+    keys = _source_keys(column, columns)
+    missing = (
+        Score.objects.filter(entry__leaderboard=board, replicates=None).order_by("pk").values_list("pk", flat=True)
+    )
+    while some := list(missing[:FILES_AT_ONCE]):
+        _read(Score.objects.filter(pk__in=some), column, columns, keys, is_wanted)
+
+
+def _read(
+    scores: QuerySet[Score], column: Column, columns: Sequence[Column], keys: set[str], is_wanted: Callable[[], bool]
+) -> None:
+    runs = _runs_by_submission(scores)
+    by_run = _values_by_run([run for some in runs.values() for run in some], keys, is_wanted)
+    rows = []
+    for score in scores:
+        found = _found_for(column, columns, [by_run[run.pk] for run in runs.get(score.submission_id, [])])
+        values = b"" if found.values is None else found.values.astype("<f4").tobytes()
+        rows.append(ScoreReplicates(score=score, values=values, stream=found.stream, remark=found.remark))
+    ScoreReplicates.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _runs_by_submission(scores: QuerySet[Score]) -> dict[int, list[Run]]:
+    """The runs that a submission's score is made of; those that fill a growing board are not."""
+    runs: dict[int, list[Run]] = {}
+    chosen = Run.objects.filter(submission__in=scores.values("submission"), is_smoke=False, fills_board=False)
+    for run in chosen.order_by("pk"):
+        runs.setdefault(run.submission_id, []).append(run)
+    return runs
+
+
+def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], bool]) -> dict[Any, dict[str, Found]]:
+    """For each run what is known of its scores, by key."""
+    found: dict[Any, dict[str, Found]] = {run.pk: {} for run in runs}
+    scores = {run.pk: {key: run.scores[key] for key in keys if key in run.scores} for run in runs}
+    attempts = {run.pk: run.attempt for run in runs}
+    outputs = [
+        output
+        for output in RunOutput.objects.filter(run__in=runs, name__in=SECRET).select_related("file").order_by("name")
+        if output.attempt == attempts[output.run_id]
+    ]
+    for output, answer in zip(outputs, _answers(outputs, scores, is_wanted), strict=True):
+        for key in keys - found[output.run_id].keys():
+            if key in answer["values"]:
+                value = answer["values"][key]
+                numbers = np.frombuffer(base64.b64decode(value["base64"]), dtype="<f4").astype(np.float64)
+                found[output.run_id][key] = Found(numbers, value["stream"])
+            elif answer["fault"]:
+                found[output.run_id][key] = Found(remark=answer["fault"])
+    return found
+
+
+def _answers(
+    outputs: Sequence[RunOutput], scores: Mapping[Any, Mapping[str, float]], is_wanted: Callable[[], bool]
+) -> list[dict[str, Any]]:
+    if not outputs:
+        return []
+    bounds = Bounds(settings.CHECK_WALL_S, settings.CHECK_CPU_S, settings.CHECK_MEMORY_BYTES)
+    with ExitStack() as stack:
+        paths = {file.pk: str(stack.enter_context(local_copy(file))) for file in {output.file for output in outputs}}
+        files = [
+            {"path": paths[output.file_id], "is_losses": output.name == LOSSES, "scores": scores[output.run_id]}
+            for output in outputs
+        ]
+        call = Call(READ, {"files": files})
+        try:
+            answers: list[dict[str, Any]] = run_bounded(
+                call, bounds, is_wanted=is_wanted, every_s=settings.BACKGROUND_LEASE_S / RENEWALS
+            )
+        except OverBounds as error:
+            return [{"values": {}, "fault": TOO_MUCH.format(what=error.what)} for _ in outputs]
+    return answers
+
+
+def _source_keys(column: Column, columns: Sequence[Column], above: frozenset[str] = frozenset()) -> set[str]:
+    """Keys of the scores that a column's value is made of."""
+    if column.key in above:
+        return set()
+    if column.kind == Column.Kind.SCORE:
+        return {column.key}
+    known = {other.key: other for other in columns}
+    sources = [known[key] for key in column.sources if key in known]
+    return set().union(*(_source_keys(source, columns, above | {column.key}) for source in sources))
+
+
+def _found_for(column: Column, columns: Sequence[Column], runs: Sequence[Mapping[str, Found]]) -> Found:
+    """The replicates of a column's value from those of its submission's runs."""
+    parts = _parts(column, columns, runs)
+    if parts is None:
+        return Found(remark="Ranks, and what is measured, have no replicates.")
+    if remarks := [part.remark for part in parts if part.values is None]:
+        return Found(remark=remarks[0] or NONE_WRITTEN)
+    if not parts:
+        return Found(remark=NONE_WRITTEN)
+    count = min(len(part.values) for part in parts if part.values is not None)
+    together = np.stack([part.values[:count] for part in parts if part.values is not None])
+    reduce = REDUCE[column.computation] if column.kind == Column.Kind.COMPUTED else np.mean
+    streams = sorted({part.stream for part in parts})
+    return Found(reduce(together, axis=0), "+".join(streams)[:64])
+
+
+def _parts(column: Column, columns: Sequence[Column], runs: Sequence[Mapping[str, Found]]) -> list[Found] | None:
+    """What a column's value is made of, as `ranking.values` has it; None where that is no score."""
+    if column.is_relative or column.kind == Column.Kind.METER:
+        return None
+    if column.kind == Column.Kind.SCORE:
+        return [run.get(column.key, Found(remark=NONE_WRITTEN)) for run in runs]
+    known = {other.key: other for other in columns}
+    parts: list[Found] = []
+    for key in column.sources:
+        source = known.get(key)
+        some = None if source is None or source == column else _parts(source, columns, runs)
+        if source is None or some is None:
+            return None
+        parts += [_found_for(source, columns, runs)] if source.kind == Column.Kind.COMPUTED else some
+    return parts

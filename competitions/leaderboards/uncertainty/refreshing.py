@@ -1,0 +1,162 @@
+"""Says how sure a board is: intervals, ranges of ranks and tiers of its rows, from their replicates.
+
+A board is compared on the resamples that most of its rows share. A row without replicates on these has no interval, and in
+the ranges of the others it may stand anywhere.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from numpy.typing import NDArray
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.leaderboards.models import BoardUncertainty, Entry, EntryUncertainty, ScoreReplicates
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB, waiting_boards
+from competitions.leaderboards.uncertainty.reading import read_missing
+from core.background import jobs
+from core.background.bounded import Stopped
+from core.background.rows import claim
+from scoring.standings import Standings, intervals, standings
+
+log = structlog.get_logger(__name__)
+MOST: Final = 10_000  # rows that are compared, the best ones
+BATCH: Final = 2000
+OURS: Final = "They could not be read by a fault of ours; the administrators find it in the log."
+OTHER_RESAMPLES: Final = "They are on other resamples than those of most rows. Run these submissions again."
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rows with replicates on the same resamples, in the board's order: array of shape (rows, resamples)."""
+
+    entries: list[Entry]
+    scores: NDArray[np.float64]
+    replicates: NDArray[np.float32]
+
+    def those(self, *, baselines: bool) -> "Known":
+        """The baselines, or all others."""
+        chosen = np.array([entry.is_baseline == baselines for entry in self.entries], dtype=bool)
+        entries = [entry for entry in self.entries if entry.is_baseline == baselines]
+        return Known(entries, self.scores[chosen], self.replicates[chosen])
+
+
+def uncertainty_perform(pk: int) -> None:
+    """Say how sure one board is; nothing when nobody asks for it any more."""
+    claimed = claim(waiting_boards(), pk)
+    if claimed is None:
+        return
+    asked = BoardUncertainty.objects.get(pk=pk)
+    if asked.attempts > settings.BACKGROUND_ATTEMPTS:
+        claimed.release(done=asked.wanted, attempts=0, remark=OURS)
+        return
+    board = Leaderboard.objects.prefetch_related("columns").get(pk=pk)
+    try:
+        read_missing(board, is_wanted=claimed.renew)
+    except Stopped:
+        log.info("uncertainty_stopped", board=pk)
+        return
+    with claimed.kept():
+        found = _look(board)
+    with transaction.atomic():
+        Leaderboard.objects.select_for_update(of=("self",)).get(pk=pk)
+        claimed.conclude(done=asked.wanted, attempts=0, **found.board)
+        _replace(board, found.rows)
+        Leaderboard.objects.filter(pk=pk).update(version=F("version") + 1)
+
+
+UNCERTAINTY: Final = jobs.Job(UNCERTAINTY_JOB, waiting=waiting_boards, perform=uncertainty_perform)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is written: fields of `BoardUncertainty`, and the rows."""
+
+    board: dict[str, object]
+    rows: list[EntryUncertainty]
+
+
+def _look(board: Leaderboard) -> Findings:
+    column = primary_column(list(board.columns.all()))
+    if column is None or not board.shows_uncertainty:
+        return Findings({"rows_known": 0, "rows_unknown": 0, "remark": "", "first_tier": 0, "resolution": None}, [])
+    known, unknown, remark = _known(board, column)
+    fields: dict[str, object] = {
+        "rows_known": len(known.entries),
+        "rows_unknown": unknown,
+        "remark": remark,
+        "resamples": known.replicates.shape[1],
+        "resolution": None,
+        "first_tier": 0,
+    }
+    ranked, level = known.those(baselines=False), board.confidence_percent / 100
+    rows = _baseline_rows(known.those(baselines=True), level)
+    if ranked.entries:
+        direction = "min" if column.sorting == Column.Sorting.ASC else "max"
+        stands = standings(ranked.scores, ranked.replicates, direction=direction, level=level)
+        rows += _ranked_rows(ranked, stands, unknown)
+        fields["resolution"] = None if np.isnan(stands.resolution) else stands.resolution
+        fields["first_tier"] = int((stands.tier == 1).sum())
+    return Findings(fields, rows)
+
+
+def _known(board: Leaderboard, column: Column) -> tuple[Known, int, str]:
+    """The rows that can be compared, how many ranked ones cannot, and why."""
+    entries = list(Entry.objects.filter(leaderboard=board).order_by(*Entry.IN_ORDER).defer("trend")[:MOST])
+    found = ScoreReplicates.objects.in_bulk([entry.score_id for entry in entries])
+    streams = Counter(each.stream for each in found.values() if each.values)
+    stream = streams.most_common(1)[0][0] if streams else ""
+    usable, remarks, unknown = [], Counter[str](), 0
+    for entry in entries:
+        replicates = found.get(entry.score_id)
+        if replicates is not None and replicates.values and replicates.stream == stream and column.key in entry.values:
+            usable.append((entry, np.frombuffer(bytes(replicates.values), dtype="<f4")))
+            continue
+        unknown += not entry.is_baseline
+        remark = replicates.remark if replicates is not None else ""
+        remarks[remark or (OTHER_RESAMPLES if replicates is not None and replicates.values else OURS)] += 1
+    count = min((len(values) for _, values in usable), default=0)
+    matrix = np.stack([values[:count] for _, values in usable]) if usable else np.empty((0, 0), dtype=np.float32)
+    scores = np.array([float(entry.values[column.key]) for entry, _ in usable])
+    known = Known([entry for entry, _ in usable], scores, matrix)
+    return known, unknown, remarks.most_common(1)[0][0] if remarks else ""
+
+
+def _baseline_rows(known: Known, level: float) -> list[EntryUncertainty]:
+    """Baselines have intervals and take no rank."""
+    if not known.entries:
+        return []
+    low, high = intervals(known.scores, known.replicates, level=level)
+    return [
+        EntryUncertainty(entry=entry, low=float(ends[0]), high=float(ends[1]))
+        for entry, *ends in zip(known.entries, low, high, strict=True)
+    ]
+
+
+def _ranked_rows(known: Known, stands: Standings, unknown: int) -> list[EntryUncertainty]:
+    return [
+        EntryUncertainty(
+            entry=entry,
+            low=float(stands.low[place]),
+            high=float(stands.high[place]),
+            first_rank=int(stands.first_rank[place]),
+            last_rank=int(stands.last_rank[place]) + unknown,
+            tier=int(stands.tier[place]),
+            beats_above=None if np.isnan(stands.beats_above[place]) else float(stands.beats_above[place]),
+        )
+        for place, entry in enumerate(known.entries)
+    ]
+
+
+def _replace(board: Leaderboard, rows: list[EntryUncertainty]) -> None:
+    """Write the rows of entries that still show what was compared; the board's lock must be held."""
+    EntryUncertainty.objects.filter(entry__leaderboard=board).delete()
+    shown = dict(Entry.objects.filter(leaderboard=board).values_list("pk", "score"))
+    current = [row for row in rows if shown.get(row.entry_id) == row.entry.score_id]
+    EntryUncertainty.objects.bulk_create(current, batch_size=BATCH)

@@ -1,0 +1,354 @@
+"""Replicate scores: a score on seeded resamples of the test items, the same resamples for every entry of a board.
+
+Two entries that met the same resamples can be compared pair by pair, so that what is hard for both cancels. The weight of
+an item in a resample is drawn from Poisson(1) by a stream that the name of the test set, the number of the item and that of
+the resample decide, and never the entry. A program of one's own writes them by `write`, or leaves the losses of single
+items with the site by `write_losses`.
+
+Replicates are as secret as labels: a thousand known views of the losses. The site keeps both files apart from all other
+output, and shows neither to anybody.
+
+References: Efron & Tibshirani (1993), "An Introduction to the Bootstrap"; Hanley & MacGibbon (2006), "Creating
+non-parametric bootstrap samples using Poisson frequencies", Computer Methods and Programs in Biomedicine 83(1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scoring.arrays import numeric, require_finite, require_ndim, require_rows
+from scoring.errors import ScoringInputError
+from scoring.statistics import SampledScore
+
+RESAMPLES: Final = 1000
+FEWEST: Final = 200  # below it quantiles of a distribution say too little
+REPLICATES_FILE: Final = "replicates.npz"
+LOSSES_FILE: Final = "losses.npz"
+DESCRIPTION: Final = "description"
+SECONDS_VARIABLE: Final = "PODIUM_REPLICATES_S"
+TRIALS: Final = "trials"
+
+_AT_A_TIME: Final = 50  # resamples whose weights are drawn together
+_ITEMS_AT_A_TIME: Final = 1 << 13  # a block of weights stays in a core's cache
+_TRIED: Final = 3  # resamples from which the time of all is foreseen
+# A 16-bit number at or above the k-th of these stands for a weight above k.
+_THRESHOLDS: Final = np.round(2**16 * np.cumsum([math.exp(-1) / math.factorial(count) for count in range(7)])).astype(
+    np.uint16
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """The resamples of one test set.
+
+    `name` and the number of `items` decide them. `groups`: a code from 0 for each item; groups are drawn whole. `strata`: a
+    code from 0 for each item; each stratum keeps its share of the weight.
+    """
+
+    name: str
+    items: int
+    groups: NDArray[np.int64] | None = None
+    strata: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("groups", "strata"):
+            codes = getattr(self, name)
+            if codes is not None and codes.shape != (self.items,):
+                what = f"it has the shape {codes.shape}"
+                raise ScoringInputError("wrong_shape", name, what, f"give one code for each of {self.items} items")
+
+    @property
+    def stream(self) -> str:
+        """A short text that two test sets share only where their resamples are the same.
+
+        >>> Resampling("test", 2).stream == Resampling("test", 2).stream != Resampling("test", 3).stream
+        True
+        """
+        digest = hashlib.sha256(f"{self.name}\n{self.items}".encode())
+        for codes in (self.groups, self.strata):
+            digest.update(b"\n" if codes is None else b"\n" + codes.astype("<i8").tobytes())
+        return digest.hexdigest()[:16]
+
+    def weights(self, start: int) -> NDArray[np.uint8]:
+        """How often each item is drawn in the `_AT_A_TIME` resamples from `start` on, a multiple of it.
+
+        Array of shape (resamples, items), small whole numbers; strata are not balanced in it.
+
+        >>> float(Resampling("test", 1000).weights(0).mean().round(1))
+        1.0
+        """
+        if self.groups is None:
+            return np.concatenate(list(self._blocks(start, self.items)), axis=1)
+        drawn = np.concatenate(list(self._blocks(start, int(self.groups.max()) + 1)), axis=1)
+        return drawn[:, self.groups]
+
+    def _blocks(self, start: int, units: int) -> Iterator[NDArray[np.uint8]]:
+        """Weights of so many units, a block of them at a time."""
+        for first in range(0, units, _ITEMS_AT_A_TIME):
+            seed = np.random.SeedSequence([int(self.stream, 16), start, first])
+            shape = (_AT_A_TIME, min(_ITEMS_AT_A_TIME, units - first))
+            words = np.random.SFC64(seed).random_raw(math.ceil(shape[0] * shape[1] / 4))
+            drawn = words.astype("<u8", copy=False).view("<u2")[: shape[0] * shape[1]].reshape(shape)
+            weights = np.zeros(shape, dtype=np.uint8)
+            reached = np.empty(shape, dtype=np.bool_)
+            for threshold in _THRESHOLDS:
+                np.greater_equal(drawn, threshold, out=reached)
+                np.add(weights, reached.view(np.uint8), out=weights)
+            yield weights
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """The replicates of one score, and the `Resampling.stream` that they are of, or `TRIALS`."""
+
+    values: NDArray[np.float32]
+    stream: str
+
+
+Sample = Callable[[], tuple[SampledScore, Resampling]]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a scoring program makes of a submission: its scores by key, and what replicates of them are made of.
+
+    `sampled` gives each score as a function of its rows, with their resamples, when it is called. `trials` are results of
+    independent runs whose mean is the score.
+    """
+
+    scores: dict[str, float]
+    sampled: Mapping[str, Sample] = field(default_factory=dict)
+    trials: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+@dataclass
+class Deadline:
+    """So many seconds of processor time, as the phase gives them to replicates."""
+
+    seconds: float
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self.seconds - (time.monotonic() - self.began)
+
+
+def replicate_scores(
+    sampled: SampledScore, resampling: Resampling, *, deadline: Deadline, resamples: int = RESAMPLES
+) -> Floats | None:
+    """The score on each resample, as many as fit into the time; None where fewer than 200 do.
+
+    A mean over items costs one weighted sum a resample, any other score is computed anew on each. A resample on which the
+    metric has no value (one class alone, for instance) counts as NaN; None where most have none.
+
+    Raises `ScoringInputError` (``bad_parameter``) for strata of a score that is no mean.
+
+    >>> half = SampledScore(0.5, 100, np.array([0.0, 1.0] * 50), of_rows=lambda chosen: 0.0)
+    >>> scores = replicate_scores(half, Resampling("test", 100), deadline=Deadline(10))
+    >>> scores.shape, round(float(scores.mean()), 1), bool(0.045 < scores.std() < 0.055)
+    ((1000,), 0.5, True)
+    """
+    if sampled.losses is None or sampled.losses.size % sampled.rows:  # rows without a label have no loss
+        return _of_rows(sampled, resampling, deadline, resamples)
+    sums, sizes = _by_unit(sampled.losses, resampling)
+    means: list[Floats] = []
+    while len(means) * _AT_A_TIME < resamples and deadline.left > 0:
+        means.append(_weighted_means(resampling, len(means) * _AT_A_TIME, sums, sizes))
+    scores = np.concatenate(means)[:resamples] if means else np.empty(0)
+    return _if_enough(
+        scores if sampled.finish is None else np.array([sampled.finish(mean) for mean in scores.tolist()])
+    )
+
+
+def _by_unit(losses: Floats, resampling: Resampling) -> tuple[Floats, Floats]:
+    """For what is drawn, items or groups: the sum of its losses and their number, by stratum.
+
+    Arrays of shape (units, strata).
+    """
+    values = losses.reshape(-1, resampling.items)
+    sums, sizes = values.sum(axis=0), np.full(resampling.items, float(len(values)))
+    units = np.arange(resampling.items) if resampling.groups is None else resampling.groups
+    strata = np.zeros(resampling.items, dtype=np.int64) if resampling.strata is None else resampling.strata
+    shape = int(units.max()) + 1, int(strata.max()) + 1
+    cells = units * shape[1] + strata
+    added = [np.bincount(cells, weights=each, minlength=shape[0] * shape[1]) for each in (sums, sizes)]
+    return added[0].reshape(shape), added[1].reshape(shape)
+
+
+def _weighted_means(resampling: Resampling, start: int, sums: Floats, sizes: Floats) -> Floats:
+    """Means of some resamples; each stratum has the weight of its items."""
+    strata = sums.shape[1]
+    both = np.concatenate([sums, sizes], axis=1).astype(np.float32)
+    totals = np.zeros((_AT_A_TIME, 2 * strata))
+    first = 0
+    for block in resampling._blocks(start, len(sums)):
+        totals += block.astype(np.float32) @ both[first : first + block.shape[1]]
+        first += block.shape[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = totals[:, :strata] / totals[:, strata:]  # NaN where nothing of a stratum was drawn
+    shares = sizes.sum(axis=0) / sizes.sum()
+    scores: Floats = means @ shares
+    return scores
+
+
+def _of_rows(sampled: SampledScore, resampling: Resampling, deadline: Deadline, resamples: int) -> Floats | None:
+    if resampling.strata is not None:
+        what = "the metric is no mean over items"
+        raise ScoringInputError("bad_parameter", "strata", what, "leave strata out or choose such a metric")
+    scores: list[float] = []
+    places = np.arange(resampling.items)
+    began = deadline.left
+    for start in range(0, resamples, _AT_A_TIME):
+        for weights in resampling.weights(start):
+            if deadline.left <= 0:
+                return _if_enough(np.array(scores))
+            scores.append(_or_nan(sampled, np.repeat(places, weights)))
+            too_slow = len(scores) == _TRIED and (began - deadline.left) / _TRIED * FEWEST > began
+            if too_slow or (len(scores) == 10 * _TRIED and _if_known(np.array(scores)) is None):
+                return None  # it would come to nothing
+    return _if_enough(np.array(scores[:resamples]))
+
+
+def _or_nan(sampled: SampledScore, places: NDArray[np.int64]) -> float:
+    try:
+        return sampled.of_rows(places)
+    except ScoringInputError:
+        return math.nan
+
+
+def trial_replicates(trials: ArrayLike, *, resamples: int = RESAMPLES) -> Replicates:
+    """Replicates of the mean of independent trials, such as runs with several seeds.
+
+    A sample's own variance is too small by (n - 1) / n, which matters for a handful of trials; it is made up for. The
+    stream is of the trials themselves: those of two entries have nothing in common.
+
+    Reference: Efron & Tibshirani (1993), section 5.3, for the factor.
+
+    >>> round(float(trial_replicates([0.4, 0.5, 0.6]).values.std()), 2)
+    0.06
+    """
+    values = _vector(np.asarray(trials, dtype=np.float64), "trials")
+    require_finite(values, "trials")
+    count = len(values)
+    seed = int.from_bytes(hashlib.sha256(values.astype("<f8").tobytes()).digest()[:8], "little")
+    drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
+    mean = values.mean()
+    scores = mean + (values[drawn].mean(axis=1) - mean) * math.sqrt(count / max(count - 1, 1))
+    return Replicates(scores.astype(np.float32), TRIALS)
+
+
+def _if_enough(scores: Floats) -> Floats | None:
+    return _if_known(scores) if len(scores) >= FEWEST else None
+
+
+def _if_known(scores: Floats) -> Floats | None:
+    return scores if np.isfinite(scores).sum() * 2 > len(scores) else None
+
+
+def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) -> None:
+    """Write the replicates of scores, by key of scores.json, for the site alone; nothing where there are none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder, {"mae": Replicates(np.full(200, 0.5, dtype=np.float32), "test")})
+    ...     read(Path(folder) / REPLICATES_FILE)["mae"].stream
+    'test'
+    """
+    if not replicates:
+        return
+    described = {key: {"stream": each.stream} for key, each in replicates.items()}
+    arrays: dict[str, Any] = {key: each.values.astype(np.float32) for key, each in replicates.items()}
+    path = Path(output) / REPLICATES_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **arrays, **{DESCRIPTION: np.array(json.dumps({"format": 1, "keys": described}))})
+
+
+def write_losses(output: str | os.PathLike[str], losses: Mapping[str, ArrayLike], *, name: str = "") -> None:
+    """Write the losses of single items, whose mean is the score under that key; the site draws the resamples.
+
+    The items come in one order for all submissions. `name` tells test sets of one size apart.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_losses(folder, {"mae": [0.5, 0.0]})
+    ...     sorted(np.load(Path(folder) / LOSSES_FILE))
+    ['description', 'mae']
+    """
+    arrays: dict[str, Any] = {key: np.asarray(values, dtype=np.float32) for key, values in losses.items()}
+    path = Path(output) / LOSSES_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **arrays, **{DESCRIPTION: np.array(json.dumps({"format": 1, "name": name}))})
+
+
+def read(path: Path) -> dict[str, Replicates]:
+    """The replicates in a file, by key. Raises `ScoringInputError` with what is wrong with it."""
+    arrays, described = _read_arrays(path)
+    keys = described.get("keys", {})
+    found = {}
+    for key, values in arrays.items():
+        numbers = _vector(values, key)
+        if len(numbers) < FEWEST or len(numbers) > 10 * RESAMPLES:
+            what = f"there are {len(numbers)} replicates"
+            raise ScoringInputError("wrong_shape", key, what, f"give {FEWEST} to {10 * RESAMPLES}")
+        entry = keys.get(key, {}) if isinstance(keys, dict) else {}
+        stream = entry.get("stream", "") if isinstance(entry, dict) else ""
+        found[key] = Replicates(numbers.astype(np.float32), str(stream)[:64])
+    return found
+
+
+def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replicates]]:
+    """For each array of losses its mean and the replicates of that. Raises `ScoringInputError`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_losses(folder, {"mae": [0.5, 0.0] * 10})
+    ...     mean, replicates = read_losses(Path(folder) / LOSSES_FILE, seconds=10)["mae"]
+    ...     mean, replicates.values.shape
+    (0.25, (1000,))
+    """
+    arrays, described = _read_arrays(path)
+    found = {}
+    deadline = Deadline(seconds)
+    for key, values in arrays.items():
+        losses = _vector(values, key).astype(np.float64)
+        require_finite(losses, key)
+        resampling = Resampling(f"{described.get('name', '')}", len(losses))
+        sampled = SampledScore(float(losses.mean()), len(losses), losses, lambda places: math.nan)
+        scores = replicate_scores(sampled, resampling, deadline=deadline)
+        if scores is not None:
+            found[key] = (sampled.score, Replicates(scores.astype(np.float32), resampling.stream))
+    return found
+
+
+def _vector(values: NDArray[Any], key: str) -> NDArray[Any]:
+    numbers = numeric(values, key)
+    require_ndim(numbers, key, 1, "one dimension")
+    require_rows(numbers, key)
+    return numbers
+
+
+def _read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        described = json.loads(str(arrays.pop(DESCRIPTION, np.array("{}"))))
+    except (OSError, ValueError, KeyError, RecursionError) as error:
+        right = "write it with scoring.replicates.write"
+        raise ScoringInputError("bad_header", path.name, f"it cannot be read ({error})", right) from error
+    if not isinstance(described, dict):
+        raise ScoringInputError("bad_header", path.name, "its description is no mapping", "leave it out or give one")
+    return arrays, described

@@ -1,0 +1,262 @@
+"""How sure a board is: intervals of scores, ranges of ranks and tiers from the replicates of its entries.
+
+Functions of a board take one score and one row of replicates for each entry. Replicate b of every entry is of the same
+resample, so that differences between entries are paired. `scoring.replicates` makes them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.errors import ScoringInputError
+from scoring.metrics.metric import Direction
+
+LEVEL: Final = 0.95
+NEIGHBOURS: Final = 20  # of the top: the gaps between these decide a contest
+_ROWS_AT_A_TIME: Final = 100
+_EXACT_UP_TO: Final = 2000  # entries; above, errors of differences are computed in single precision,
+_FEWER: Final = 250  # and of so many resamples, which puts them 5 % apart at the most
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Standings:
+    """For each entry of a board, in its order; numbers of ranks and tiers count from 1.
+
+    `low` and `high` are the ends of the score's interval. `first_rank` and `last_rank` are the ends of the range of ranks
+    that the data allow. `beats_above` is the share of resamples in which the entry scores better than the next better one;
+    NaN for the best. `resolution` is the smallest difference of neighbours at the top that the test set tells apart; NaN
+    for a single entry.
+    """
+
+    low: Floats
+    high: Floats
+    first_rank: Counts
+    last_rank: Counts
+    tier: Counts
+    beats_above: Floats
+    resolution: float
+
+
+def standings(
+    scores: NDArray[np.floating], replicates: NDArray[np.floating], *, direction: Direction, level: float = LEVEL
+) -> Standings:
+    """Intervals, ranges of ranks and tiers of a board.
+
+    Two entries are told apart by the difference of their scores in units of the standard deviation of its replicates, two
+    sided. The range of an entry's ranks is one more than the number of entries that are surely better, to the number of
+    all less those that are surely worse, over its tests with all others with Holm's correction, so that the range of one
+    entry holds at `level`. A tier is the best entry that is in none yet, with all others that it does not surely beat.
+
+    Parameters
+    ----------
+    scores : array of shape (entries,)
+    replicates : array of shape (entries, resamples)
+        NaN where a score has no value on a resample.
+    direction : {"max", "min"}
+        Which direction is better.
+    level : float between 0 and 1
+
+    Raises
+    ------
+    ScoringInputError
+        ``wrong_shape``, ``bad_parameter``.
+
+    References: Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics
+    6(2); Goldstein & Spiegelhalter (1996), "League tables and their limitations", JRSS A 159(3); Mogstad, Romano, Shaikh &
+    Wilhelm (2024), "Inference for ranks", Review of Economic Studies 91(1).
+
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(0, 0.1, (3, 1000))
+    >>> board = standings(np.array([5.0, 5.01, 9.0]), np.array([[5.0], [5.01], [9.0]]) + noise, direction="max")
+    >>> board.tier.tolist(), board.first_rank.tolist(), board.last_rank.tolist()
+    ([2, 2, 1], [2, 2, 1], [3, 3, 1])
+    """
+    _require_board(scores, replicates, level)
+    low, high = intervals(scores, replicates, level=level)
+    board = _Board.of(scores if direction == "max" else -scores, replicates if direction == "max" else -replicates)
+    limits = _limits(len(scores) - 1, level)
+    better, worse = _surely_apart(board, limits)
+    order = np.argsort(-board.scores, kind="stable")
+    return Standings(
+        low=low,
+        high=high,
+        first_rank=1 + better,
+        last_rank=len(scores) - worse,
+        tier=_tiers(board, order, limits),
+        beats_above=_beats_above(board, order),
+        resolution=_resolution(board, order, level),
+    )
+
+
+def intervals(
+    scores: NDArray[np.floating], replicates: NDArray[np.floating], *, level: float = LEVEL
+) -> tuple[Floats, Floats]:
+    """Lower and upper ends of the scores' confidence intervals, bias-corrected and accelerated (BCa).
+
+    The acceleration is a sixth of the skewness of the replicates, which for a mean is that of its jackknife values. Where
+    all replicates agree both ends are the score: the items say nothing of its error then.
+
+    Reference: Efron (1987), "Better bootstrap confidence intervals", JASA 82(397).
+
+    >>> low, high = intervals(np.zeros(1), np.random.default_rng(0).normal(0, 1, (1, 10_000)))
+    >>> low.round(1).tolist(), high.round(1).tolist()
+    ([-2.0], [2.0])
+    """
+    known = np.sort(replicates, axis=1)  # NaN comes last
+    counts = np.isfinite(known).sum(axis=1)
+    gaps = known - np.nanmean(known, axis=1, keepdims=True) if counts.all() else known
+    below = ((known < scores[:, None]).sum(axis=1) + (known <= scores[:, None]).sum(axis=1)) / (
+        2 * np.maximum(counts, 1)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = gaps * gaps
+        skewness = np.nanmean(squares * gaps, axis=1) / np.nanmean(squares, axis=1) ** 1.5
+    ends = [np.array(scores, dtype=np.float64), np.array(scores, dtype=np.float64)]
+    for entry in np.flatnonzero((counts > 1) & (known[:, 0] < known[np.arange(len(known)), counts - 1])):
+        nearest = 0.5 / counts[entry]  # a share of 0 or 1 has no finite quantile
+        bias = NormalDist().inv_cdf(min(max(float(below[entry]), nearest), 1 - nearest))
+        for end, share in zip(ends, ((1 - level) / 2, (1 + level) / 2), strict=True):
+            place = _corrected(share, bias, float(skewness[entry]) / 6) * (counts[entry] - 1)
+            before = int(place)
+            after = min(before + 1, counts[entry] - 1)
+            end[entry] = known[entry, before] + (place - before) * (known[entry, after] - known[entry, before])
+    return ends[0], ends[1]
+
+
+def wilson(share: float, items: int, *, level: float = LEVEL) -> tuple[float, float]:
+    """Lower and upper end of the interval of a share of so many items; it holds at 0 and 1, too.
+
+    Reference: Wilson (1927), "Probable inference, the law of succession, and statistical inference", JASA 22(158).
+
+    >>> low, high = wilson(1.0, 100)
+    >>> round(low, 3), high
+    (0.963, 1.0)
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    centre = (share + z * z / (2 * items)) / (1 + z * z / items)
+    half = z * math.sqrt(share * (1 - share) / items + (z / (2 * items)) ** 2) / (1 + z * z / items)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@dataclass(frozen=True)
+class _Board:
+    """Scores, higher is better, with their replicates.
+
+    `centred`: replicates about their mean, over the root of their number, so that products are covariances.
+    """
+
+    scores: NDArray[np.floating]
+    replicates: NDArray[np.floating]
+    centred: NDArray[np.floating]
+    variances: NDArray[np.floating]
+
+    @classmethod
+    def of(cls, scores: NDArray[np.floating], replicates: NDArray[np.floating]) -> _Board:
+        known = np.isfinite(replicates).all(axis=0)  # a resample that some entry has no value on compares nobody
+        kept = replicates if known.all() else replicates[:, known]
+        is_small = len(scores) <= _EXACT_UP_TO
+        centred = kept.astype(np.float64) if is_small else kept[:, :_FEWER].astype(np.float32)
+        centred -= centred.mean(axis=1, keepdims=True)
+        centred /= math.sqrt(max(centred.shape[1] - 1, 1))
+        return cls(scores.astype(centred.dtype), kept, centred, np.einsum("ij,ij->i", centred, centred))
+
+    def z(
+        self, chosen: NDArray[np.int64] | slice, others: NDArray[np.int64] | slice = slice(None)
+    ) -> NDArray[np.floating]:
+        """By how many standard errors each chosen entry is better than the others, shape (chosen, others).
+
+        0 where two entries are equal, or differ by rounding alone.
+        """
+        variances = self.variances[chosen][:, None] + self.variances[others]
+        rounding = 1e-12 * variances  # a difference of nothing has no error, and no product is exact
+        variances -= 2 * (self.centred[chosen] @ self.centred[others].T)
+        gaps = self.scores[chosen][:, None] - self.scores[others]
+        gaps[gaps * gaps <= rounding] = 0
+        gaps /= np.sqrt(np.maximum(variances, rounding + np.finfo(gaps.dtype).tiny))
+        return gaps
+
+
+def _surely_apart(board: _Board, limits: Floats) -> tuple[Counts, Counts]:
+    """For each entry how many are surely better, and how many surely worse."""
+    count = len(board.scores)
+    better, worse = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for start in range(0, count, _ROWS_AT_A_TIME):
+        rows = slice(start, min(start + _ROWS_AT_A_TIME, count))
+        z = board.z(rows)
+        limit = _holm_limits(np.abs(z), count - 1, limits)[:, None]
+        better[rows], worse[rows] = (z < -limit).sum(axis=1), (z > limit).sum(axis=1)
+    return better, worse
+
+
+def _limits(tests: int, level: float) -> Floats:
+    """The size of z whose two-sided p-value is `1 - level` shared by 0, 1, ... tests; infinite without any."""
+    shared = [NormalDist().inv_cdf(1 - (1 - level) / (2 * count)) for count in range(1, tests + 1)]
+    return np.array([math.inf, *shared])
+
+
+def _holm_limits(sizes: NDArray[np.floating], tests: int, limits: Floats) -> NDArray[np.floating]:
+    """For each row of absolute z values the size above which Holm's procedure rejects.
+
+    Its steps are taken together: with r rejected, all whose p-value is at most alpha / (tests - r) are.
+    """
+    limits = limits.astype(sizes.dtype)
+    left = np.full(len(sizes), tests)  # tests that did not reject
+    while True:
+        now = np.maximum(tests - (sizes > limits[left][:, None]).sum(axis=1), min(tests, 1))
+        if np.array_equal(now, left):
+            return limits[left]
+        left = now
+
+
+def _tiers(board: _Board, order: Counts, limits: Floats) -> Counts:
+    tier = np.zeros(len(order), dtype=np.int64)
+    left, number = order, 0
+    while left.size:
+        number += 1
+        leads = board.z(left[:1], left)[0]
+        limit = _holm_limits(np.abs(leads)[None], len(left) - 1, limits)[0]
+        beaten = leads > limit
+        tier[left[~beaten]] = number
+        left = left[beaten]
+    return tier
+
+
+def _beats_above(board: _Board, order: Counts) -> Floats:
+    """Share of resamples in which an entry is better than the next better one; a tie counts half."""
+    shares = np.full(len(order), math.nan)
+    if board.replicates.shape[1]:
+        gaps = board.replicates[order[1:]] - board.replicates[order[:-1]]
+        shares[order[1:]] = ((gaps > 0).mean(axis=1) + (gaps >= 0).mean(axis=1)) / 2
+    return shares
+
+
+def _resolution(board: _Board, order: Counts, level: float) -> float:
+    """Median half width of the interval of the difference of neighbours at the top."""
+    top = order[:NEIGHBOURS]
+    if len(top) < 2:
+        return math.nan
+    apart = board.centred[top[1:]] - board.centred[top[:-1]]
+    return NormalDist().inv_cdf((1 + level) / 2) * float(np.median(np.linalg.norm(apart, axis=1)))
+
+
+def _corrected(share: float, bias: float, acceleration: float) -> float:
+    """The share of replicates at which the interval has its end."""
+    moved = bias + NormalDist().inv_cdf(share)
+    return NormalDist().cdf(bias + moved / (1 - acceleration * moved))
+
+
+def _require_board(scores: NDArray[np.floating], replicates: NDArray[np.floating], level: float) -> None:
+    if scores.ndim != 1 or replicates.ndim != 2 or len(scores) != len(replicates) or not len(scores):
+        what = f"the shapes are {scores.shape} and {replicates.shape}"
+        raise ScoringInputError("wrong_shape", "replicates", what, "give a score and a row of replicates an entry")
+    if not 0 < level < 1:
+        raise ScoringInputError("bad_parameter", "level", f"it is {level}", "give a number between 0 and 1")

@@ -1,0 +1,255 @@
+"""How sure a board is: intervals, ranges of ranks and tiers, from what scoring programs write of their resamples."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from django.test import Client
+from numpy.typing import NDArray
+
+from competitions.catalog.models import CompetitionOrganizer, Leaderboard, Phase
+from competitions.disclosure.outputs import LOSSES, REPLICATES, SECRET, may_download
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.receipts import disclosed_receipt
+from competitions.leaderboards.models import BoardUncertainty, Entry, EntryUncertainty, ScoreReplicates
+from competitions.leaderboards.uncertainty import refreshing
+from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB
+from competitions.resources.storage import store_bytes
+from competitions.runs.leases import reports
+from competitions.runs.models import RunOutput
+from competitions.submissions.models import Submission
+from competitions.teams.models import Team
+from core.background import jobs
+from scoring.replicates import LOSSES_FILE, REPLICATES_FILE, Replicates, write, write_losses
+from tests.answers import read_result
+from tests.background import run_background
+from tests.scenario import Scenario, lease
+
+ITEMS = 400
+HARD = np.random.default_rng(0).exponential(1.0, ITEMS)  # what is common to all entries
+
+
+def losses(seed: int, *, worse_by: float = 0.0) -> NDArray[np.float64]:
+    return HARD + np.random.default_rng(seed).exponential(0.2, ITEMS) + worse_by
+
+
+def losses_file(values: NDArray[np.float64]) -> bytes:
+    with TemporaryDirectory() as folder:
+        write_losses(folder, {"mae": values})
+        return (Path(folder) / LOSSES_FILE).read_bytes()
+
+
+def replicates_file(values: NDArray[np.float64], stream: str = "test") -> bytes:
+    with TemporaryDirectory() as folder:
+        write(folder, {"mae": Replicates(values.astype(np.float32), stream)})
+        return (Path(folder) / REPLICATES_FILE).read_bytes()
+
+
+def score(
+    site: Scenario,
+    value: float,
+    file: bytes | None,
+    *,
+    team: Team | None = None,
+    phase: Phase | None = None,
+    name: str = LOSSES,
+) -> Submission:
+    """A submission that was scored, with what its scoring program wrote of its resamples."""
+    submission = site.submit(team=team, phase=phase)
+    run = site.claim()
+    if file is not None:
+        RunOutput.objects.create(run=run, attempt=run.attempt, name=name, file=store_bytes(file))
+    body = {"outcome": "finished", "scores": {"mae": value}}
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    submission.refresh_from_db()
+    return submission
+
+
+def refresh() -> None:
+    run_background(only=UNCERTAINTY_JOB)
+
+
+def entry(site: Scenario, team: Team) -> Entry:
+    return site.phase.leaderboard.entries.select_related("uncertainty").get(team=team)
+
+
+def three_teams(site: Scenario) -> list[Team]:
+    """Two that nobody can tell apart, and one that is surely worse."""
+    teams = [site.team, site.join("second"), site.join("third")]
+    for seed, (team, worse_by) in enumerate(zip(teams, (0.0, 0.0, 0.3), strict=True)):
+        values = losses(seed + 1, worse_by=worse_by)
+        score(site, float(values.mean()), losses_file(values), team=team)
+    refresh()
+    return teams
+
+
+def test_entries_that_cannot_be_told_apart_share_a_tier_and_a_range_of_ranks(site: Scenario) -> None:
+    first, second, third = (entry(site, team).uncertainty for team in three_teams(site))
+    assert [row.tier for row in (first, second, third)] == [1, 1, 2]
+    assert [(row.first_rank, row.last_rank) for row in (first, second, third)] == [(1, 2), (1, 2), (3, 3)]
+    board = BoardUncertainty.objects.get()
+    assert (board.rows_known, board.rows_unknown, board.first_tier, board.resamples) == (3, 0, 2, 1000)
+    value = entry(site, site.team).values["mae"]
+    assert first.low < value < first.high
+    assert (first.high - first.low) / 2 == pytest.approx(1.96 * losses(1).std() / np.sqrt(ITEMS), rel=0.15)
+    assert board.resolution is not None and board.resolution < first.high - first.low  # pairs are compared item by item
+
+
+def test_page_api_and_csv_show_it_with_the_digits_of_the_column(site: Scenario, client: Client) -> None:
+    three_teams(site)
+    found = entry(site, site.team).uncertainty
+    half = f"{(found.high - found.low) / 2:.4f}"
+    page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
+    assert f"± {half}" in page
+    assert "1–2" in page
+    assert "2 rows are tied for first" in page
+    address = f"/api/v1/competitions/{site.competition.slug}/phases/{site.phase.slug}/leaderboard/"
+    answer = client.get(address).json()
+    assert answer["uncertainty"]["first_tier"] == 2
+    assert [row["uncertainty"]["tier"] for row in answer["rows"]] == [1, 1, 2]
+    assert {row["uncertainty"]["half_width"] for row in answer["rows"]} >= {half}
+    rows = list(csv.DictReader(io.StringIO("".join(client.get(f"{address[:-1]}.csv").getvalue().decode()))))
+    assert [row["tier"] for row in rows] == ["1", "1", "2"]
+    shown = client.get(f"/entries/{entry(site, site.team).pk}/").text
+    assert "Ranks that the data allow" in shown
+
+
+def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others(
+    site: Scenario, client: Client
+) -> None:
+    first, second, third = three_teams(site)
+    score(site, 0.1, None, team=site.join("silent"))
+    refresh()
+    assert [entry(site, team).uncertainty.last_rank for team in (first, second, third)] == [3, 3, 4]
+    board = BoardUncertainty.objects.get()
+    assert (board.rows_known, board.rows_unknown) == (3, 1)
+    page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
+    assert "1 row came without resamples" in page
+
+
+def test_a_board_whose_program_writes_nothing_says_why_it_has_no_intervals(site: Scenario, client: Client) -> None:
+    score(site, 0.5, None)
+    assert not BoardUncertainty.objects.exists()
+    page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
+    assert "No intervals" in page
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "words"),
+    [
+        (losses_file(losses(1) + 1), LOSSES, "the score is"),
+        (losses_file(np.array([1.0, np.nan])), LOSSES, "NaN"),
+        (replicates_file(np.full(1000, 7.0)), REPLICATES, "the replicates lie about 7"),
+        (replicates_file(np.zeros(10)), REPLICATES, "there are 10 replicates"),
+        (b"no archive", REPLICATES, "cannot be read"),
+        (replicates_file(np.full(1000, np.nan)), REPLICATES, "no numbers"),
+    ],
+    ids=["losses of something else", "NaN", "replicates of something else", "few", "no file of numpy", "nothing known"],
+)
+def test_what_does_not_belong_to_the_score_is_told_to_organizers_and_the_score_counts(
+    site: Scenario, file: bytes, name: str, words: str
+) -> None:
+    submission = score(site, float(losses(1).mean()), file, name=name)
+    refresh()
+    assert submission.status == "finished"
+    assert site.phase.leaderboard.entries.count() == 1
+    assert words in ScoreReplicates.objects.get().remark
+    assert words in BoardUncertainty.objects.get().remark
+    assert not EntryUncertainty.objects.exists()
+
+
+def test_rows_on_other_resamples_than_most_are_not_compared(site: Scenario) -> None:
+    rng = np.random.default_rng(0)
+    for team, stream in [(site.team, "test"), (site.join("second"), "test"), (site.join("third"), "other")]:
+        score(site, 0.5, replicates_file(rng.normal(0.5, 0.1, 1000), stream), team=team, name=REPLICATES)
+    refresh()
+    board = BoardUncertainty.objects.get()
+    assert (board.rows_known, board.rows_unknown) == (2, 1)
+    assert "other resamples" in board.remark
+
+
+def test_a_better_submission_takes_the_place_of_the_interval_of_the_one_before(site: Scenario) -> None:
+    teams = three_teams(site)
+    before = entry(site, teams[2]).uncertainty.high
+    better = losses(9) - 0.5
+    score(site, float(better.mean()), losses_file(better), team=teams[2])
+    assert not EntryUncertainty.objects.filter(entry__team=teams[2]).exists()  # nothing of the old score is shown
+    refresh()
+    after = entry(site, teams[2]).uncertainty
+    assert (after.tier, after.first_rank, after.last_rank) == (1, 1, 1)
+    assert after.high < before
+
+
+def test_a_lost_message_or_a_change_meanwhile_is_made_up_for(site: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = losses(1)
+    score(site, float(values.mean()), losses_file(values))
+    looked = refreshing._look
+
+    def changed_meanwhile(board: Leaderboard) -> refreshing.Findings:
+        found = looked(board)
+        if BoardUncertainty.objects.get().wanted < 5:
+            BoardUncertainty.objects.update(wanted=5)
+        return found
+
+    monkeypatch.setattr(refreshing, "_look", changed_meanwhile)
+    jobs.perform(UNCERTAINTY_JOB, site.phase.leaderboard.pk)
+    row = BoardUncertainty.objects.get()
+    assert (row.wanted, row.done < row.wanted) == (5, True)
+    jobs.perform(UNCERTAINTY_JOB, site.phase.leaderboard.pk)  # as the reconciler asks for it again
+    row.refresh_from_db()
+    assert row.wanted == row.done
+    version = Leaderboard.objects.get(pk=site.phase.leaderboard.pk).version
+    jobs.perform(UNCERTAINTY_JOB, site.phase.leaderboard.pk)  # once more: nothing is asked for
+    assert Leaderboard.objects.get(pk=site.phase.leaderboard.pk).version == version
+
+
+@pytest.mark.parametrize("change", [{"shows_uncertainty": False}, {}], ids=["switched off", "its column hidden"])
+def test_a_board_that_does_not_say_it_tells_nothing(site: Scenario, client: Client, change: dict[str, bool]) -> None:
+    three_teams(site)
+    if change:
+        Leaderboard.objects.filter(pk=site.phase.leaderboard.pk).update(**change)
+    else:
+        site.phase.leaderboard.columns.update(is_hidden=True)
+    address = f"/api/v1/competitions/{site.competition.slug}/phases/{site.phase.slug}/leaderboard/"
+    answer = client.get(address).json()
+    assert answer["uncertainty"] is None
+    assert all(row["uncertainty"] is None for row in answer["rows"])
+    page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
+    assert "±" not in page
+    assert "1–2" not in page
+
+
+def test_nobody_gets_replicates_or_their_digest_not_even_who_may_see_sealed_scores(
+    site: Scenario, client: Client
+) -> None:
+    values = losses(1)
+    submission = score(site, float(values.mean()), losses_file(values), phase=site.sealed)
+    refresh()
+    CompetitionOrganizer.objects.filter(user=site.organizer).update(can_see_sealed=True)
+    reader = Reader(site.organizer, now=site.now)
+    run = submission.runs.get()
+    assert run.receipt["outputs"][LOSSES]
+    assert LOSSES not in disclosed_receipt(reader, site.sealed, run.receipt)["outputs"]
+    client.force_login(site.organizer)
+    for name in SECRET:
+        assert not may_download(reader, site.sealed, name)
+        assert client.get(f"/submissions/{submission.pk}/outputs/{name}/").status_code == 404
+    assert LOSSES not in client.get(f"/submissions/{submission.pk}/").text
+
+
+def test_a_sealed_board_tells_teams_nothing_of_its_intervals(site: Scenario, client: Client) -> None:
+    values = losses(1)
+    score(site, float(values.mean()), losses_file(values), phase=site.sealed)
+    refresh()
+    found = EntryUncertainty.objects.get()
+    client.force_login(site.member())
+    address = f"/api/v1/competitions/{site.competition.slug}/phases/{site.sealed.slug}/leaderboard/"
+    assert client.get(address).status_code == 403
+    page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.sealed.slug}").text
+    assert f"{found.high:.4f}" not in page
+    assert client.get(f"/entries/{found.entry_id}/").status_code == 404
