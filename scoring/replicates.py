@@ -35,7 +35,7 @@ RESAMPLES: Final = 1000
 FEWEST: Final = 200  # below it quantiles of a distribution say too little
 REPLICATES_FILE: Final = "replicates.npz"
 LOSSES_FILE: Final = "losses.npz"
-DESCRIPTION: Final = "description"
+DESCRIPTION: Final = "podium.json"
 SECONDS_VARIABLE: Final = "PODIUM_REPLICATES_S"
 TRIALS: Final = "trials"
 
@@ -185,8 +185,12 @@ def _by_unit(losses: Floats, resampling: Resampling) -> tuple[Floats, Floats]:
     strata = np.zeros(resampling.items, dtype=np.int64) if resampling.strata is None else resampling.strata
     shape = int(units.max()) + 1, int(strata.max()) + 1
     cells = units * shape[1] + strata
-    added = [np.bincount(cells, weights=each, minlength=shape[0] * shape[1]) for each in (sums, sizes)]
-    return added[0].reshape(shape), added[1].reshape(shape)
+
+    def add(values: Floats) -> Floats:
+        added: Floats = np.bincount(cells, weights=values, minlength=shape[0] * shape[1]).astype(np.float64)
+        return added.reshape(shape)
+
+    return add(sums), add(sizes)
 
 
 def _weighted_means(resampling: Resampling, start: int, sums: Floats, sizes: Floats) -> Floats:
@@ -272,9 +276,7 @@ def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) 
         return
     described = {key: {"stream": each.stream} for key, each in replicates.items()}
     arrays: dict[str, Any] = {key: each.values.astype(np.float32) for key, each in replicates.items()}
-    path = Path(output) / REPLICATES_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, **arrays, **{DESCRIPTION: np.array(json.dumps({"format": 1, "keys": described}))})
+    _write_arrays(Path(output) / REPLICATES_FILE, arrays, {"format": 1, "keys": described})
 
 
 def write_losses(output: str | os.PathLike[str], losses: Mapping[str, ArrayLike], *, name: str = "") -> None:
@@ -286,12 +288,16 @@ def write_losses(output: str | os.PathLike[str], losses: Mapping[str, ArrayLike]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_losses(folder, {"mae": [0.5, 0.0]})
     ...     sorted(np.load(Path(folder) / LOSSES_FILE))
-    ['description', 'mae']
+    ['mae', 'podium.json']
     """
     arrays: dict[str, Any] = {key: np.asarray(values, dtype=np.float32) for key, values in losses.items()}
-    path = Path(output) / LOSSES_FILE
+    _write_arrays(Path(output) / LOSSES_FILE, arrays, {"format": 1, "name": name})
+
+
+def _write_arrays(path: Path, arrays: dict[str, Any], description: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(path, **arrays, **{DESCRIPTION: np.array(json.dumps({"format": 1, "name": name}))})
+    arrays[DESCRIPTION] = np.array(json.dumps(description))
+    np.savez(path, **arrays)
 
 
 def read(path: Path) -> dict[str, Replicates]:

@@ -213,7 +213,8 @@ def _holm_limits(sizes: NDArray[np.floating], tests: int, limits: Floats) -> NDA
     while True:
         now = np.maximum(tests - (sizes > limits[left][:, None]).sum(axis=1), min(tests, 1))
         if np.array_equal(now, left):
-            return limits[left]
+            found: NDArray[np.floating] = limits[left]
+            return found
         left = now
 
 

@@ -310,6 +310,29 @@ class Column(_Answer):
     is_primary: bool
 
 
+class RowUncertainty(_Answer):
+    """How sure a row is; a baseline has no ranks and no tier."""
+
+    half_width: str
+    low: str
+    high: str
+    first_rank: int | None
+    last_rank: int | None
+    tier: int | None
+    beats_above_percent: int | None
+
+
+class BoardUncertainty(_Answer):
+    """How sure a board is: rows tied for first, and the smallest difference that its test set tells apart."""
+
+    confidence_percent: int
+    resamples: int
+    rows_known: int
+    rows_unknown: int
+    first_tier: int
+    resolution: str | None
+
+
 class Row(_Answer):
     """A row of a board; baselines have no rank."""
 
@@ -319,6 +342,7 @@ class Row(_Answer):
     scores: dict[str, str]
     submissions: int
     achieved_at: datetime
+    uncertainty: RowUncertainty | None = None
 
 
 class Board(_Answer):
@@ -330,3 +354,4 @@ class Board(_Answer):
     columns: list[Column]
     entry_count: int
     rows: list[Row]
+    uncertainty: BoardUncertainty | None = None

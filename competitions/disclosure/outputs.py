@@ -51,8 +51,8 @@ def runs_beside_scoring(phase: Phase) -> bool:
 def may_download(reader: Reader, phase: Phase, name: str, *, is_smoke: bool = False) -> bool:
     """True where this person may have a file of that name, of a run that they may see.
 
-    Nobody gets replicates and losses. The scoring program's output and log go with its live log, the logs of other programs with theirs; what the phase hides is
-    for organizers.
+    Nobody gets replicates and losses. The scoring program's output and log go with its live log, the logs of other
+    programs with theirs; what the phase hides is for organizers.
     """
     if name in SECRET:
         return False

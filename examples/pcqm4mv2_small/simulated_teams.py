@@ -1,6 +1,7 @@
 """Prediction files of simulated teams, for a demo's board in the middle of a competition.
 
 Each team's error shrinks from file to file, as people learn; how good a team is and when it sends is drawn from the seed.
+The first team is surely the best, and the two after it are equally good: the board must tell the one and not the others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from .bundle import DATASET
 
 SPLIT = "test-dev"
 WEEKS = 4
-BEST_EV, WORST_EV = 0.1, 0.6  # mean absolute errors that teams begin with; the noise of the labels allows 0.08
+WINNER_EV, TIED_EV = 0.04, 0.1
+BEST_EV, WORST_EV = 0.15, 0.6  # mean absolute errors that teams begin with; the noise of the labels allows 0.08
 LEARNED = 0.93  # of its error is what a team keeps from one file to the next
 
 
@@ -30,11 +32,13 @@ def simulated_files(bundle: Path, dest: Path, *, teams: int, seed: int = 7) -> l
     chance = np.random.default_rng(seed)
     files = []
     for team in range(1, teams + 1):
-        error_ev = float(np.exp(chance.uniform(np.log(BEST_EV), np.log(WORST_EV))))
+        drawn = float(np.exp(chance.uniform(np.log(BEST_EV), np.log(WORST_EV))))
+        error_ev = {1: WINNER_EV, 2: TIED_EV, 3: TIED_EV}.get(team, drawn)
         for number, days_ago in enumerate(
             sorted(chance.uniform(0.1, 7 * WEEKS - 1, chance.integers(1, 3)), reverse=True)
         ):
-            noise = chance.laplace(0, error_ev * LEARNED**number, len(truth))
+            kept = 1.0 if error_ev == TIED_EV else LEARNED**number
+            noise = chance.laplace(0, error_ev * kept, len(truth))
             folder = dest / f"team-{team:02}-{number}"
             folder.mkdir(parents=True)
             path = write(folder, DATASET, SPLIT, {"y_pred": (truth + noise).astype(np.float32)}, rows=len(truth))

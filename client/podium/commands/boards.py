@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
+from podium.models import Row
 from podium.output import write_json, write_table
 
 app = typer.Typer()
@@ -31,13 +32,24 @@ def leaderboard(
     if as_json:
         write_json(ranking)
         return
+    sure = ["±", "ranks", "tier"] if ranking.uncertainty else []
     rows = [
         (
             row.rank or "baseline",
             row.team,
             *(row.scores.get(column.key, "") for column in ranking.columns),
+            *(_uncertainty(row) if sure else ()),
             row.submissions,
         )
         for row in ranking.rows
     ]
-    write_table(["rank", "team", *(column.title for column in ranking.columns), "submissions"], rows)
+    write_table(["rank", "team", *(column.title for column in ranking.columns), *sure, "submissions"], rows)
+
+
+def _uncertainty(row: Row) -> tuple[str, str, str]:
+    """Half of the score's interval, the ranks that the data allow, and the tier."""
+    found = row.uncertainty
+    if found is None:
+        return "", "", ""
+    ranks = "" if found.first_rank is None else f"{found.first_rank} to {found.last_rank}"
+    return found.half_width, ranks, "" if found.tier is None else str(found.tier)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from scoring.errors import ScoringInputError
-from scoring.replicates import Replicates, read, read_losses
+from scoring.replicates import RESAMPLES, Replicates, read, read_losses
 
 SECONDS: Final = 30.0  # for all losses of one file
 FAR: Final = 5.0  # standard deviations: replicates whose middle lies so far from the score are of something else
@@ -33,7 +33,7 @@ def _read(file: Mapping[str, Any]) -> dict[str, Any]:
         for key, found in _found(file).items():
             if key in scores:
                 _require_of_score(key, found, scores[key])
-                text = base64.b64encode(found.values.astype("<f4").tobytes()).decode()
+                text = base64.b64encode(found.values[:RESAMPLES].astype("<f4").tobytes()).decode()
                 values[key] = {"base64": text, "stream": found.stream}
     except ScoringInputError as error:
         return {"values": values, "fault": str(error)[:280]}

@@ -21,7 +21,8 @@ from core.background.bounded import Bounds, Call, OverBounds, run_bounded
 from core.background.rows import RENEWALS
 
 READ: Final = "competitions.leaderboards.uncertainty.files:read_files"
-FILES_AT_ONCE: Final = 100  # their answer is below a megabyte
+SCORES_AT_ONCE: Final = 100
+VALUES_AT_ONCE: Final = 100  # arrays of replicates; the answer with them is below a megabyte
 NONE_WRITTEN: Final = "The scoring program wrote no replicates of this score."
 TOO_MUCH: Final = "Its replicates took more {what} to read than this site gives."
 REDUCE: Final[Mapping[str, Callable[..., Any]]] = {
@@ -52,7 +53,7 @@ def read_missing(board: Leaderboard, *, is_wanted: Callable[[], bool]) -> None:
     missing = (
         Score.objects.filter(entry__leaderboard=board, replicates=None).order_by("pk").values_list("pk", flat=True)
     )
-    while some := list(missing[:FILES_AT_ONCE]):
+    while some := list(missing[:SCORES_AT_ONCE]):
         _read(Score.objects.filter(pk__in=some), column, columns, keys, is_wanted)
 
 
@@ -88,7 +89,10 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
         for output in RunOutput.objects.filter(run__in=runs, name__in=SECRET).select_related("file").order_by("name")
         if output.attempt == attempts[output.run_id]
     ]
-    for output, answer in zip(outputs, _answers(outputs, scores, is_wanted), strict=True):
+    size = max(1, VALUES_AT_ONCE // max(len(keys), 1))
+    parts = [outputs[start : start + size] for start in range(0, len(outputs), size)]
+    answers = [answer for part in parts for answer in _answers(part, scores, is_wanted)]
+    for output, answer in zip(outputs, answers, strict=True):
         for key in keys - found[output.run_id].keys():
             if key in answer["values"]:
                 value = answer["values"][key]
@@ -102,8 +106,6 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
 def _answers(
     outputs: Sequence[RunOutput], scores: Mapping[Any, Mapping[str, float]], is_wanted: Callable[[], bool]
 ) -> list[dict[str, Any]]:
-    if not outputs:
-        return []
     bounds = Bounds(settings.CHECK_WALL_S, settings.CHECK_CPU_S, settings.CHECK_MEMORY_BYTES)
     with ExitStack() as stack:
         paths = {file.pk: str(stack.enter_context(local_copy(file))) for file in {output.file for output in outputs}}

@@ -23,6 +23,7 @@ from competitions.leaderboards.uncertainty.reading import read_missing
 from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import claim
+from scoring.metrics.metric import Direction
 from scoring.standings import Standings, intervals, standings
 
 log = structlog.get_logger(__name__)
@@ -98,7 +99,7 @@ def _look(board: Leaderboard) -> Findings:
     ranked, level = known.those(baselines=False), board.confidence_percent / 100
     rows = _baseline_rows(known.those(baselines=True), level)
     if ranked.entries:
-        direction = "min" if column.sorting == Column.Sorting.ASC else "max"
+        direction: Direction = "min" if column.sorting == Column.Sorting.ASC else "max"
         stands = standings(ranked.scores, ranked.replicates, direction=direction, level=level)
         rows += _ranked_rows(ranked, stands, unknown)
         fields["resolution"] = None if np.isnan(stands.resolution) else stands.resolution

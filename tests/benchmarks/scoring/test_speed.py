@@ -177,8 +177,15 @@ def test_a_check_against_numpys_own_reader(dataset: str, split: str, tmp_path: A
 
 
 def test_the_bootstrap_of_a_board(tmp_path: Any) -> None:
-    from scoring.statistics import rank_intervals
+    from scoring.replicates import Deadline, Resampling, replicate_scores
+    from scoring.standings import standings
+    from scoring.statistics import SampledScore
 
-    board = np.random.default_rng(0).normal(size=(20, 147_037))
-    spent = seconds(lambda: rank_intervals(board, direction="min", resamples=200), budget=0.1)
-    print(f"\nrank intervals of 20 entries over 147,037 samples, 200 resamples: {spent:.2f} s")
+    losses = np.abs(np.random.default_rng(0).normal(size=147_037))
+    sampled = SampledScore(float(losses.mean()), len(losses), losses, lambda places: 0.0)
+    spent = seconds(lambda: replicate_scores(sampled, Resampling("test", len(losses)), deadline=Deadline(60)), budget=1)
+    print(f"\n1,000 replicates of a mean over 147,037 samples: {spent:.2f} s")
+    scores = np.sort(np.random.default_rng(1).normal(0, 0.01, 10_000))
+    replicates = scores[:, None] + np.random.default_rng(2).normal(0, 0.001, (10_000, 1000))
+    spent = seconds(lambda: standings(scores, replicates.astype(np.float32), direction="min"), budget=1)
+    print(f"\nranges of ranks and tiers of 10,000 entries: {spent:.2f} s")

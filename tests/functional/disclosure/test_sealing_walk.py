@@ -12,7 +12,13 @@ from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard
 from competitions.catalog.services import NOT_SEALED, StillOpen, phase_reveal
-from competitions.leaderboards.models import Commitment, Entry
+from competitions.leaderboards.models import (
+    BoardUncertainty,
+    Commitment,
+    Entry,
+    EntryUncertainty,
+    ScoreReplicates,
+)
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.notifications.models import Notification
 from competitions.resources.storage import store_bytes
@@ -47,8 +53,20 @@ def with_outputs(submission: Submission) -> Submission:
     """With everything a run leaves."""
     run = submission.runs.get()
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
-    for name in ("scoring.zip", "detailed_results.html"):
+    for name in ("scoring.zip", "detailed_results.html", "scoring-replicates.npz", "scoring-losses.npz"):
         RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"mae={SECRET} in {name}".encode()))
+    for entry in Entry.objects.filter(score__submission=submission):
+        EntryUncertainty.objects.create(
+            entry=entry, low=SECRET, high=SECRET, first_rank=98765, last_rank=98765, tier=98765
+        )
+        BoardUncertainty.objects.create(
+            leaderboard=entry.leaderboard,
+            created_at=run.queued_at,
+            rows_known=1,
+            resolution=SECRET,
+            remark=f"mae={SECRET}",
+        )
+        ScoreReplicates.objects.create(score=entry.score, stream="test", remark=f"mae={SECRET}")
     return submission
 
 

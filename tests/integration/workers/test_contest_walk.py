@@ -14,6 +14,8 @@ from accounts.models import User
 from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Phase
 from competitions.catalog.services import phase_reveal
+from competitions.disclosure.outputs import REPLICATES
+from competitions.leaderboards.models import EntryUncertainty
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import upload_whole
 from competitions.runs.models import Run, RunOutput
@@ -124,6 +126,19 @@ class Contest:
         return Place.objects.get(pk=place.pk)
 
 
+def assert_intervals_came_apart_from_the_output(run: Run) -> None:
+    """The scoring container wrote replicates; the site has them in a file of their own, and an interval of the score."""
+    names = set(RunOutput.objects.filter(run__submission=run.submission).values_list("name", flat=True))
+    assert REPLICATES in names
+    with local_copy(RunOutput.objects.get(run=run, name="scoring.zip").file) as path, zipfile.ZipFile(path) as archive:
+        assert set(archive.namelist()) == {"scores.json"}
+    found = EntryUncertainty.objects.get(entry__score__submission=run.submission)
+    assert found.low < run.scores["mae"] < found.high
+    assert (
+        RunOutput.objects.filter(run__submission=run.submission, name=REPLICATES).count() == 1
+    )  # none of the smoke run
+
+
 @pytest.fixture
 def contest(site: SmallSite, tmp_path: Path) -> Contest:
     return Contest(site, tmp_path)
@@ -131,7 +146,9 @@ def contest(site: SmallSite, tmp_path: Path) -> Contest:
 
 def test_code_that_predicts_from_raw_smiles_passes_every_check(contest: Contest, start_worker: Start) -> None:
     start_worker()
-    contest.ranked()
+    run = contest.ranked()
+    run_background()
+    assert_intervals_came_apart_from_the_output(run)
     comparison = contest.verified(contest.code).comparison
     assert comparison["is_within"], comparison["faults"]
     assert {check["kind"] for check in comparison["checks"]} == {"rows permuted", "input perturbed", "held-out part"}

@@ -210,7 +210,7 @@ def test_datasets_arrays_and_their_programs_need_neither_the_table_library_nor_s
     program = (
         "import sys\n"
         "for name in ('polars', 'zstandard', 'sacrebleu', 'pandas'): sys.modules[name] = None\n"
-        "import scoring, scoring.cli, scoring.synthetic, scoring.statistics\n"
+        "import scoring, scoring.cli, scoring.synthetic, scoring.standings, scoring.replicates\n"
         "from scoring.program import main\n"
         "print(scoring.evaluate('spearman', {'y_true': [1, 2, 3], 'y_pred': [1, 2, 4]}), len(scoring.names()))\n"
         "sys.exit(main(sys.argv[1:]))"

@@ -1,0 +1,188 @@
+"""Intervals, ranges of ranks and tiers: against scipy and known truths, and for how often they hold."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from scoring.errors import ScoringInputError
+from scoring.metrics import metric
+from scoring.metrics.metric import Metric, Rows
+from scoring.replicates import Deadline, Resampling, replicate_scores
+from scoring.standings import intervals, standings, wilson
+from scoring.statistics import SampledScore
+
+RNG = np.random.default_rng
+TRIED = 200  # the spread of a coverage of 0.95 over so many is 0.015
+
+
+def mean_of(losses: Any) -> SampledScore:
+    return SampledScore(float(losses.mean()), len(losses), losses, lambda places: float(losses[places].mean()))
+
+
+def replicates_of(sampled: SampledScore, resampling: Resampling, resamples: int = 1000) -> Any:
+    found = replicate_scores(sampled, resampling, deadline=Deadline(60), resamples=resamples)
+    assert found is not None
+    return found
+
+
+def board_of(rows: Any, name: str = "test") -> tuple[Any, Any]:
+    """Scores and replicates of entries whose losses are the rows."""
+    resampling = Resampling(name, rows.shape[1])
+    return rows.mean(axis=1), np.stack([replicates_of(mean_of(row), resampling) for row in rows])
+
+
+def test_intervals_agree_with_scipys_up_to_resampling_noise() -> None:
+    samples = RNG(1).exponential(1.0, 120)
+    low, high = intervals(
+        np.array([samples.mean()]), replicates_of(mean_of(samples), Resampling("test", 120), 20_000)[None]
+    )
+    expected = stats.bootstrap((samples,), np.mean, n_resamples=20_000, method="BCa", rng=RNG(3), batch=10_000)
+    assert low[0] == pytest.approx(expected.confidence_interval.low, abs=0.1 * expected.standard_error)
+    assert high[0] == pytest.approx(expected.confidence_interval.high, abs=0.1 * expected.standard_error)
+
+
+def drawn_rows(seed: int, count: int) -> tuple[Rows, Rows]:
+    """Labels of a class with scores for it, and the same as classes."""
+    rng = RNG(seed)
+    truth = (rng.random(count) < 0.4).astype(float)
+    scores = truth + rng.normal(0, 1, count)
+    return Rows(truth, scores), Rows(truth, (scores > 0.5).astype(float))
+
+
+def score_of(chosen: Metric, rows: Rows, places: Any) -> float:
+    return chosen.score(rows.take(places))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_class"), [("accuracy", True), ("roc_auc", False), ("f_beta", True), ("mae", False)]
+)
+def test_intervals_hold_the_true_score_about_as_often_as_they_say(name: str, is_class: bool) -> None:
+    chosen, held = metric(name), 0
+    truth = chosen.score(drawn_rows(10**6, 400_000)[is_class])
+    for seed in range(TRIED):
+        rows = drawn_rows(seed, 200)[is_class]
+        of_places = partial(score_of, chosen, rows)
+        sampled = SampledScore(chosen.score(rows), 200, chosen.losses(rows), of_places)
+        replicates = replicates_of(sampled, Resampling("test", 200), 300)
+        low, high = intervals(np.array([sampled.score]), replicates[None])
+        held += low[0] <= truth <= high[0]
+    assert 0.95 - 3 * 0.0154 <= held / TRIED <= 0.95 + 3 * 0.0154
+
+
+def test_groups_are_drawn_whole_so_that_the_interval_is_as_wide_as_their_number_asks() -> None:
+    groups, size = 50, 20
+    codes, held, plainly = np.repeat(np.arange(groups), size), 0, 0
+    for seed in range(TRIED):
+        rng = RNG(seed)
+        losses = np.repeat(rng.normal(0, 1, groups), size) + rng.normal(0, 0.5, groups * size)
+        for by, name in ((codes, "whole"), (None, "plain")):
+            replicates = replicates_of(mean_of(losses), Resampling("test", groups * size, by), 300)
+            low, high = intervals(np.array([losses.mean()]), replicates[None])
+            holds = low[0] <= 0 <= high[0]
+            held, plainly = held + (holds and name == "whole"), plainly + (holds and name == "plain")
+    assert held / TRIED > 0.89
+    assert plainly / TRIED < 0.6  # what happens without groups
+
+
+def test_equal_models_land_in_one_tier_about_as_often_as_the_level_says() -> None:
+    together = 0
+    for seed in range(TRIED):
+        rng = RNG(seed)
+        hard = rng.exponential(1.0, 200)
+        scores, replicates = board_of(hard + rng.exponential(0.5, (5, 200)), f"{seed}")
+        together += standings(scores, replicates, direction="min").tier.max() == 1
+    assert together / TRIED > 0.9  # the best of five against four others, at 95 %
+
+
+def test_a_model_better_by_twice_the_resolution_is_told_apart() -> None:
+    apart = 0
+    for seed in range(TRIED):
+        rng = RNG(10**6 + seed)
+        hard = rng.exponential(1.0, 400)
+        noise = rng.normal(0, 0.5, (2, 400))
+        gap = 2 * 1.96 * 0.5 * np.sqrt(2 / 400)  # twice the half width of the interval of their difference
+        scores, replicates = board_of(hard + noise + np.array([[0.0], [gap]]), f"{seed}")
+        apart += standings(scores, replicates, direction="min").tier.tolist() == [1, 2]
+    assert apart / TRIED > 0.95
+
+
+def test_pairing_tells_apart_what_separate_intervals_cannot() -> None:
+    rng = RNG(0)
+    hard = rng.normal(0, 10, 500)
+    scores, replicates = board_of(np.stack([hard + rng.normal(0.2, 0.5, 500), hard + rng.normal(0, 0.5, 500)]))
+    board = standings(scores, replicates, direction="max")
+    assert board.low[0] < board.high[1]
+    assert board.tier.tolist() == [1, 2]
+    assert board.beats_above[1] < 0.01
+    assert np.isnan(board.beats_above[0])
+
+
+def test_equal_entries_share_rank_and_tier_and_are_an_even_chance() -> None:
+    row = RNG(4).exponential(1.0, 200)
+    scores, replicates = board_of(np.stack([row, row, row + 5]))
+    board = standings(scores, replicates, direction="min")
+    assert board.tier.tolist() == [1, 1, 2]
+    assert list(zip(board.first_rank, board.last_rank, strict=True)) == [(1, 2), (1, 2), (3, 3)]
+    assert 0.5 in board.beats_above
+    assert standings(scores, replicates, direction="max").tier.tolist() == [2, 2, 1]
+
+
+def test_holms_steps_are_those_of_the_procedure_one_by_one() -> None:
+    from scoring.standings import _holm_limits, _limits
+
+    for seed in range(50):
+        sizes = np.abs(RNG(seed).normal(0, 3, 12))
+        p_values = 2 * stats.norm.sf(np.sort(sizes)[::-1])
+        rejected = 0
+        while rejected < 12 and p_values[rejected] <= 0.05 / (12 - rejected):
+            rejected += 1
+        limit = _holm_limits(sizes[None], 12, _limits(12, 0.95))[0]
+        assert (sizes > limit).sum() == rejected
+
+
+def test_many_entries_come_to_the_same_in_single_precision() -> None:
+    rng = RNG(8)
+    scores = np.sort(rng.normal(0, 0.02, 2500))
+    replicates = scores[:, None] + rng.normal(0, 0.001, (2500, 300))
+    many = standings(scores, replicates.astype(np.float32), direction="min")
+    few = standings(scores[:40], replicates[:40], direction="min")
+    assert abs(int((many.tier == 1).sum()) - int((few.tier == 1).sum())) <= 2
+    assert (many.first_rank <= np.arange(1, 2501)).all()
+    assert (many.last_rank >= np.arange(1, 2501)).all()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_board_of_few_rows_has_ranges(count: int) -> None:
+    scores, replicates = board_of(RNG(0).normal(5, 1, (count, 50)) - np.arange(count)[:, None])
+    board = standings(scores, replicates, direction="min")
+    assert sorted(board.first_rank) == list(range(1, count + 1))
+    assert np.isnan(board.resolution) == (count == 1)
+
+
+def test_resamples_without_a_value_compare_nobody_and_leave_the_intervals_of_others() -> None:
+    scores, replicates = board_of(RNG(0).normal(5, 1, (2, 50)))
+    holed = replicates.copy()
+    holed[1, ::3] = np.nan
+    assert standings(scores, holed, direction="min").low[0] == standings(scores, replicates, direction="min").low[0]
+    assert np.isfinite(standings(scores, holed, direction="min").low).all()
+
+
+def test_a_constant_score_has_an_interval_of_no_width_and_wilsons_has_one() -> None:
+    low, high = intervals(np.array([1.0]), np.ones((1, 300)))
+    assert (low[0], high[0]) == (1.0, 1.0)
+    assert wilson(1.0, 30)[0] == pytest.approx(stats.binomtest(30, 30).proportion_ci(method="wilson").low)
+
+
+@pytest.mark.parametrize(
+    ("scores", "replicates", "level"),
+    [([1.0], [[1.0], [2.0]], 0.95), ([], np.empty((0, 3)), 0.95), ([1.0], [[1.0]], 1.0)],
+    ids=["other lengths", "nothing", "no level"],
+)
+def test_what_is_no_board_is_refused(scores: Any, replicates: Any, level: float) -> None:
+    with pytest.raises(ScoringInputError):
+        standings(np.array(scores), np.array(replicates), direction="max", level=level)
