@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
 from competitions.catalog.models import Column, Leaderboard
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import may_see_scores
 
 SUREST: Final = 99  # percent; no number of resamples makes a chance of 0 or 1 sure
 
@@ -69,7 +71,8 @@ class BoardUncertainty:
 
 def says_uncertainty(board: Leaderboard, column: Column | None) -> bool:
     """True where those who see the board may be told how sure its ranking by this column is."""
-    return board.shows_uncertainty and column is not None and not column.is_hidden
+    is_shown = column is not None and not column.is_hidden and not column.is_relative
+    return board.shows_uncertainty and is_shown and not board.phase.grows
 
 
 def row_uncertainty(board: Leaderboard, column: Column, found: RowFacts) -> RowUncertainty | None:
@@ -99,6 +102,11 @@ def board_uncertainty(board: Leaderboard, column: Column, found: BoardFacts) -> 
         first_tier=found.first_tier,
         resolution=None if found.resolution is None else column.shown(found.resolution),
     )
+
+
+def may_see_remark(reader: Reader, board: Leaderboard) -> bool:
+    """True for organizers who may see the board's scores: why rows have no interval may quote them."""
+    return reader.organizes(board.phase) and may_see_scores(reader, board)
 
 
 def _percent(share: float) -> int:

@@ -6,9 +6,12 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
+from competitions.disclosure.readers import Reader
+from competitions.leaderboards.reading.uncertainty import remarks_on_uncertainty
 from competitions.organize.editing.boards import BoardForm
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import board_delete, board_deletion
@@ -24,8 +27,13 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
     """Every board with its columns, by phase."""
     competition = managed_competition(request, slug)
     phases = competition.phases.prefetch_related("leaderboards__columns", "leaderboards__phase").order_by("index", "pk")
+    all_boards = [board for phase in phases for board in phase.leaderboards.all()]
+    remarks = remarks_on_uncertainty(Reader(request.user, now=timezone.now()), all_boards)
+    shown = [(phase, [(board, remarks.get(board.pk, "")) for board in phase.leaderboards.all()]) for phase in phases]
     return render(
-        request, "organize/editing/boards.html", {"competition": competition, "tab": "boards", "phases": phases}
+        request,
+        "organize/editing/boards.html",
+        {"competition": competition, "tab": "boards", "phases": shown},
     )
 
 

@@ -55,7 +55,8 @@ def with_outputs(submission: Submission) -> Submission:
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
     for name in ("scoring.zip", "detailed_results.html", "scoring-replicates.npz", "scoring-losses.npz"):
         RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"mae={SECRET} in {name}".encode()))
-    for entry in Entry.objects.filter(score__submission=submission):
+    entries = Entry.objects.filter(score__submission=submission).select_related("leaderboard__phase")
+    for entry in (entry for entry in entries if entry.leaderboard.is_sealed):
         EntryUncertainty.objects.create(
             entry=entry, low=SECRET, high=SECRET, first_rank=98765, last_rank=98765, tier=98765
         )

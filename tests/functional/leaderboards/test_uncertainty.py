@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
 from numpy.typing import NDArray
 
 from competitions.catalog.models import CompetitionOrganizer, Leaderboard, Phase
@@ -153,13 +155,16 @@ def test_a_board_whose_program_writes_nothing_says_why_it_has_no_intervals(site:
     ids=["losses of something else", "NaN", "replicates of something else", "few", "no file of numpy", "nothing known"],
 )
 def test_what_does_not_belong_to_the_score_is_told_to_organizers_and_the_score_counts(
-    site: Scenario, file: bytes, name: str, words: str
+    site: Scenario, client: Client, file: bytes, name: str, words: str
 ) -> None:
     submission = score(site, float(losses(1).mean()), file, name=name)
     refresh()
     assert submission.status == "finished"
     assert site.phase.leaderboard.entries.count() == 1
     assert words in ScoreReplicates.objects.get().remark
+    client.force_login(site.organizer)
+    page = client.get(reverse("organize:boards", args=[site.competition.slug])).text
+    assert f"Rows without an interval: {escape(BoardUncertainty.objects.get().remark)}" in page
     assert words in BoardUncertainty.objects.get().remark
     assert not EntryUncertainty.objects.exists()
 
