@@ -16,9 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import math
 import os
+import struct
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +49,22 @@ _TRIED: Final = 3  # resamples from which the time of all is foreseen
 # A 16-bit number at or above the k-th of these stands for a weight above k.
 _THRESHOLDS: Final = np.round(2**16 * np.cumsum([math.exp(-1) / math.factorial(count) for count in range(7)])).astype(
     np.uint16
+)
+
+# What numpy and the zip reader raise over a file that is none of theirs, or was cut or changed.
+_DAMAGED: Final = (
+    OSError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    TypeError,
+    EOFError,
+    RuntimeError,
+    SyntaxError,
+    struct.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
 )
 
 Floats = NDArray[np.float64]
@@ -349,10 +369,10 @@ def _vector(values: NDArray[Any], key: str) -> NDArray[Any]:
 
 def _read_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         described = json.loads(str(arrays.pop(DESCRIPTION, np.array("{}"))))
-    except (OSError, ValueError, KeyError, RecursionError) as error:
+    except _DAMAGED as error:
         right = "write it with scoring.replicates.write"
         raise ScoringInputError("bad_header", path.name, f"it cannot be read ({error})", right) from error
     if not isinstance(described, dict):

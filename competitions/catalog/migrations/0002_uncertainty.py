@@ -23,6 +23,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='phase',
             name='replicates_time_s',
-            field=models.PositiveIntegerField(db_default=60, default=60, help_text='Of the scoring time, at the most: for scoring on resamples, from which the board says how sure it is. 0: none.', verbose_name='time for replicates (s)'),
+            field=models.PositiveIntegerField(db_default=30, default=30, help_text='Of the scoring time, at the most: for scoring on resamples, from which the board says how sure it is. 0: none.', verbose_name='time for replicates (s)'),
         ),
     ]

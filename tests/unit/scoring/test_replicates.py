@@ -192,6 +192,22 @@ def test_losses_are_made_replicates_where_they_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.values, on(mean_of(losses), Resampling("test", 300)), rtol=1e-5)
 
 
+def test_a_file_that_was_cut_or_changed_is_read_or_refused_in_words(tmp_path: Path) -> None:
+    path, chance = tmp_path / LOSSES_FILE, RNG(0)
+    write_losses(tmp_path, {"mae": RNG(0).exponential(1, 20)})
+    whole, refused = path.read_bytes(), 0
+    for _ in range(300):
+        changed = bytearray(whole[: int(chance.integers(len(whole)))] if chance.random() < 0.3 else whole)
+        for place in chance.integers(0, max(len(changed), 1), 3):
+            changed[place : place + 1] = bytes([int(chance.integers(256))])
+        path.write_bytes(bytes(changed))
+        try:
+            read_losses(path, seconds=60)
+        except ScoringInputError:
+            refused += 1
+    assert refused > 200
+
+
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [

@@ -55,8 +55,8 @@ class BudgetSection(Section):
     )
     replicates_time_s = models.PositiveIntegerField(
         "time for replicates (s)",
-        default=60,
-        db_default=60,
+        default=30,
+        db_default=30,
         help_text="Of the scoring time, at the most: for scoring on resamples, from which the board says how sure it is. 0: none.",
     )
     priority = models.SmallIntegerField(default=0, help_text="Runs of a phase with a higher number start first.")
