@@ -150,7 +150,7 @@ def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
             what = f"fewer than {replicates.FEWEST} resamples could be scored in {seconds:g} s"
             print(f"no replicates of {key}: {what}", file=sys.stderr)
         else:
-            found[key] = Replicates(values.astype("f4"), resampling.stream)
+            found[key] = Replicates(values.astype("f4"), resampling.stream, replicates.share_of(sampled))
     replicates.write(output, found)
 
 

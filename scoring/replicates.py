@@ -132,10 +132,14 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Replicates:
-    """The replicates of one score, and the `Resampling.stream` that they are of, or `TRIALS`."""
+    """The replicates of one score, and the `Resampling.stream` that they are of, or `TRIALS`.
+
+    `share_of`: the number of items where the score is the share of those that are right; 0 for any other score.
+    """
 
     values: NDArray[np.float32]
     stream: str
+    share_of: int = 0
 
 
 Sample = Callable[[], tuple[SampledScore, Resampling]]
@@ -165,6 +169,16 @@ class Deadline:
     def left(self) -> float:
         """Seconds left."""
         return self.seconds - (time.monotonic() - self.began)
+
+
+def share_of(sampled: SampledScore) -> int:
+    """The number of items of which a score is the share that is right; 0 where it is none.
+
+    >>> share_of(SampledScore(0.5, 2, np.array([0.0, 1.0]), of_rows=lambda chosen: 0.0))
+    2
+    """
+    losses = sampled.losses
+    return losses.size if losses is not None and sampled.is_mean and bool(np.isin(losses, (0.0, 1.0)).all()) else 0
 
 
 def replicate_scores(
@@ -294,7 +308,7 @@ def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) 
     """
     if not replicates:
         return
-    described = {key: {"stream": each.stream} for key, each in replicates.items()}
+    described = {key: {"stream": each.stream, "share_of": each.share_of} for key, each in replicates.items()}
     arrays: dict[str, Any] = {key: each.values.astype(np.float32) for key, each in replicates.items()}
     _write_arrays(Path(output) / REPLICATES_FILE, arrays, {"format": 1, "keys": described})
 
@@ -331,8 +345,10 @@ def read(path: Path) -> dict[str, Replicates]:
             what = f"there are {len(numbers)} replicates"
             raise ScoringInputError("wrong_shape", key, what, f"give {FEWEST} to {10 * RESAMPLES}")
         entry = keys.get(key, {}) if isinstance(keys, dict) else {}
-        stream = entry.get("stream", "") if isinstance(entry, dict) else ""
-        found[key] = Replicates(numbers.astype(np.float32), str(stream)[:64])
+        entry = entry if isinstance(entry, dict) else {}
+        share = entry.get("share_of", 0)
+        items = share if isinstance(share, int) and 0 <= share < 2**31 else 0
+        found[key] = Replicates(numbers.astype(np.float32), str(entry.get("stream", ""))[:64], items)
     return found
 
 
@@ -356,7 +372,8 @@ def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replica
         sampled = SampledScore(float(losses.mean()), len(losses), losses, lambda places: math.nan)
         scores = replicate_scores(sampled, resampling, deadline=deadline)
         if scores is not None:
-            found[key] = (sampled.score, Replicates(scores.astype(np.float32), resampling.stream))
+            replicates = Replicates(scores.astype(np.float32), resampling.stream, share_of(sampled))
+            found[key] = (sampled.score, replicates)
     return found
 
 

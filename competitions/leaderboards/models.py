@@ -114,6 +114,7 @@ class ScoreReplicates(models.Model):
     score = models.OneToOneField(Score, on_delete=models.CASCADE, primary_key=True, related_name="replicates")
     values = models.BinaryField(default=bytes, help_text="32-bit floats, the lowest byte first.")
     stream = models.CharField(max_length=64, help_text="Names the resamples; scores on other ones cannot be compared.")
+    share_of = models.PositiveIntegerField(default=0, help_text="Items of which the score is the share that is right.")
     remark = models.CharField(max_length=300, blank=True, help_text="Why there are none, for organizers.")
 
     def __str__(self) -> str:

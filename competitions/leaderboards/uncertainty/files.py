@@ -21,20 +21,20 @@ def read_files(files: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For each file the replicates of the scores that it is of, as `values` by key, and a `fault` where it has one.
 
     A file has a `path`, says whether it `is_losses`, and names the run's `scores` by key. Values are base64 of 32-bit
-    floats, with their `stream`.
+    floats, with their `stream` and what they are a `share_of`.
     """
     return [_read(file) for file in files]
 
 
 def _read(file: Mapping[str, Any]) -> dict[str, Any]:
     scores: Mapping[str, float] = file["scores"]
-    values: dict[str, dict[str, str]] = {}
+    values: dict[str, dict[str, str | int]] = {}
     try:
         for key, found in _found(file).items():
             if key in scores:
                 _require_of_score(key, found, scores[key])
                 text = base64.b64encode(found.values[:RESAMPLES].astype("<f4").tobytes()).decode()
-                values[key] = {"base64": text, "stream": found.stream}
+                values[key] = {"base64": text, "stream": found.stream, "share_of": found.share_of}
     except ScoringInputError as error:
         return {"values": values, "fault": str(error)[:280]}
     return {"values": values, "fault": ""}

@@ -40,6 +40,7 @@ class Found:
 
     values: Floats | None = None
     stream: str = ""
+    share_of: int = 0
     remark: str = ""
 
 
@@ -66,7 +67,8 @@ def _read(
     for score in scores:
         found = _found_for(column, columns, [by_run[run.pk] for run in runs.get(score.submission_id, [])])
         values = b"" if found.values is None else found.values.astype("<f4").tobytes()
-        rows.append(ScoreReplicates(score=score, values=values, stream=found.stream, remark=found.remark))
+        facts = {"stream": found.stream, "share_of": found.share_of, "remark": found.remark}
+        rows.append(ScoreReplicates(score=score, values=values, **facts))
     ScoreReplicates.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -97,7 +99,7 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
             if key in answer["values"]:
                 value = answer["values"][key]
                 numbers = np.frombuffer(base64.b64decode(value["base64"]), dtype="<f4").astype(np.float64)
-                found[output.run_id][key] = Found(numbers, value["stream"])
+                found[output.run_id][key] = Found(numbers, value["stream"], value["share_of"])
             elif answer["fault"]:
                 found[output.run_id][key] = Found(remark=answer["fault"])
     return found
@@ -143,6 +145,8 @@ def _found_for(column: Column, columns: Sequence[Column], runs: Sequence[Mapping
         return Found(remark=remarks[0] or NONE_WRITTEN)
     if not parts:
         return Found(remark=NONE_WRITTEN)
+    if len(parts) == 1 and column.kind == Column.Kind.SCORE:
+        return parts[0]
     count = min(len(part.values) for part in parts if part.values is not None)
     together = np.stack([part.values[:count] for part in parts if part.values is not None])
     reduce = REDUCE[column.computation] if column.kind == Column.Kind.COMPUTED else np.mean

@@ -5,6 +5,7 @@ the ranges of the others it may stand anywhere.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +25,7 @@ from core.background import jobs
 from core.background.bounded import Stopped
 from core.background.rows import claim
 from scoring.metrics.metric import Direction
-from scoring.standings import Standings, intervals, standings
+from scoring.standings import Standings, intervals, standings, wilson
 
 log = structlog.get_logger(__name__)
 MOST: Final = 10_000  # rows that are compared, the best ones
@@ -40,12 +41,19 @@ class Known:
     entries: list[Entry]
     scores: NDArray[np.float64]
     replicates: NDArray[np.float32]
+    shares_of: NDArray[np.int64]  # items, where a score is the share of those that are right, else 0
 
     def those(self, *, baselines: bool) -> "Known":
         """The baselines, or all others."""
         chosen = np.array([entry.is_baseline == baselines for entry in self.entries], dtype=bool)
         entries = [entry for entry in self.entries if entry.is_baseline == baselines]
-        return Known(entries, self.scores[chosen], self.replicates[chosen])
+        return Known(entries, self.scores[chosen], self.replicates[chosen], self.shares_of[chosen])
+
+    def ends(self, low: NDArray[np.float64], high: NDArray[np.float64], level: float) -> Iterator[tuple[float, float]]:
+        """The intervals' ends; of a share whose replicates all agree, as at 0 and 1, those of Wilson's interval."""
+        for score, items, *both in zip(self.scores, self.shares_of, low, high, strict=True):
+            is_certain = items > 0 and both[0] == both[1] and 0 <= score <= 1
+            yield wilson(float(score), int(items), level=level) if is_certain else (float(both[0]), float(both[1]))
 
 
 def uncertainty_perform(pk: int) -> None:
@@ -101,7 +109,7 @@ def _look(board: Leaderboard) -> Findings:
     if ranked.entries:
         direction: Direction = "min" if column.sorting == Column.Sorting.ASC else "max"
         stands = standings(ranked.scores, ranked.replicates, direction=direction, level=level)
-        rows += _ranked_rows(ranked, stands, unknown)
+        rows += _ranked_rows(ranked, stands, unknown, level)
         fields["resolution"] = None if np.isnan(stands.resolution) else stands.resolution
         fields["first_tier"] = int((stands.tier == 1).sum())
     return Findings(fields, rows)
@@ -117,15 +125,16 @@ def _known(board: Leaderboard, column: Column) -> tuple[Known, int, str]:
     for entry in entries:
         replicates = found.get(entry.score_id)
         if replicates is not None and replicates.values and replicates.stream == stream and column.key in entry.values:
-            usable.append((entry, np.frombuffer(bytes(replicates.values), dtype="<f4")))
+            usable.append((entry, np.frombuffer(bytes(replicates.values), dtype="<f4"), replicates.share_of))
             continue
         unknown += not entry.is_baseline
         remark = replicates.remark if replicates is not None else ""
         remarks[remark or (OTHER_RESAMPLES if replicates is not None and replicates.values else OURS)] += 1
-    count = min((len(values) for _, values in usable), default=0)
-    matrix = np.stack([values[:count] for _, values in usable]) if usable else np.empty((0, 0), dtype=np.float32)
-    scores = np.array([float(entry.values[column.key]) for entry, _ in usable])
-    known = Known([entry for entry, _ in usable], scores, matrix)
+    count = min((len(values) for _, values, _ in usable), default=0)
+    matrix = np.stack([values[:count] for _, values, _ in usable]) if usable else np.empty((0, 0), dtype=np.float32)
+    scores = np.array([float(entry.values[column.key]) for entry, _, _ in usable])
+    shares_of = np.array([share_of for _, _, share_of in usable], dtype=np.int64)
+    known = Known([entry for entry, _, _ in usable], scores, matrix, shares_of)
     return known, unknown, remarks.most_common(1)[0][0] if remarks else ""
 
 
@@ -133,25 +142,26 @@ def _baseline_rows(known: Known, level: float) -> list[EntryUncertainty]:
     """Baselines have intervals and take no rank."""
     if not known.entries:
         return []
-    low, high = intervals(known.scores, known.replicates, level=level)
+    ends = known.ends(*intervals(known.scores, known.replicates, level=level), level)
     return [
-        EntryUncertainty(entry=entry, low=float(ends[0]), high=float(ends[1]))
-        for entry, *ends in zip(known.entries, low, high, strict=True)
+        EntryUncertainty(entry=entry, low=low, high=high)
+        for entry, (low, high) in zip(known.entries, ends, strict=True)
     ]
 
 
-def _ranked_rows(known: Known, stands: Standings, unknown: int) -> list[EntryUncertainty]:
+def _ranked_rows(known: Known, stands: Standings, unknown: int, level: float) -> list[EntryUncertainty]:
+    ends = known.ends(stands.low, stands.high, level)
     return [
         EntryUncertainty(
             entry=entry,
-            low=float(stands.low[place]),
-            high=float(stands.high[place]),
+            low=low,
+            high=high,
             first_rank=int(stands.first_rank[place]),
             last_rank=int(stands.last_rank[place]) + unknown,
             tier=int(stands.tier[place]),
             beats_above=None if np.isnan(stands.beats_above[place]) else float(stands.beats_above[place]),
         )
-        for place, entry in enumerate(known.entries)
+        for place, (entry, (low, high)) in enumerate(zip(known.entries, ends, strict=True))
     ]
 
 

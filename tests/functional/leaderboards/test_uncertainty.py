@@ -169,6 +169,13 @@ def test_what_does_not_belong_to_the_score_is_told_to_organizers_and_the_score_c
     assert not EntryUncertainty.objects.exists()
 
 
+def test_a_share_of_1_has_an_interval_too(site: Scenario) -> None:
+    score(site, 1.0, losses_file(np.ones(100)))
+    refresh()
+    found = EntryUncertainty.objects.get()
+    assert (round(found.low, 3), found.high) == (0.963, 1.0)
+
+
 def test_rows_on_other_resamples_than_most_are_not_compared(site: Scenario) -> None:
     rng = np.random.default_rng(0)
     for team, stream in [(site.team, "test"), (site.join("second"), "test"), (site.join("third"), "other")]:
