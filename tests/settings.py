@@ -9,8 +9,9 @@ sys.path.insert(0, str(REPOSITORY / "platform"))
 worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
 os.environ["PODIUM_DATA_DIR"] = str(run_folder() / f"data-{worker}")
 os.environ["PODIUM_SECRET_KEY"] = "the tests' key, which protects nothing and nobody"
-for name in ("DATABASE_URL", "PODIUM_BROKER_URL", "PODIUM_SITE_URL", "PODIUM_CACHE_URL", "PODIUM_EMAIL_URL"):
+for name in ("DATABASE_URL", "PODIUM_BROKER_URL", "PODIUM_SITE_URL", "PODIUM_EMAIL_URL"):
     os.environ.pop(name, None)  # a production environment on this machine must not reach the tests
+os.environ["PODIUM_CACHE_URL"] = "locmemcache://"  # one process; in files it would be written at each call of the API
 
 from config.settings import *  # noqa: E402, F403
 from config.settings import STORAGES  # noqa: E402
