@@ -138,7 +138,7 @@ def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
     deadline = replicates.Deadline(seconds)
     if seconds <= 0:
         return
-    found = {key: replicates.trial_replicates(values) for key, values in scored.trials.items() if len(values) > 1}
+    by_key = {key: replicates.trial_replicates(values) for key, values in scored.trials.items() if len(values) > 1}
     for key, sample in scored.sampled.items():
         try:
             sampled, resampling = sample()
@@ -150,8 +150,8 @@ def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
             what = f"fewer than {replicates.FEWEST} resamples could be scored in {seconds:g} s"
             print(f"no replicates of {key}: {what}", file=sys.stderr)
         else:
-            found[key] = Replicates(values.astype("f4"), resampling.stream, replicates.share_of(sampled))
-    replicates.write(output, found)
+            by_key[key] = Replicates(values.astype("f4"), resampling.stream, replicates.count_share_items(sampled))
+    replicates.write(output, by_key)
 
 
 def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:

@@ -1,4 +1,4 @@
-"""Replicate scores: a score on seeded resamples of the test items, the same resamples for every entry of a board.
+"""Replicate scores: a score on seeded resamples of the test items, the same for all entries.
 
 Two entries that met the same resamples can be compared pair by pair, so that what is hard for both cancels. The weight of
 an item in a resample is drawn from Poisson(1) by a stream that the name of the test set, the number of the item and that of
@@ -103,9 +103,9 @@ class Resampling:
         return digest.hexdigest()[:16]
 
     def weights(self, start: int) -> NDArray[np.uint8]:
-        """How often each item is drawn in the `_AT_A_TIME` resamples from `start` on, a multiple of it.
+        """Draw the items of the `_AT_A_TIME` resamples from `start` on, a multiple of it.
 
-        Array of shape (resamples, items), small whole numbers; strata are not balanced in it.
+        Array of shape (resamples, items): how often each item is in each resample. Strata are not balanced in it.
 
         >>> float(Resampling("test", 1000).weights(0).mean().round(1))
         1.0
@@ -134,12 +134,12 @@ class Resampling:
 class Replicates:
     """The replicates of one score, and the `Resampling.stream` that they are of, or `TRIALS`.
 
-    `share_of`: the number of items where the score is the share of those that are right; 0 for any other score.
+    `share_items`: the number of items where the score is the share of those that are right; 0 for any other score.
     """
 
     values: NDArray[np.float32]
     stream: str
-    share_of: int = 0
+    share_items: int = 0
 
 
 Sample = Callable[[], tuple[SampledScore, Resampling]]
@@ -147,7 +147,7 @@ Sample = Callable[[], tuple[SampledScore, Resampling]]
 
 @dataclass(frozen=True)
 class Scored:
-    """What a scoring program makes of a submission: its scores by key, and what replicates of them are made of.
+    """The scores that a scoring program gives, by key, and the makings of their replicates.
 
     `sampled` gives each score as a function of its rows, with their resamples, when it is called. `trials` are results of
     independent runs whose mean is the score.
@@ -171,10 +171,10 @@ class Deadline:
         return self.seconds - (time.monotonic() - self.began)
 
 
-def share_of(sampled: SampledScore) -> int:
+def count_share_items(sampled: SampledScore) -> int:
     """The number of items of which a score is the share that is right; 0 where it is none.
 
-    >>> share_of(SampledScore(0.5, 2, np.array([0.0, 1.0]), of_rows=lambda chosen: 0.0))
+    >>> count_share_items(SampledScore(0.5, 2, np.array([0.0, 1.0]), of_rows=lambda chosen: 0.0))
     2
     """
     losses = sampled.losses
@@ -298,7 +298,7 @@ def _if_known(scores: Floats) -> Floats | None:
 
 
 def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) -> None:
-    """Write the replicates of scores, by key of scores.json, for the site alone; nothing where there are none.
+    """Write the replicates of scores, by key of scores.json; nothing where there are none.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -308,15 +308,15 @@ def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) 
     """
     if not replicates:
         return
-    described = {key: {"stream": each.stream, "share_of": each.share_of} for key, each in replicates.items()}
+    described = {key: {"stream": each.stream, "share_items": each.share_items} for key, each in replicates.items()}
     arrays: dict[str, Any] = {key: each.values.astype(np.float32) for key, each in replicates.items()}
     _write_arrays(Path(output) / REPLICATES_FILE, arrays, {"format": 1, "keys": described})
 
 
 def write_losses(output: str | os.PathLike[str], losses: Mapping[str, ArrayLike], *, name: str = "") -> None:
-    """Write the losses of single items, whose mean is the score under that key; the site draws the resamples.
+    """Write the losses of single items, whose mean is the score under that key.
 
-    The items come in one order for all submissions. `name` tells test sets of one size apart.
+    The site draws the resamples. The items come in one order for all submissions. `name` tells test sets of one size apart.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -338,7 +338,7 @@ def read(path: Path) -> dict[str, Replicates]:
     """The replicates in a file, by key. Raises `ScoringInputError` with what is wrong with it."""
     arrays, described = _read_arrays(path)
     keys = described.get("keys", {})
-    found = {}
+    by_key = {}
     for key, values in arrays.items():
         numbers = _vector(values, key)
         if len(numbers) < FEWEST or len(numbers) > 10 * RESAMPLES:
@@ -346,10 +346,10 @@ def read(path: Path) -> dict[str, Replicates]:
             raise ScoringInputError("wrong_shape", key, what, f"give {FEWEST} to {10 * RESAMPLES}")
         entry = keys.get(key, {}) if isinstance(keys, dict) else {}
         entry = entry if isinstance(entry, dict) else {}
-        share = entry.get("share_of", 0)
+        share = entry.get("share_items", 0)
         items = share if isinstance(share, int) and 0 <= share < 2**31 else 0
-        found[key] = Replicates(numbers.astype(np.float32), str(entry.get("stream", ""))[:64], items)
-    return found
+        by_key[key] = Replicates(numbers.astype(np.float32), str(entry.get("stream", ""))[:64], items)
+    return by_key
 
 
 def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replicates]]:
@@ -363,7 +363,7 @@ def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replica
     (0.25, (1000,))
     """
     arrays, described = _read_arrays(path)
-    found = {}
+    by_key = {}
     deadline = Deadline(seconds)
     for key, values in arrays.items():
         losses = _vector(values, key).astype(np.float64)
@@ -372,9 +372,9 @@ def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replica
         sampled = SampledScore(float(losses.mean()), len(losses), losses, lambda places: math.nan)
         scores = replicate_scores(sampled, resampling, deadline=deadline)
         if scores is not None:
-            replicates = Replicates(scores.astype(np.float32), resampling.stream, share_of(sampled))
-            found[key] = (sampled.score, replicates)
-    return found
+            replicates = Replicates(scores.astype(np.float32), resampling.stream, count_share_items(sampled))
+            by_key[key] = (sampled.score, replicates)
+    return by_key
 
 
 def _vector(values: NDArray[Any], key: str) -> NDArray[Any]:

@@ -58,7 +58,9 @@ def _one_split(folder: Path, kind: str) -> ArrayReference:
 
 
 def sampled_arrays(name: str, inputs: Arrays, rows: int, key: str) -> SampledScore:
-    """The score called `key` of an evaluator's or a metric's arrays. Raises `ScoringInputError` (``unknown_name``).
+    """The score called `key` of an evaluator's or a metric's arrays.
+
+    Raises `ScoringInputError` (``unknown_name``).
 
     >>> sampled_arrays("lsc-mag240m", {"y_true": np.array([1, 2]), "y_pred": np.array([1, 3])}, 2, "acc").score
     0.5

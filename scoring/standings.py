@@ -1,4 +1,4 @@
-"""How sure a board is: intervals of scores, ranges of ranks and tiers from the replicates of its entries.
+"""Intervals of scores, ranges of ranks and tiers of a board, from the replicates of its entries.
 
 Functions of a board take one score and one row of replicates for each entry. Replicate b of every entry is of the same
 resample, so that differences between entries are paired. `scoring.replicates` makes them.
@@ -162,12 +162,12 @@ class _Board:
     @classmethod
     def of(cls, scores: NDArray[np.floating], replicates: NDArray[np.floating]) -> _Board:
         known = np.isfinite(replicates).all(axis=0)  # a resample that some entry has no value on compares nobody
-        kept = replicates if known.all() else replicates[:, known]
+        usable = replicates if known.all() else replicates[:, known]
         is_small = len(scores) <= _EXACT_UP_TO
-        centred = kept.astype(np.float64) if is_small else kept[:, :_FEWER].astype(np.float32)
+        centred = usable.astype(np.float64) if is_small else usable[:, :_FEWER].astype(np.float32)
         centred -= centred.mean(axis=1, keepdims=True)
         centred /= math.sqrt(max(centred.shape[1] - 1, 1))
-        return cls(scores.astype(centred.dtype), kept, centred, np.einsum("ij,ij->i", centred, centred))
+        return cls(scores.astype(centred.dtype), usable, centred, np.einsum("ij,ij->i", centred, centred))
 
     def z(
         self, chosen: NDArray[np.int64] | slice, others: NDArray[np.int64] | slice = slice(None)
@@ -198,7 +198,7 @@ def _surely_apart(board: _Board, limits: Floats) -> tuple[Counts, Counts]:
 
 
 def _limits(tests: int, level: float) -> Floats:
-    """The size of z whose two-sided p-value is `1 - level` shared by 0, 1, ... tests; infinite without any."""
+    """The z whose two-sided p-value is `1 - level` shared by 0, 1, ... tests; infinite without any."""
     shared = [NormalDist().inv_cdf(1 - (1 - level) / (2 * count)) for count in range(1, tests + 1)]
     return np.array([math.inf, *shared])
 
@@ -213,8 +213,8 @@ def _holm_limits(sizes: NDArray[np.floating], tests: int, limits: Floats) -> NDA
     while True:
         now = np.maximum(tests - (sizes > limits[left][:, None]).sum(axis=1), min(tests, 1))
         if np.array_equal(now, left):
-            found: NDArray[np.floating] = limits[left]
-            return found
+            reached: NDArray[np.floating] = limits[left]
+            return reached
         left = now
 
 

@@ -311,7 +311,7 @@ class Column(_Answer):
 
 
 class RowUncertainty(_Answer):
-    """How sure a row is; a baseline has no ranks and no tier."""
+    """The uncertainty of a row; a baseline has no ranks and no tier."""
 
     half_width: str
     low: str
@@ -323,7 +323,7 @@ class RowUncertainty(_Answer):
 
 
 class BoardUncertainty(_Answer):
-    """How sure a board is: rows tied for first, and the smallest difference that its test set tells apart."""
+    """The uncertainty of a board: rows tied for first, and the smallest sure difference."""
 
     confidence_percent: int
     resamples: int

@@ -1,4 +1,4 @@
-"""How sure a board is, for those who see it: rounded summaries of replicates, which themselves are seen by nobody."""
+"""The uncertainty of a board for those who see it: rounded summaries of what nobody sees."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
@@ -11,7 +11,7 @@ SUREST: Final = 99  # percent; no number of resamples makes a chance of 0 or 1 s
 
 
 class RowFacts(Protocol):
-    """What is computed of a row; none of it leaves the site as it is."""
+    """Facts computed of a row; none of them leaves the site as it is."""
 
     low: float
     high: float
@@ -22,7 +22,7 @@ class RowFacts(Protocol):
 
 
 class BoardFacts(Protocol):
-    """What is computed of a board."""
+    """Facts computed of a board."""
 
     resamples: int
     rows_known: int
@@ -33,7 +33,7 @@ class BoardFacts(Protocol):
 
 @dataclass(frozen=True)
 class RowUncertainty:
-    """How sure a row is, with the digits of its column. A baseline takes no rank and is in no tier."""
+    """The uncertainty of a row, with the digits of its column. A baseline takes no rank and is in no tier."""
 
     half_width: str
     low: str
@@ -55,7 +55,7 @@ class RowUncertainty:
 
 @dataclass(frozen=True)
 class BoardUncertainty:
-    """How sure a whole board is: how many rows share the first tier, and the smallest difference that is told apart."""
+    """The uncertainty of a whole board: rows in the first tier, and the smallest sure difference."""
 
     confidence_percent: int
     resamples: int
@@ -75,32 +75,32 @@ def says_uncertainty(board: Leaderboard, column: Column | None) -> bool:
     return board.shows_uncertainty and is_shown and not board.phase.grows
 
 
-def row_uncertainty(board: Leaderboard, column: Column, found: RowFacts) -> RowUncertainty | None:
-    """How sure a row of a board that the reader may see is, as its digits show it."""
+def row_uncertainty(board: Leaderboard, column: Column, facts: RowFacts) -> RowUncertainty | None:
+    """The uncertainty of a row of a board that the reader may see is, as its digits show it."""
     if not says_uncertainty(board, column):
         return None
     return RowUncertainty(
-        half_width=column.shown((found.high - found.low) / 2),
-        low=column.shown(found.low),
-        high=column.shown(found.high),
-        first_rank=found.first_rank,
-        last_rank=found.last_rank,
-        tier=found.tier,
-        beats_above_percent=None if found.beats_above is None else _percent(found.beats_above),
+        half_width=column.shown((facts.high - facts.low) / 2),
+        low=column.shown(facts.low),
+        high=column.shown(facts.high),
+        first_rank=facts.first_rank,
+        last_rank=facts.last_rank,
+        tier=facts.tier,
+        beats_above_percent=None if facts.beats_above is None else _percent(facts.beats_above),
     )
 
 
-def board_uncertainty(board: Leaderboard, column: Column, found: BoardFacts) -> BoardUncertainty | None:
-    """How sure a board that the reader may see is; None where nothing is known of its rows."""
-    if not says_uncertainty(board, column) or not found.rows_known:
+def board_uncertainty(board: Leaderboard, column: Column, facts: BoardFacts) -> BoardUncertainty | None:
+    """The uncertainty of a board that the reader may see is; None where nothing is known of its rows."""
+    if not says_uncertainty(board, column) or not facts.rows_known:
         return None
     return BoardUncertainty(
         confidence_percent=board.confidence_percent,
-        resamples=found.resamples,
-        rows_known=found.rows_known,
-        rows_unknown=found.rows_unknown,
-        first_tier=found.first_tier,
-        resolution=None if found.resolution is None else column.shown(found.resolution),
+        resamples=facts.resamples,
+        rows_known=facts.rows_known,
+        rows_unknown=facts.rows_unknown,
+        first_tier=facts.first_tier,
+        resolution=None if facts.resolution is None else column.shown(facts.resolution),
     )
 
 

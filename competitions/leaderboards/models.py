@@ -106,15 +106,17 @@ class Entry(models.Model):
 
 
 class ScoreReplicates(models.Model):
-    """The score by which a board ranks, on each of its resamples. As secret as labels: background work alone reads it.
+    """The score by which a board ranks, on each of its resamples.
 
-    A row without values says in `remark` why there are none.
+    As secret as labels: background work alone reads it. A row without values says in `remark` why there are none.
     """
 
     score = models.OneToOneField(Score, on_delete=models.CASCADE, primary_key=True, related_name="replicates")
     values = models.BinaryField(default=bytes, help_text="32-bit floats, the lowest byte first.")
     stream = models.CharField(max_length=64, help_text="Names the resamples; scores on other ones cannot be compared.")
-    share_of = models.PositiveIntegerField(default=0, help_text="Items of which the score is the share that is right.")
+    share_items = models.PositiveIntegerField(
+        default=0, help_text="Items of which the score is the share that is right."
+    )
     remark = models.CharField(max_length=300, blank=True, help_text="Why there are none, for organizers.")
 
     def __str__(self) -> str:
@@ -122,7 +124,7 @@ class ScoreReplicates(models.Model):
 
 
 class EntryUncertainty(models.Model):
-    """How sure a row's score and rank are; `uncertainty/refreshing.py` writes it."""
+    """The uncertainty of a row's score and rank; `uncertainty/refreshing.py` writes it."""
 
     entry = models.OneToOneField(Entry, on_delete=models.CASCADE, primary_key=True, related_name="uncertainty")
     low = models.FloatField(help_text="The lower end of the score's interval.")
@@ -141,7 +143,7 @@ class EntryUncertainty(models.Model):
 
 
 class BoardUncertainty(AskedRow):
-    """How sure a board is; it asks for background work while `wanted` is ahead of `done`."""
+    """The uncertainty of a board; it asks for background work while `wanted` is ahead of `done`."""
 
     leaderboard = models.OneToOneField(
         Leaderboard, on_delete=models.CASCADE, primary_key=True, related_name="uncertainty"

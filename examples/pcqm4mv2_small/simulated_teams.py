@@ -37,8 +37,8 @@ def simulated_files(bundle: Path, dest: Path, *, teams: int, seed: int = 7) -> l
         for number, days_ago in enumerate(
             sorted(chance.uniform(0.1, 7 * WEEKS - 1, chance.integers(1, 3)), reverse=True)
         ):
-            kept = 1.0 if error_ev == TIED_EV else LEARNED**number
-            noise = chance.laplace(0, error_ev * kept, len(truth))
+            share = 1.0 if error_ev == TIED_EV else LEARNED**number
+            noise = chance.laplace(0, error_ev * share, len(truth))
             folder = dest / f"team-{team:02}-{number}"
             folder.mkdir(parents=True)
             path = write(folder, DATASET, SPLIT, {"y_pred": (truth + noise).astype(np.float32)}, rows=len(truth))

@@ -48,8 +48,8 @@ def leaderboard(
 
 def _uncertainty(row: Row) -> tuple[str, str, str]:
     """Half of the score's interval, the ranks that the data allow, and the tier."""
-    found = row.uncertainty
-    if found is None:
+    uncertainty = row.uncertainty
+    if uncertainty is None:
         return "", "", ""
-    ranks = "" if found.first_rank is None else f"{found.first_rank} to {found.last_rank}"
-    return found.half_width, ranks, "" if found.tier is None else str(found.tier)
+    ranks = "" if uncertainty.first_rank is None else f"{uncertainty.first_rank} to {uncertainty.last_rank}"
+    return uncertainty.half_width, ranks, "" if uncertainty.tier is None else str(uncertainty.tier)

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('score', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='replicates', serialize=False, to='leaderboards.score')),
                 ('values', models.BinaryField(default=bytes, help_text='32-bit floats, the lowest byte first.')),
                 ('stream', models.CharField(help_text='Names the resamples; scores on other ones cannot be compared.', max_length=64)),
-                ('share_of', models.PositiveIntegerField(default=0, help_text='Items of which the score is the share that is right.')),
+                ('share_items', models.PositiveIntegerField(default=0, help_text='Items of which the score is the share that is right.')),
                 ('remark', models.CharField(blank=True, help_text='Why there are none, for organizers.', max_length=300)),
             ],
         ),

@@ -53,8 +53,8 @@ def csv_lines(board: Leaderboard) -> Iterator[str]:
 
 
 def _uncertainty(board: Leaderboard, entry: Entry) -> list[object]:
-    found = row_uncertainty(board, entry)
-    values = found.as_json() if found else {}
+    uncertainty = row_uncertainty(board, entry)
+    values = uncertainty.as_json() if uncertainty else {}
     return ["" if values.get(name) is None else values[name] for name in UNCERTAINTY]
 
 

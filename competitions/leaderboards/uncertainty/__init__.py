@@ -1,1 +1,1 @@
-"""How sure a board is: replicates of what stands on it, and what follows from them, made in the background."""
+"""Intervals, ranges of ranks and tiers of a board, made in the background from its replicates."""

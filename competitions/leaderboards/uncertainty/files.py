@@ -18,10 +18,10 @@ FAR: Final = 5.0  # standard deviations: replicates whose middle lies so far fro
 
 
 def read_files(files: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each file the replicates of the scores that it is of, as `values` by key, and a `fault` where it has one.
+    """Read the replicates in each file, as `values` by key, and say its `fault` where it has one.
 
     A file has a `path`, says whether it `is_losses`, and names the run's `scores` by key. Values are base64 of 32-bit
-    floats, with their `stream` and what they are a `share_of`.
+    floats, with their `stream` and what they are a `share_items`.
     """
     return [_read(file) for file in files]
 
@@ -30,11 +30,11 @@ def _read(file: Mapping[str, Any]) -> dict[str, Any]:
     scores: Mapping[str, float] = file["scores"]
     values: dict[str, dict[str, str | int]] = {}
     try:
-        for key, found in _found(file).items():
+        for key, replicates in _found(file).items():
             if key in scores:
-                _require_of_score(key, found, scores[key])
-                text = base64.b64encode(found.values[:RESAMPLES].astype("<f4").tobytes()).decode()
-                values[key] = {"base64": text, "stream": found.stream, "share_of": found.share_of}
+                _require_of_score(key, replicates, scores[key])
+                text = base64.b64encode(replicates.values[:RESAMPLES].astype("<f4").tobytes()).decode()
+                values[key] = {"base64": text, "stream": replicates.stream, "share_items": replicates.share_items}
     except ScoringInputError as error:
         return {"values": values, "fault": str(error)[:280]}
     return {"values": values, "fault": ""}
@@ -44,7 +44,7 @@ def _found(file: Mapping[str, Any]) -> dict[str, Replicates]:
     path = Path(file["path"])
     if not file["is_losses"]:
         return read(path)
-    found = {}
+    by_key = {}
     for key, (mean, replicates) in read_losses(path, seconds=SECONDS).items():
         score, spread = file["scores"].get(key, mean), float(np.nanstd(replicates.values))
         if abs(mean - score) > spread / 10 + 1e-6 * abs(score):
@@ -52,8 +52,8 @@ def _found(file: Mapping[str, Any]) -> dict[str, Replicates]:
             raise ScoringInputError(
                 "out_of_range", key, what, "write the loss of each item that the score is the mean of"
             )
-        found[key] = replicates
-    return found
+        by_key[key] = replicates
+    return by_key
 
 
 def _require_of_score(key: str, replicates: Replicates, score: float) -> None:

@@ -40,7 +40,7 @@ class Found:
 
     values: Floats | None = None
     stream: str = ""
-    share_of: int = 0
+    share_items: int = 0
     remark: str = ""
 
 
@@ -65,9 +65,9 @@ def _read(
     by_run = _values_by_run([run for some in runs.values() for run in some], keys, is_wanted)
     rows = []
     for score in scores:
-        found = _found_for(column, columns, [by_run[run.pk] for run in runs.get(score.submission_id, [])])
-        values = b"" if found.values is None else found.values.astype("<f4").tobytes()
-        facts = {"stream": found.stream, "share_of": found.share_of, "remark": found.remark}
+        replicates = _found_for(column, columns, [by_run[run.pk] for run in runs.get(score.submission_id, [])])
+        values = b"" if replicates.values is None else replicates.values.astype("<f4").tobytes()
+        facts = {"stream": replicates.stream, "share_items": replicates.share_items, "remark": replicates.remark}
         rows.append(ScoreReplicates(score=score, values=values, **facts))
     ScoreReplicates.objects.bulk_create(rows, ignore_conflicts=True)
 
@@ -83,7 +83,7 @@ def _runs_by_submission(scores: QuerySet[Score]) -> dict[int, list[Run]]:
 
 def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], bool]) -> dict[Any, dict[str, Found]]:
     """For each run what is known of its scores, by key."""
-    found: dict[Any, dict[str, Found]] = {run.pk: {} for run in runs}
+    known_values: dict[Any, dict[str, Found]] = {run.pk: {} for run in runs}
     scores = {run.pk: {key: run.scores[key] for key in keys if key in run.scores} for run in runs}
     attempts = {run.pk: run.attempt for run in runs}
     outputs = [
@@ -95,14 +95,14 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
     parts = [outputs[start : start + size] for start in range(0, len(outputs), size)]
     answers = [answer for part in parts for answer in _answers(part, scores, is_wanted)]
     for output, answer in zip(outputs, answers, strict=True):
-        for key in keys - found[output.run_id].keys():
+        for key in keys - known_values[output.run_id].keys():
             if key in answer["values"]:
                 value = answer["values"][key]
                 numbers = np.frombuffer(base64.b64decode(value["base64"]), dtype="<f4").astype(np.float64)
-                found[output.run_id][key] = Found(numbers, value["stream"], value["share_of"])
+                known_values[output.run_id][key] = Found(numbers, value["stream"], value["share_items"])
             elif answer["fault"]:
-                found[output.run_id][key] = Found(remark=answer["fault"])
-    return found
+                known_values[output.run_id][key] = Found(remark=answer["fault"])
+    return known_values
 
 
 def _answers(
@@ -155,7 +155,7 @@ def _found_for(column: Column, columns: Sequence[Column], runs: Sequence[Mapping
 
 
 def _parts(column: Column, columns: Sequence[Column], runs: Sequence[Mapping[str, Found]]) -> list[Found] | None:
-    """What a column's value is made of, as `ranking.values` has it; None where that is no score."""
+    """The parts of a column's value, as `ranking.values` has them; None where they are no scores."""
     if column.is_relative or column.kind == Column.Kind.METER:
         return None
     if column.kind == Column.Kind.SCORE:

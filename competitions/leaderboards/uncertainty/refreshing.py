@@ -36,22 +36,22 @@ OTHER_RESAMPLES: Final = "They are on other resamples than those of most rows. R
 
 @dataclass(frozen=True)
 class Known:
-    """Rows with replicates on the same resamples, in the board's order: array of shape (rows, resamples)."""
+    """Rows with replicates on the same resamples, in the board's order; shape (rows, resamples)."""
 
     entries: list[Entry]
     scores: NDArray[np.float64]
     replicates: NDArray[np.float32]
-    shares_of: NDArray[np.int64]  # items, where a score is the share of those that are right, else 0
+    share_items: NDArray[np.int64]  # items, where a score is the share of those that are right, else 0
 
     def those(self, *, baselines: bool) -> "Known":
         """The baselines, or all others."""
         chosen = np.array([entry.is_baseline == baselines for entry in self.entries], dtype=bool)
         entries = [entry for entry in self.entries if entry.is_baseline == baselines]
-        return Known(entries, self.scores[chosen], self.replicates[chosen], self.shares_of[chosen])
+        return Known(entries, self.scores[chosen], self.replicates[chosen], self.share_items[chosen])
 
     def ends(self, low: NDArray[np.float64], high: NDArray[np.float64], level: float) -> Iterator[tuple[float, float]]:
-        """The intervals' ends; of a share whose replicates all agree, as at 0 and 1, those of Wilson's interval."""
-        for score, items, *both in zip(self.scores, self.shares_of, low, high, strict=True):
+        """The intervals' ends; Wilson's for a share whose replicates all agree, as at 0 and 1."""
+        for score, items, *both in zip(self.scores, self.share_items, low, high, strict=True):
             is_certain = items > 0 and both[0] == both[1] and 0 <= score <= 1
             yield wilson(float(score), int(items), level=level) if is_certain else (float(both[0]), float(both[1]))
 
@@ -61,9 +61,9 @@ def uncertainty_perform(pk: int) -> None:
     claimed = claim(waiting_boards(), pk)
     if claimed is None:
         return
-    asked = BoardUncertainty.objects.get(pk=pk)
-    if asked.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(done=asked.wanted, attempts=0, remark=OURS)
+    row = BoardUncertainty.objects.get(pk=pk)
+    if row.attempts > settings.BACKGROUND_ATTEMPTS:
+        claimed.release(done=row.wanted, attempts=0, remark=OURS)
         return
     board = Leaderboard.objects.prefetch_related("columns").get(pk=pk)
     try:
@@ -72,11 +72,11 @@ def uncertainty_perform(pk: int) -> None:
         log.info("uncertainty_stopped", board=pk)
         return
     with claimed.kept():
-        found = _look(board)
+        findings = _look(board)
     with transaction.atomic():
         Leaderboard.objects.select_for_update(of=("self",)).get(pk=pk)
-        claimed.conclude(done=asked.wanted, attempts=0, **found.board)
-        _replace(board, found.rows)
+        claimed.conclude(done=row.wanted, attempts=0, **findings.board)
+        _replace(board, findings.rows)
         Leaderboard.objects.filter(pk=pk).update(version=F("version") + 1)
 
 
@@ -85,7 +85,7 @@ UNCERTAINTY: Final = jobs.Job(UNCERTAINTY_JOB, waiting=waiting_boards, perform=u
 
 @dataclass(frozen=True)
 class Findings:
-    """What is written: fields of `BoardUncertainty`, and the rows."""
+    """The fields of `BoardUncertainty` that are written, and the rows."""
 
     board: dict[str, object]
     rows: list[EntryUncertainty]
@@ -118,14 +118,14 @@ def _look(board: Leaderboard) -> Findings:
 def _known(board: Leaderboard, column: Column) -> tuple[Known, int, str]:
     """The rows that can be compared, how many ranked ones cannot, and why."""
     entries = list(Entry.objects.filter(leaderboard=board).order_by(*Entry.IN_ORDER).defer("trend")[:MOST])
-    found = ScoreReplicates.objects.in_bulk([entry.score_id for entry in entries])
-    streams = Counter(each.stream for each in found.values() if each.values)
+    by_score = ScoreReplicates.objects.in_bulk([entry.score_id for entry in entries])
+    streams = Counter(each.stream for each in by_score.values() if each.values)
     stream = streams.most_common(1)[0][0] if streams else ""
     usable, remarks, unknown = [], Counter[str](), 0
     for entry in entries:
-        replicates = found.get(entry.score_id)
+        replicates = by_score.get(entry.score_id)
         if replicates is not None and replicates.values and replicates.stream == stream and column.key in entry.values:
-            usable.append((entry, np.frombuffer(bytes(replicates.values), dtype="<f4"), replicates.share_of))
+            usable.append((entry, np.frombuffer(bytes(replicates.values), dtype="<f4"), replicates.share_items))
             continue
         unknown += not entry.is_baseline
         remark = replicates.remark if replicates is not None else ""
@@ -133,8 +133,8 @@ def _known(board: Leaderboard, column: Column) -> tuple[Known, int, str]:
     count = min((len(values) for _, values, _ in usable), default=0)
     matrix = np.stack([values[:count] for _, values, _ in usable]) if usable else np.empty((0, 0), dtype=np.float32)
     scores = np.array([float(entry.values[column.key]) for entry, _, _ in usable])
-    shares_of = np.array([share_of for _, _, share_of in usable], dtype=np.int64)
-    known = Known([entry for entry, _, _ in usable], scores, matrix, shares_of)
+    share_items = np.array([share_items for _, _, share_items in usable], dtype=np.int64)
+    known = Known([entry for entry, _, _ in usable], scores, matrix, share_items)
     return known, unknown, remarks.most_common(1)[0][0] if remarks else ""
 
 

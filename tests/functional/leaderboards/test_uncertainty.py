@@ -1,4 +1,4 @@
-"""How sure a board is: intervals, ranges of ranks and tiers, from what scoring programs write of their resamples."""
+"""Intervals, ranges of ranks and tiers of a board, from what scoring programs write."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_entries_that_cannot_be_told_apart_share_a_tier_and_a_range_of_ranks(sit
 
 def test_page_api_and_csv_show_it_with_the_digits_of_the_column(site: Scenario, client: Client) -> None:
     three_teams(site)
-    found = entry(site, site.team).uncertainty
-    half = f"{(found.high - found.low) / 2:.4f}"
+    row = entry(site, site.team).uncertainty
+    half = f"{(row.high - row.low) / 2:.4f}"
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.phase.slug}").text
     assert f"± {half}" in page
     assert "1\N{EN DASH}2" in page
@@ -172,8 +172,8 @@ def test_what_does_not_belong_to_the_score_is_told_to_organizers_and_the_score_c
 def test_a_share_of_1_has_an_interval_too(site: Scenario) -> None:
     score(site, 1.0, losses_file(np.ones(100)))
     refresh()
-    found = EntryUncertainty.objects.get()
-    assert (round(found.low, 3), found.high) == (0.963, 1.0)
+    row = EntryUncertainty.objects.get()
+    assert (round(row.low, 3), row.high) == (0.963, 1.0)
 
 
 def test_rows_on_other_resamples_than_most_are_not_compared(site: Scenario) -> None:
@@ -204,10 +204,10 @@ def test_a_lost_message_or_a_change_meanwhile_is_made_up_for(site: Scenario, mon
     looked = refreshing._look
 
     def changed_meanwhile(board: Leaderboard) -> refreshing.Findings:
-        found = looked(board)
+        row = looked(board)
         if BoardUncertainty.objects.get().wanted < 5:
             BoardUncertainty.objects.update(wanted=5)
-        return found
+        return row
 
     monkeypatch.setattr(refreshing, "_look", changed_meanwhile)
     jobs.perform(UNCERTAINTY_JOB, site.phase.leaderboard.pk)
@@ -259,10 +259,10 @@ def test_a_sealed_board_tells_teams_nothing_of_its_intervals(site: Scenario, cli
     values = losses(1)
     score(site, float(values.mean()), losses_file(values), phase=site.sealed)
     refresh()
-    found = EntryUncertainty.objects.get()
+    row = EntryUncertainty.objects.get()
     client.force_login(site.member())
     address = f"/api/v1/competitions/{site.competition.slug}/phases/{site.sealed.slug}/leaderboard/"
     assert client.get(address).status_code == 403
     page = client.get(f"/competitions/{site.competition.slug}/leaderboard/?phase={site.sealed.slug}").text
-    assert f"{found.high:.4f}" not in page
-    assert client.get(f"/entries/{found.entry_id}/").status_code == 404
+    assert f"{row.high:.4f}" not in page
+    assert client.get(f"/entries/{row.entry_id}/").status_code == 404

@@ -127,13 +127,13 @@ class Contest:
 
 
 def assert_intervals_came_apart_from_the_output(run: Run) -> None:
-    """The scoring container wrote replicates; the site has them in a file of their own, and an interval of the score."""
+    """The replicates came in a file of their own, and the board has an interval."""
     names = set(RunOutput.objects.filter(run__submission=run.submission).values_list("name", flat=True))
     assert REPLICATES in names
     with local_copy(RunOutput.objects.get(run=run, name="scoring.zip").file) as path, zipfile.ZipFile(path) as archive:
         assert set(archive.namelist()) == {"scores.json"}
-    found = EntryUncertainty.objects.get(entry__score__submission=run.submission)
-    assert found.low < run.scores["mae"] < found.high
+    row = EntryUncertainty.objects.get(entry__score__submission=run.submission)
+    assert row.low < run.scores["mae"] < row.high
     assert (
         RunOutput.objects.filter(run__submission=run.submission, name=REPLICATES).count() == 1
     )  # none of the smoke run

@@ -1,4 +1,4 @@
-"""Scores on resamples: the same for all entries, as spread as they should be, and only as many as there is time for."""
+"""Scores on resamples: the same for all entries, rightly spread, as many as there is time for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from scoring.tables.table_reference import ChosenMetric
 RNG = np.random.default_rng
 
 
-def mean_of(losses: Any) -> SampledScore:
+def with_losses(losses: Any) -> SampledScore:
     return SampledScore(float(losses.mean()), len(losses), losses, lambda places: float(losses[places].mean()))
 
 
@@ -45,25 +45,25 @@ def on(sampled: SampledScore, resampling: Resampling, **more: Any) -> Any:
 
 def test_a_weighted_mean_is_the_mean_of_the_items_that_were_drawn() -> None:
     losses = RNG(0).normal(size=9000)  # more than one block of items
-    by_weights, by_items = (on(make(losses), Resampling("test", 9000)) for make in (mean_of, without_losses))
+    by_weights, by_items = (on(make(losses), Resampling("test", 9000)) for make in (with_losses, without_losses))
     np.testing.assert_allclose(by_weights, by_items, atol=2e-6)
     assert by_weights.std() == pytest.approx(losses.std() / np.sqrt(9000), rel=0.1)
 
 
 def test_the_resamples_follow_from_the_test_set_alone() -> None:
     losses = RNG(0).normal(size=300)
-    first = on(mean_of(losses), Resampling("test", 300))
-    assert (first == on(mean_of(losses), Resampling("test", 300))).all()
-    assert (first != on(mean_of(losses), Resampling("other", 300))).any()
-    np.testing.assert_allclose(on(mean_of(2 * losses), Resampling("test", 300)), 2 * first, rtol=1e-5)
-    assert (on(mean_of(losses), Resampling("test", 300), resamples=250) == first[:250]).all()
+    first = on(with_losses(losses), Resampling("test", 300))
+    assert (first == on(with_losses(losses), Resampling("test", 300))).all()
+    assert (first != on(with_losses(losses), Resampling("other", 300))).any()
+    np.testing.assert_allclose(on(with_losses(2 * losses), Resampling("test", 300)), 2 * first, rtol=1e-5)
+    assert (on(with_losses(losses), Resampling("test", 300), resamples=250) == first[:250]).all()
 
 
 def test_strata_keep_their_share() -> None:
     strata = np.repeat([0, 1], 100)
     losses = np.where(strata == 0, 0.0, 10.0)
-    assert on(mean_of(losses), Resampling("test", 200, strata=strata)).std() == pytest.approx(0, abs=1e-6)
-    assert on(mean_of(losses), Resampling("test", 200)).std() > 0.2
+    assert on(with_losses(losses), Resampling("test", 200, strata=strata)).std() == pytest.approx(0, abs=1e-6)
+    assert on(with_losses(losses), Resampling("test", 200)).std() > 0.2
     with pytest.raises(ScoringInputError, match="strata"):
         on(without_losses(losses), Resampling("test", 200, strata=strata))
 
@@ -96,7 +96,7 @@ def test_resamples_without_a_value_are_no_numbers_and_most_of_them_give_none() -
 
 
 def run(folder: Path, seconds: str = "60", monkeypatch: pytest.MonkeyPatch | None = None) -> dict[str, Replicates]:
-    """What the scoring program writes beside its scores."""
+    """Run the scoring program; the replicates that it writes beside its scores."""
     if monkeypatch is not None:
         monkeypatch.setenv(replicates.SECONDS_VARIABLE, seconds)
     assert program.main([str(folder / "input"), str(folder / "output")]) == 0
@@ -117,11 +117,11 @@ def test_the_programs_write_replicates_where_they_are_given_time(
 ) -> None:
     error = pcqm(tmp_path)
     assert run(tmp_path) == {}
-    found = run(tmp_path, monkeypatch=monkeypatch)["mae"]
+    written = run(tmp_path, monkeypatch=monkeypatch)["mae"]
     score = json.loads((tmp_path / "output" / "scores.json").read_text())["mae"]
-    assert found.values.shape == (1000,)
-    assert found.values.mean() == pytest.approx(score, abs=error)
-    assert found.values.std() == pytest.approx(error, rel=0.15)
+    assert written.values.shape == (1000,)
+    assert written.values.mean() == pytest.approx(score, abs=error)
+    assert written.values.std() == pytest.approx(error, rel=0.15)
 
 
 def test_results_of_seeds_are_spread_as_their_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,9 +129,9 @@ def test_results_of_seeds_are_spread_as_their_trials(tmp_path: Path, monkeypatch
     reference.write_results(tmp_path / "input" / "ref", "ogbn-arxiv")
     test = RNG(0).normal(0.7, 0.01, 10).tolist()
     seed_results.write(tmp_path / "input" / "res", "ogbn-arxiv", valid=test, test=test, seeds=range(10))
-    found = run(tmp_path, monkeypatch=monkeypatch)
-    assert set(found) == {"acc", "acc_valid"}
-    assert found["acc"].values.std() == pytest.approx(np.std(test, ddof=1) / np.sqrt(10), rel=0.1)
+    written = run(tmp_path, monkeypatch=monkeypatch)
+    assert set(written) == {"acc", "acc_valid"}
+    assert written["acc"].values.std() == pytest.approx(np.std(test, ddof=1) / np.sqrt(10), rel=0.1)
 
 
 OWN = """
@@ -159,21 +159,21 @@ def test_metrics_of_tables_have_replicates_one_by_one_by_groups_and_of_ones_own(
 ) -> None:
     metrics = [ChosenMetric("mae"), ChosenMetric("rmse"), ChosenMetric("mae", key="by_group", per_group=True)]
     table(tmp_path, *metrics, ChosenMetric("r_squared"), ChosenMetric("metric.py", key="own"), own=OWN.encode())
-    found = run(tmp_path, monkeypatch=monkeypatch)
+    written = run(tmp_path, monkeypatch=monkeypatch)
     scores = json.loads((tmp_path / "output" / "scores.json").read_text())
-    assert set(found) == set(scores) == {"mae", "rmse", "by_group", "r_squared", "own"}
-    for key, each in found.items():
+    assert set(written) == set(scores) == {"mae", "rmse", "by_group", "r_squared", "own"}
+    for key, each in written.items():
         assert abs(np.nanmedian(each.values) - scores[key]) < 2 * np.nanstd(each.values), key
-    np.testing.assert_allclose(found["own"].values, found["mae"].values, rtol=1e-5)
-    assert found["by_group"].stream != found["mae"].stream == found["own"].stream
+    np.testing.assert_allclose(written["own"].values, written["mae"].values, rtol=1e-5)
+    assert written["by_group"].stream != written["mae"].stream == written["own"].stream
 
 
 def test_a_table_names_the_columns_by_which_rows_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table(tmp_path / "plain", ChosenMetric("mae"))
     table(tmp_path / "groups", ChosenMetric("mae"), resample_by="g")
     table(tmp_path / "strata", ChosenMetric("mae"), strata="s")
-    found = {name: run(tmp_path / name, monkeypatch=monkeypatch)["mae"] for name in ("plain", "groups", "strata")}
-    assert len({each.stream for each in found.values()}) == 3
+    written = {name: run(tmp_path / name, monkeypatch=monkeypatch)["mae"] for name in ("plain", "groups", "strata")}
+    assert len({each.stream for each in written.values()}) == 3
 
 
 def test_what_has_no_replicates_is_said_in_the_log_and_scored_all_the_same(
@@ -187,9 +187,9 @@ def test_what_has_no_replicates_is_said_in_the_log_and_scored_all_the_same(
 def test_losses_are_made_replicates_where_they_are_read(tmp_path: Path) -> None:
     losses = RNG(0).exponential(1, 300)
     write_losses(tmp_path, {"mae": losses}, name="test")
-    mean, found = read_losses(tmp_path / LOSSES_FILE, seconds=60)["mae"]
+    mean, written = read_losses(tmp_path / LOSSES_FILE, seconds=60)["mae"]
     assert mean == pytest.approx(losses.mean(), rel=1e-6)
-    np.testing.assert_allclose(found.values, on(mean_of(losses), Resampling("test", 300)), rtol=1e-5)
+    np.testing.assert_allclose(written.values, on(with_losses(losses), Resampling("test", 300)), rtol=1e-5)
 
 
 def test_a_file_that_was_cut_or_changed_is_read_or_refused_in_words(tmp_path: Path) -> None:

@@ -20,26 +20,26 @@ RNG = np.random.default_rng
 TRIED = 200  # the spread of a coverage of 0.95 over so many is 0.015
 
 
-def mean_of(losses: Any) -> SampledScore:
+def with_losses(losses: Any) -> SampledScore:
     return SampledScore(float(losses.mean()), len(losses), losses, lambda places: float(losses[places].mean()))
 
 
-def replicates_of(sampled: SampledScore, resampling: Resampling, resamples: int = 1000) -> Any:
-    found = replicate_scores(sampled, resampling, deadline=Deadline(60), resamples=resamples)
-    assert found is not None
-    return found
+def resample(sampled: SampledScore, resampling: Resampling, resamples: int = 1000) -> Any:
+    replicates = replicate_scores(sampled, resampling, deadline=Deadline(60), resamples=resamples)
+    assert replicates is not None
+    return replicates
 
 
-def board_of(rows: Any, name: str = "test") -> tuple[Any, Any]:
+def make_board(rows: Any, name: str = "test") -> tuple[Any, Any]:
     """Scores and replicates of entries whose losses are the rows."""
     resampling = Resampling(name, rows.shape[1])
-    return rows.mean(axis=1), np.stack([replicates_of(mean_of(row), resampling) for row in rows])
+    return rows.mean(axis=1), np.stack([resample(with_losses(row), resampling) for row in rows])
 
 
 def test_intervals_agree_with_scipys_up_to_resampling_noise() -> None:
     samples = RNG(1).exponential(1.0, 120)
     low, high = intervals(
-        np.array([samples.mean()]), replicates_of(mean_of(samples), Resampling("test", 120), 20_000)[None]
+        np.array([samples.mean()]), resample(with_losses(samples), Resampling("test", 120), 20_000)[None]
     )
     expected = stats.bootstrap((samples,), np.mean, n_resamples=20_000, method="BCa", rng=RNG(3), batch=10_000)
     assert low[0] == pytest.approx(expected.confidence_interval.low, abs=0.1 * expected.standard_error)
@@ -54,7 +54,7 @@ def drawn_rows(seed: int, count: int) -> tuple[Rows, Rows]:
     return Rows(truth, scores), Rows(truth, (scores > 0.5).astype(float))
 
 
-def score_of(chosen: Metric, rows: Rows, places: Any) -> float:
+def rescore(chosen: Metric, rows: Rows, places: Any) -> float:
     return chosen.score(rows.take(places))
 
 
@@ -66,9 +66,9 @@ def test_intervals_hold_the_true_score_about_as_often_as_they_say(name: str, is_
     truth = chosen.score(drawn_rows(10**6, 400_000)[is_class])
     for seed in range(TRIED):
         rows = drawn_rows(seed, 200)[is_class]
-        of_places = partial(score_of, chosen, rows)
+        of_places = partial(rescore, chosen, rows)
         sampled = SampledScore(chosen.score(rows), 200, chosen.losses(rows), of_places)
-        replicates = replicates_of(sampled, Resampling("test", 200), 300)
+        replicates = resample(sampled, Resampling("test", 200), 300)
         low, high = intervals(np.array([sampled.score]), replicates[None])
         held += low[0] <= truth <= high[0]
     assert 0.95 - 3 * 0.0154 <= held / TRIED <= 0.95 + 3 * 0.0154
@@ -81,7 +81,7 @@ def test_groups_are_drawn_whole_so_that_the_interval_is_as_wide_as_their_number_
         rng = RNG(seed)
         losses = np.repeat(rng.normal(0, 1, groups), size) + rng.normal(0, 0.5, groups * size)
         for by, name in ((codes, "whole"), (None, "plain")):
-            replicates = replicates_of(mean_of(losses), Resampling("test", groups * size, by), 300)
+            replicates = resample(with_losses(losses), Resampling("test", groups * size, by), 300)
             low, high = intervals(np.array([losses.mean()]), replicates[None])
             holds = low[0] <= 0 <= high[0]
             held, plainly = held + (holds and name == "whole"), plainly + (holds and name == "plain")
@@ -94,7 +94,7 @@ def test_equal_models_land_in_one_tier_about_as_often_as_the_level_says() -> Non
     for seed in range(TRIED):
         rng = RNG(seed)
         hard = rng.exponential(1.0, 200)
-        scores, replicates = board_of(hard + rng.exponential(0.5, (5, 200)), f"{seed}")
+        scores, replicates = make_board(hard + rng.exponential(0.5, (5, 200)), f"{seed}")
         together += standings(scores, replicates, direction="min").tier.max() == 1
     assert together / TRIED > 0.9  # the best of five against four others, at 95 %
 
@@ -106,7 +106,7 @@ def test_a_model_better_by_twice_the_resolution_is_told_apart() -> None:
         hard = rng.exponential(1.0, 400)
         noise = rng.normal(0, 0.5, (2, 400))
         gap = 2 * 1.96 * 0.5 * np.sqrt(2 / 400)  # twice the half width of the interval of their difference
-        scores, replicates = board_of(hard + noise + np.array([[0.0], [gap]]), f"{seed}")
+        scores, replicates = make_board(hard + noise + np.array([[0.0], [gap]]), f"{seed}")
         apart += standings(scores, replicates, direction="min").tier.tolist() == [1, 2]
     assert apart / TRIED > 0.95
 
@@ -114,7 +114,7 @@ def test_a_model_better_by_twice_the_resolution_is_told_apart() -> None:
 def test_pairing_tells_apart_what_separate_intervals_cannot() -> None:
     rng = RNG(0)
     hard = rng.normal(0, 10, 500)
-    scores, replicates = board_of(np.stack([hard + rng.normal(0.2, 0.5, 500), hard + rng.normal(0, 0.5, 500)]))
+    scores, replicates = make_board(np.stack([hard + rng.normal(0.2, 0.5, 500), hard + rng.normal(0, 0.5, 500)]))
     board = standings(scores, replicates, direction="max")
     assert board.low[0] < board.high[1]
     assert board.tier.tolist() == [1, 2]
@@ -124,7 +124,7 @@ def test_pairing_tells_apart_what_separate_intervals_cannot() -> None:
 
 def test_equal_entries_share_rank_and_tier_and_are_an_even_chance() -> None:
     row = RNG(4).exponential(1.0, 200)
-    scores, replicates = board_of(np.stack([row, row, row + 5]))
+    scores, replicates = make_board(np.stack([row, row, row + 5]))
     board = standings(scores, replicates, direction="min")
     assert board.tier.tolist() == [1, 1, 2]
     assert list(zip(board.first_rank, board.last_rank, strict=True)) == [(1, 2), (1, 2), (3, 3)]
@@ -158,14 +158,14 @@ def test_many_entries_come_to_the_same_in_single_precision() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_board_of_few_rows_has_ranges(count: int) -> None:
-    scores, replicates = board_of(RNG(0).normal(5, 1, (count, 50)) - np.arange(count)[:, None])
+    scores, replicates = make_board(RNG(0).normal(5, 1, (count, 50)) - np.arange(count)[:, None])
     board = standings(scores, replicates, direction="min")
     assert sorted(board.first_rank) == list(range(1, count + 1))
     assert np.isnan(board.resolution) == (count == 1)
 
 
 def test_resamples_without_a_value_compare_nobody_and_leave_the_intervals_of_others() -> None:
-    scores, replicates = board_of(RNG(0).normal(5, 1, (2, 50)))
+    scores, replicates = make_board(RNG(0).normal(5, 1, (2, 50)))
     holed = replicates.copy()
     holed[1, ::3] = np.nan
     assert standings(scores, holed, direction="min").low[0] == standings(scores, replicates, direction="min").low[0]

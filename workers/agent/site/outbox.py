@@ -60,14 +60,14 @@ class Outbox:
         Returns notes for people on those that were not kept.
         """
         notes = []
-        for name, kept in REPLICATES.items():
+        for name, output in REPLICATES.items():
             try:
                 content = read_bounded(stage.volume.path, name, MAX_REPLICATES_BYTES)
             except OutputRefused as error:
                 notes.append(f"{name} was not kept: {error.detail}")
                 continue
             if content is not None:
-                (self.folder / kept).write_bytes(content)
+                (self.folder / output).write_bytes(content)
         return notes
 
     def keep_details(self, stage: StageRun) -> str | None:
