@@ -6,8 +6,6 @@ comparison. `difference_error` is for two scores of any kind, also of different 
 arguments give the same answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -52,7 +50,7 @@ class SampledScore:
     losses: NDArray[np.float64] | None
     of_rows: Callable[[NDArray[np.int64]], float]
 
-    def moved(self, places: NDArray[np.int64]) -> SampledScore:
+    def moved(self, places: NDArray[np.int64]) -> "SampledScore":
         """The same score, its row i being the row that was at `places[i]`.
 
         >>> SampledScore(1.5, 2, np.array([1.0, 2.0]), lambda chosen: 0.0).moved(np.array([1, 0])).losses

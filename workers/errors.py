@@ -1,7 +1,5 @@
 """Errors around a container, by whose fault they are."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 The code that stages, starts, watches and judges is that of a compute worker.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

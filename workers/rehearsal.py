@@ -1,7 +1,5 @@
 """A phase's smoke run on a participant's own machine: the site's job, with files of this disk."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

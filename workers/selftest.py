@@ -1,7 +1,5 @@
 """`podium-worker self-test`: runs small hostile programs and says which limits hold on this host."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -3,8 +3,6 @@
 Numbers are read as such at once; only a file in which that fails is read a second time as text, to name the cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial

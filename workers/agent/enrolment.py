@@ -3,8 +3,6 @@
 It is made once for each state of the host.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """The worker as a process: it adopts runs, keeps its slots busy, and stops without harm."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import threading

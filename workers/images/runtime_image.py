@@ -1,7 +1,5 @@
 """podium/runtime: Debian, Python, the scientific packages, and Podium's own `scoring` package."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

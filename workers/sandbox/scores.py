@@ -1,7 +1,5 @@
 """The small JSON files of a stage: scores, a refusal, progress. Bounded, checked value by value."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The use of CPU, memory and GPU while a stage ran: a line of few points, however long it took."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +34,7 @@ class _Sample:
     at_s: float
     reading: Reading
 
-    def merge(self, later: _Sample) -> _Sample:
+    def merge(self, later: "_Sample") -> "_Sample":
         """Both samples as one: sums are those of the end."""
         now = later.reading
         return _Sample(

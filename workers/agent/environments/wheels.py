@@ -1,7 +1,5 @@
 """Choosing and fetching the wheels of a lock file, checked by the lock's digests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The hardware and the software that runs had, for the receipt and the worker's page."""
 
-from __future__ import annotations
-
 import platform
 import socket
 from collections.abc import Sequence

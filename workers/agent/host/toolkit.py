@@ -3,8 +3,6 @@
 Its version decides whether containers of teams' images get GPUs.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

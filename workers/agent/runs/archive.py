@@ -1,7 +1,5 @@
 """Unpacks zip archives from outside: nothing outside the target, no links, bounded in all."""
 
-from __future__ import annotations
-
 import os
 import stat
 import zipfile

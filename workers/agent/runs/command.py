@@ -1,7 +1,5 @@
 """A stage's command, read from the program's `metadata.yaml` or `metadata`: an argv, never a shell."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

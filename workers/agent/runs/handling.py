@@ -1,7 +1,5 @@
 """One run in this process, from its claim or its adoption to its end."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

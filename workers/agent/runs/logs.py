@@ -1,7 +1,5 @@
 """The worker's own log: one JSON object per line on standard error, with the run it is about."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from typing import Any

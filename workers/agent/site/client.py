@@ -1,7 +1,5 @@
 """HTTP with the site: time-outs on every call, back-off, and errors by what to do about them."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import random

@@ -1,7 +1,5 @@
 """CPU time and peak memory of a stage, from a control group that outlives the container."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing here knows about runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

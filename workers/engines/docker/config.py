@@ -1,7 +1,5 @@
 """A container in the engine's own JSON: its mounts, limits and all that is taken away from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

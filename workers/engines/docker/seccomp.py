@@ -1,7 +1,5 @@
 """The system-call filter that travels with the worker: deny by default, for any engine version."""
 
-from __future__ import annotations
-
 import json
 import stat
 from functools import cache

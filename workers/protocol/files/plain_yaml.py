@@ -1,7 +1,5 @@
 """YAML that a stranger wrote, read within bounds: plain values, a few levels deep, no aliases."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import yaml
