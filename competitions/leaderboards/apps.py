@@ -22,14 +22,13 @@ class LeaderboardsConfig(AppConfig):
             datasets_begin_to_count,
         )
         from competitions.leaderboards.impact import board_follow_change
-        from competitions.leaderboards.merging import boards_follow_merge
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
-        from competitions.leaderboards.sealing.notices import reveals_notify
-        from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned
+        from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned, reveals_notify
         from competitions.leaderboards.services import (
             board_follow,
             boards_follow_decision,
+            boards_follow_merge,
             boards_follow_questions,
             boards_follow_team,
         )

@@ -7,9 +7,8 @@ from typing import Any, Final
 import structlog
 from django.db import connection, transaction
 
-from competitions.catalog.queue_rights import run_fault
+from competitions.catalog.queue_rights import foreign_image_text, has_foreign_image, run_fault
 from competitions.catalog.sealed_keys import score_columns, sealed_keys_record
-from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.environments.choice import fault_of_mirror, faults_of_choice
 from competitions.resources.models import Resource

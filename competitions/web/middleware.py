@@ -9,8 +9,7 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from competitions.web.refused_forms import back_to_form
-from core.problems import refusal_response
-from core.refusals import Refusal
+from core.refusals import Refusal, refusal_response
 from core.serving.receiving import admit
 
 

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from accounts.models import User
-from core.problems import refusal_response
-from core.refusals import RefusalKind
+from core.refusals import RefusalKind, refusal_response
 
 ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
 API: Final = "/api/"

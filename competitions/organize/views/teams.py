@@ -23,9 +23,9 @@ from competitions.organize.views.changes import change_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
+from competitions.organize.workspace.registrations import registrations_csv
 from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission
-from competitions.teams.export import registrations_csv
 from competitions.teams.models import Registration, Team
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person

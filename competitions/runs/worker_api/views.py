@@ -31,8 +31,7 @@ from competitions.runs.records.logs import append_logs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
-from core.problems import refusal_response
-from core.refusals import Refusal, RefusalKind
+from core.refusals import Refusal, RefusalKind, refusal_response
 from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import PROTOCOL_VERSION, M, Message, MessageInvalid, read_message

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
+from core.background import jobs
 from core.background.after_commit import after_commit
 from core.background.rows import unclaimed
 from core.background.turns import turn_ask, turn_kept, turn_take, turns_waiting
@@ -144,3 +145,9 @@ def _wake(queue: Queue) -> bool:
         log.warning("background_not_sent", queue=queue.value, error=str(error))
         return False
     return True
+
+
+@app.task(name=jobs.TASK)
+def background(queue: str) -> None:
+    """Do one piece of work of a queue."""
+    jobs.work(jobs.Queue(queue))

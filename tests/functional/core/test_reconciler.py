@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from competitions.compute.models import Queue
 from competitions.runs.leases import expiry, retries
 from competitions.runs.models import Run
-from competitions.runs.queue import waking
+from competitions.runs.queue import ranking
 from competitions.submissions.states import State
 from core import reconciler as service
 from core.management.commands import reconciler
@@ -166,8 +166,8 @@ def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
         channels.append(channel)
         return False
 
-    monkeypatch.setattr(waking, "wake", refused)
-    assert waking.wake_waiting_queues(now=site.now) == 0
+    monkeypatch.setattr(ranking, "wake", refused)
+    assert ranking.wake_waiting_queues(now=site.now) == 0
     assert len(channels) == 1
 
 

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.questions import shown_answer
-from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import entry_rank, first_entry

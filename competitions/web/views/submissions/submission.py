@@ -18,8 +18,8 @@ from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, prog
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.streams import LogStream
-from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
 from competitions.leaderboards.reading.positions import score_position
@@ -39,8 +39,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
-from competitions.web.presentation.logs import shown_log
-from competitions.web.presentation.stages import run_history, run_stages
+from competitions.web.presentation.runs import run_history, run_stages, shown_log
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
 from competitions.web.refused_forms import entered_values

@@ -14,7 +14,7 @@ from competitions.catalog.questions import answers_of_form
 from competitions.disclosure.scores import visible_columns
 from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
-from competitions.factsheets.answers import fact_sheet_questions
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule

@@ -15,9 +15,8 @@ import pytest
 
 from tests.unit.workers.limits import limits
 from workers.agent.adoption import Adoption
-from workers.agent.host.facts import open_files
+from workers.agent.host.facts import open_files, toolkit_version
 from workers.agent.host.slots import Slot
-from workers.agent.host.toolkit import toolkit_version
 from workers.agent.runs.handling import HeldRuns
 from workers.agent.runs.state import RunFolder
 from workers.engines.docker.client import read_image
