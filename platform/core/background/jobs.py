@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
-from core.background import jobs
 from core.background.after_commit import after_commit
 from core.background.rows import unclaimed
 from core.background.turns import turn_ask, turn_kept, turn_take, turns_waiting
@@ -147,7 +146,7 @@ def _wake(queue: Queue) -> bool:
     return True
 
 
-@app.task(name=jobs.TASK)
+@app.task(name=TASK)
 def background(queue: str) -> None:
     """Do one piece of work of a queue."""
-    jobs.work(jobs.Queue(queue))
+    work(Queue(queue))
