@@ -27,6 +27,15 @@ class Judged(Exception):
     """An error that says by itself whose fault it is."""
 
 
+class DataRefused(Judged):
+    """Data that a team or an organizer sent cannot be used. `code` is a stable word, `detail` a sentence for whoever sent it."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
 class SandboxError(Judged):
     """The platform's fault (engine, image, disk): the run is retried elsewhere. `code` is a stable word."""
 
