@@ -4,6 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from allauth.socialaccount.models import SocialApp, SocialToken
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.sitemaps.views import sitemap
 from django.urls import include, path
 from django.views.decorators.cache import cache_page
@@ -31,7 +32,7 @@ urlpatterns = [
     path("api/", include("competitions.codabench_api.urls")),
     path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
     path("host/", include("competitions.organize.urls")),
-    path("sitemap.xml", cache_page(SITEMAP_S)(sitemap), {"sitemaps": SITEMAPS}, name="sitemap"),
+    path("sitemap.xml", login_not_required(cache_page(SITEMAP_S)(sitemap)), {"sitemaps": SITEMAPS}, name="sitemap"),
     path("robots.txt", robots, name="robots"),
     path("", include("competitions.web.urls")),
 ]

@@ -6,12 +6,12 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
+from accounts.views import person
 from competitions.organize.forms import UploadForm
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
 from competitions.resources.rooms import take_upload
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 
 def own_draft(request: HttpRequest, key: UUID) -> CompetitionDraft:

@@ -3,13 +3,13 @@
 import uuid
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Announcement, Competition
 from competitions.catalog.texts.announcements import announcement_withdraw
 from competitions.organize.forms import SendForm
@@ -17,14 +17,12 @@ from competitions.organize.models import OrganizersMail
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.announcements import AnnouncementForm
 from competitions.organize.workspace.mails import MAILS_A_DAY, MailForm, mail_send, recipients
-from competitions.web.views.teams import person
 from competitions.web.visit import visit
 
 SHOWN_MAILS = 20
 
 
 @require_safe
-@login_required
 def announcements(request: HttpRequest, slug: str) -> HttpResponse:
     """All of them: shown, planned and withdrawn."""
     competition = managed_competition(request, slug)
@@ -34,7 +32,6 @@ def announcements(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def announcement(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
     """Write or change one; a preview shows it as readers will see it and stores nothing."""
     competition = managed_competition(request, slug)
@@ -69,7 +66,6 @@ def _row(competition: Competition, number: int | None, *, for_update: bool) -> A
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def mail(request: HttpRequest, slug: str) -> HttpResponse:
     """Write a mail, see to how many people it goes, and send it; what was sent is below."""
     competition = managed_competition(request, slug)

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -19,7 +18,6 @@ from competitions.winners.models import Lane
 
 
 @require_safe
-@login_required
 def boards(request: HttpRequest, slug: str) -> HttpResponse:
     """Every board with its columns, by phase."""
     competition = managed_competition(request, slug)
@@ -30,7 +28,6 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Change a board and its columns."""
     competition = managed_competition(request, slug)
@@ -47,7 +44,6 @@ def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A further board of a phase, or its first one."""
     phase = get_object_or_404(managed_competition(request, slug).phases.select_related("competition"), pk=pk)
@@ -61,7 +57,6 @@ def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a board, then delete it."""
     competition = managed_competition(request, slug)
@@ -72,7 +67,6 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Change the winners' lane of a board."""
     competition = managed_competition(request, slug)

@@ -4,12 +4,12 @@ from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.organize.editing.data import (
     OF_PHASES,
@@ -33,12 +33,10 @@ from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.web.forms import cleaned
 from competitions.web.presentation.table_head import table_head
-from competitions.web.views.teams import person
 from core.refusals import Refusal
 
 
 @require_safe
-@login_required
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     """Every file of the competition by task and phase; `?outdated=yes` adds submissions to run again."""
     competition = managed_competition(request, slug)
@@ -62,7 +60,6 @@ def _head(slot: Slot) -> Any:
 
 @takes_uploads(lambda request, slug, **place: managed_competition(request, slug))
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> HttpResponse:
     """Take an upload for a place, by script or form; show its effects, and store it once confirmed."""
     competition = managed_competition(request, slug)
@@ -84,7 +81,6 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Name a task, or add one with the programs of another."""
     competition = managed_competition(request, slug)
@@ -111,7 +107,6 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a task, then delete it."""
     competition = managed_competition(request, slug)

@@ -1,7 +1,6 @@
 """Pages and images of the workspace: written with a preview beside them, kept in order, deleted."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -22,7 +21,6 @@ from competitions.web.visit import visit
 
 
 @require_http_methods(["GET", "HEAD"])
-@login_required
 def pages(request: HttpRequest, slug: str) -> HttpResponse:
     """Every page by the tab that shows it, in order."""
     competition = managed_competition(request, slug)
@@ -44,7 +42,6 @@ def pages(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Write a page, or a new one; while one types the preview is asked for alone."""
     competition = managed_competition(request, slug)
@@ -65,7 +62,6 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 
 
 @require_POST
-@login_required
 def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
     """Move a page up or down, or delete it."""
     chosen = get_object_or_404(managed_competition(request, slug).pages, pk=pk)
@@ -79,7 +75,6 @@ def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespo
 
 @takes_images(managed_competition)
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def images(request: HttpRequest, slug: str) -> HttpResponse:
     """Images that pages show: what to write for each, and a form for another one."""
     competition = managed_competition(request, slug)
@@ -106,7 +101,6 @@ def _page_images(competition: Competition) -> dict[str, object]:
 
 
 @require_POST
-@login_required
 def image_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete an image, and what was uploaded in its place and is not shown yet."""
     competition, name = managed_competition(request, slug), cleaned(ImageNameForm(request.POST))["name"]

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
@@ -37,7 +36,6 @@ def _rows(competition: Competition, kind: str) -> QuerySet[Any]:
 
 
 @require_safe
-@login_required
 def questions(request: HttpRequest, slug: str) -> HttpResponse:
     """Every question, in the order in which they are asked."""
     competition = managed_competition(request, slug)
@@ -51,7 +49,6 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def question(request: HttpRequest, slug: str, kind: str, pk: int | None = None) -> HttpResponse:
     """Change a question, or add one."""
     competition = managed_competition(request, slug)
@@ -69,7 +66,6 @@ def question(request: HttpRequest, slug: str, kind: str, pk: int | None = None) 
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete(request: HttpRequest, slug: str, kind: str, pk: int) -> HttpResponse:
     """Say what goes with a question, then delete it."""
     competition = managed_competition(request, slug)

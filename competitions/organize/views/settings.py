@@ -3,12 +3,12 @@
 from typing import Final
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.views import person
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
 from competitions.catalog.organizers import (
     competition_organizers,
@@ -27,14 +27,12 @@ from competitions.organize.workspace import settings as sections
 from competitions.resources.rooms import takes_images
 from competitions.submissions.models import Submission
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 SHOWN_USES: Final = 50  # of the right to see sealed scores, the newest
 
 
 @takes_images(managed_competition, count=2)
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def settings(request: HttpRequest, slug: str) -> HttpResponse:
     """All sections; the one that was sent is saved, or comes back with what is wrong."""
     competition = managed_competition(request, slug)
@@ -70,7 +68,6 @@ def _page(
 
 
 @require_POST
-@login_required
 def organizers(request: HttpRequest, slug: str) -> HttpResponse:
     """Add an organizer, remove one, or give and take the right to see sealed scores."""
     competition, user = managed_competition(request, slug), person(request)
@@ -93,7 +90,6 @@ def organizers(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     """Publish, withdraw or delete the competition."""
     competition = managed_competition(request, slug)

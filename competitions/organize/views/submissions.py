@@ -1,12 +1,12 @@
 """Submissions in the organizer's workspace."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
@@ -26,11 +26,9 @@ from competitions.organize.workspace.submissions import (
 from competitions.runs.bulk import bulk_cost
 from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """List the submissions that the address asks for, or act on those that are ticked."""
     competition = managed_competition(request, slug)
@@ -82,7 +80,6 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Run again what failed on a submitted dataset, and nothing else of those submissions."""
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,6 +12,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.environments.models import EnvironmentFile
@@ -28,7 +28,6 @@ from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, Team
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 SHOWN_SUBMISSIONS = 10  # the newest, on a team's page
 
@@ -48,7 +47,6 @@ def list_page(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[lis
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def teams(request: HttpRequest, slug: str) -> HttpResponse:
     """The competition's teams, filtered by the address; disqualify or reinstate those ticked."""
     competition = managed_competition(request, slug)
@@ -90,7 +88,6 @@ def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpRespons
 
 
 @require_safe
-@login_required
 def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The teams that the address asks for, all of them, as a file."""
     competition = managed_competition(request, slug)
@@ -103,7 +100,6 @@ def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     """One team: its people with what they answered, what it sent in, and what became of it."""
     competition = managed_competition(request, slug)
@@ -131,7 +127,6 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     """Rename a team, or mark it as a baseline."""
     competition = managed_competition(request, slug)
@@ -145,7 +140,6 @@ def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def team_file_remove(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     """Take away a file that a team brought for its code."""
     rows = EnvironmentFile.objects.filter(team__competition=managed_competition(request, slug)).select_related("team")
@@ -156,7 +150,6 @@ def team_file_remove(request: HttpRequest, slug: str, key: UUID) -> HttpResponse
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def registrations(request: HttpRequest, slug: str) -> HttpResponse:
     """Registrations, narrowed by the address; those that are ticked are approved or denied."""
     competition = managed_competition(request, slug)
@@ -184,7 +177,6 @@ def _decide(request: HttpRequest, competition: Competition) -> None:
 
 
 @require_safe
-@login_required
 def registrations_file(request: HttpRequest, slug: str) -> HttpResponse:
     """The registrations that the address asks for, with their answers, as a file."""
     competition = managed_competition(request, slug)

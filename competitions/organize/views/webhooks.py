@@ -1,6 +1,5 @@
 """Webhooks of the organizers in their workspace."""
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
@@ -11,7 +10,6 @@ from competitions.webhooks.services import webhooks_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
     """Those of the competition's organizers; adding one."""
     competition = managed_competition(request, slug)

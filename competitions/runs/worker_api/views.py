@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils import timezone
@@ -93,6 +94,7 @@ def worker_view(method: str, room: Callable[..., int | None] = lambda request, *
     """
 
     def decorate(view: View) -> View:
+        @login_not_required
         @csrf_exempt
         @takes_body(room)
         @require_http_methods([method])

@@ -33,6 +33,8 @@ class SafeAtomFeed(Atom1Feed):
 class AnnouncementFeed(Feed[Announcement, Visit]):
     """The newest announcements of a competition."""
 
+    login_required = False
+
     feed_type = SafeAtomFeed
 
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Visit:
@@ -89,6 +91,8 @@ class Leader:
 
 class LeaderFeed(Feed[Leader, BoardAtVisit]):
     """Each improvement of a board's best score."""
+
+    login_required = False
 
     feed_type = SafeAtomFeed
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,12 +12,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from accounts.models import ApiToken, User
+from accounts.views import person
 from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
 from competitions.notifications.models import Notification
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Membership, Registration
 from competitions.web.presentation.home import Home, home_content
-from competitions.web.views.teams import person
 
 SHOWN: Final = 8  # of each kind; where there is a page with all of them, it is linked
 
@@ -105,7 +104,6 @@ def _deadlines(competitions: Sequence[int], now: datetime) -> list[Deadline]:
 
 
 @require_safe
-@login_required
 def me(request: HttpRequest) -> HttpResponse:
     """Competitions, deadlines, invitations, runs in progress, notifications and tokens of whoever asks."""
     me = me_content(person(request), timezone.now())

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -11,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from accounts.views import person
 from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services
 from competitions.teams.links import MOST_DAYS, live_links, signed_token
@@ -20,13 +20,7 @@ from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 
 
-def person(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "behind login_required"
-    return request.user
-
-
 @require_safe
-@login_required
 def team(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug, for_team=True)
     own = team_of_visit(visited)
@@ -78,7 +72,6 @@ def _own_team(request: HttpRequest, slug: str) -> tuple[Visit, Team]:
 
 
 @require_POST
-@login_required
 def create(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     name = cleaned(TeamNameForm(request.POST))["name"]
@@ -88,7 +81,6 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def rename(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     name = cleaned(TeamNameForm(request.POST))["name"]
@@ -98,7 +90,6 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     visited, own = _own_team(request, slug)
     values = cleaned(InvitationForm(request.POST))
@@ -110,7 +101,6 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     to = get_object_or_404(User, username=cleaned(HandOverForm(request.POST))["to"], memberships__team=own)
@@ -120,7 +110,6 @@ def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     services.team_leave(team=own, by=person(request))
@@ -129,7 +118,6 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     """Accept, decline (the invited person) or withdraw (the captain) an invitation."""
     invitation = get_object_or_404(Invitation.objects.select_related("team__competition"), key=key)
@@ -149,7 +137,6 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def merge_propose(request: HttpRequest, slug: str) -> HttpResponse:
     """Propose to another team that it joins this one."""
     visited, own = _own_team(request, slug)
@@ -160,7 +147,6 @@ def merge_propose(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def merge_answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     """Accept, decline (the other captain) or withdraw (the captain who proposed) a merge."""
     proposal = get_object_or_404(MergeProposal.objects.select_related("team__competition", "other"), key=key)

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -24,21 +23,18 @@ def _context(draft: CompetitionDraft) -> dict[str, object]:
 
 
 @require_safe
-@login_required
 def trial(request: HttpRequest, key: UUID) -> HttpResponse:
     draft = own_draft(request, key)
     return render(request, "organize/guided/trial.html", _context(draft) | {"rail": step_rail(draft, "trial")})
 
 
 @require_safe
-@login_required
 def status(request: HttpRequest, key: UUID) -> HttpResponse:
     """The progress of build and trial, served alone; it asks again until both are over."""
     return render(request, "organize/guided/_build.html", _context(own_draft(request, key)))
 
 
 @require_POST
-@login_required
 def build(request: HttpRequest, key: UUID) -> HttpResponse:
     """Have the competition made of the answers, in the background."""
     draft = own_draft(request, key)
@@ -47,7 +43,6 @@ def build(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 @require_safe
-@login_required
 def review(request: HttpRequest, key: UUID) -> HttpResponse:
     draft = own_draft(request, key)
     warnings = competition_warnings(draft.competition) if draft.competition else []
@@ -57,7 +52,6 @@ def review(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def publish(request: HttpRequest, key: UUID) -> HttpResponse:
     """Show the competition to everybody."""
     competition = draft_publish(draft=own_draft(request, key))

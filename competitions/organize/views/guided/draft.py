@@ -5,7 +5,6 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -35,7 +34,6 @@ def _step(draft: CompetitionDraft, slug: str) -> Step:
 
 
 @require_safe
-@login_required
 def current(request: HttpRequest, key: UUID) -> HttpResponse:
     """To the step where the owner was, or to the trial when all are done."""
     draft = own_draft(request, key)
@@ -46,7 +44,6 @@ def current(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     """Show a step, or keep what was entered and go on. What is not right is kept too when one goes back."""
     draft = own_draft(request, key)
@@ -110,7 +107,6 @@ def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[s
 
 
 @require_POST
-@login_required
 def preview(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     """The preview of the step with these values, which are not kept."""
     draft = own_draft(request, key)
@@ -130,7 +126,6 @@ def _slot(draft: CompetitionDraft, role: str) -> FileSlot:
 
 @takes_uploads(lambda request, key, role: own_draft(request, key))
 @require_POST
-@login_required
 def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """Take a finished upload (the page's script) or a file in the form (without script)."""
     draft = own_draft(request, key)
@@ -152,7 +147,6 @@ def _step_url(draft: CompetitionDraft, slot: FileSlot) -> str:
 
 
 @require_safe
-@login_required
 def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """The progress of reading a file, served alone; the page loads itself again once it is over."""
     draft = own_draft(request, key)
@@ -164,7 +158,6 @@ def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def detach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     draft = own_draft(request, key)
     slot = _slot(draft, role)
@@ -173,7 +166,6 @@ def detach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def discard(request: HttpRequest, key: UUID) -> HttpResponse:
     """Throw the draft away."""
     draft = own_draft(request, key)

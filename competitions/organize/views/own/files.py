@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.organize.editing.resources import (
     ResourceForm,
     add_resource,
@@ -31,14 +31,12 @@ from competitions.resources.models import Resource
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.versions import count_uses, storage_used
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 from core.refusals import Refusal
 
 PAGE_SIZE: Final = 50
 
 
 @require_safe
-@login_required
 def files(request: HttpRequest) -> HttpResponse:
     """The asker's files, the newest first, narrowed by the address; and how much room they take."""
     user = person(request)
@@ -58,7 +56,6 @@ def files(request: HttpRequest) -> HttpResponse:
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
 @require_http_methods(["POST"])
-@login_required
 def add(request: HttpRequest) -> HttpResponse:
     """Store an upload as a file of the kind in the form, sent by the page's script or the form."""
     kind = cleaned(KindForm(request.POST))["kind"]
@@ -67,7 +64,6 @@ def add(request: HttpRequest) -> HttpResponse:
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def file(request: HttpRequest, key: UUID) -> HttpResponse:
     """Name a file and share it; a file that is sent is its new version."""
     user = person(request)
@@ -113,7 +109,6 @@ def _answer(request: HttpRequest, keep: Callable[[], Resource]) -> HttpResponse:
 
 
 @require_safe
-@login_required
 def download(request: HttpRequest, key: UUID) -> HttpResponseBase:
     """The bytes of one's own file."""
     resource = get_object_or_404(own_resources(person(request)).select_related("file"), key=key)
@@ -121,7 +116,6 @@ def download(request: HttpRequest, key: UUID) -> HttpResponseBase:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete(request: HttpRequest, key: UUID) -> HttpResponse:
     """Say what keeps a file, or delete it."""
     chosen = get_object_or_404(own_resources(person(request)), key=key)

@@ -5,7 +5,6 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.views import person
 from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from competitions.organize.editing.queues import QueueForm, own_queues, running_on, with_loads
@@ -20,7 +20,6 @@ from competitions.organize.forms import TokenForm, WorkerForm
 from competitions.organize.hosts import require_staff
 from competitions.organize.views.changes import change_page, page_context
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]], int]]]] = {
     "drain": ("gets no more runs; what it has goes on to its end", lambda rows: drain_workers(rows, timezone.now())),
@@ -37,7 +36,6 @@ def _own(request: HttpRequest, name: str) -> Queue:
 
 
 @require_safe
-@login_required
 def queues(request: HttpRequest) -> HttpResponse:
     """The asker's queues with what waits and runs there."""
     user = person(request)
@@ -48,7 +46,6 @@ def queues(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
-@login_required
 def queue(request: HttpRequest, name: str) -> HttpResponse:
     """One queue: what waits and runs, its workers, and its token."""
     shown, now = get_object_or_404(with_loads(Queue.objects.filter(pk=_own(request, name).pk))), timezone.now()
@@ -59,7 +56,6 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def settings(request: HttpRequest, name: str = "") -> HttpResponse:
     """Change a queue, or add one."""
     user = person(request)
@@ -77,7 +73,6 @@ def settings(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @never_cache
 @require_POST
-@login_required
 def token(request: HttpRequest, name: str) -> HttpResponse:
     """Make a new token, shown once, or revoke the present one; asks first, naming what it stops."""
     chosen, values = _own(request, name), cleaned(TokenForm(request.POST))
@@ -95,7 +90,6 @@ def token(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def worker(request: HttpRequest, name: str, key: UUID) -> HttpResponse:
     """Drain a worker, take it back, or release it from quarantine."""
     chosen = _own(request, name)

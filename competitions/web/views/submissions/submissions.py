@@ -3,12 +3,12 @@
 from typing import Final
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.disclosure.scores import visible_columns
@@ -30,7 +30,6 @@ from competitions.web.presentation.charts import own_chart
 from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from core.design.charts import Chart
 from core.refusals import Refusal
@@ -46,7 +45,6 @@ FILTERS: Final[dict[str, tuple[State, ...]]] = {
 
 
 @require_safe
-@login_required
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's submissions, newest first, with the panel to make one."""
     visited = visit(request, slug, for_team=True)
@@ -139,7 +137,6 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 
 @takes_uploads(visit)
 @require_POST
-@login_required
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a submission from a finished upload, or from a file in the form.
 
