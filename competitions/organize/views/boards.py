@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
@@ -12,7 +12,7 @@ from competitions.organize.editing.boards import BoardForm
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import board_delete, board_deletion
 from competitions.organize.editing.winners import LaneForm
-from competitions.organize.views.changes import change_page, delete_page
+from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.winners.models import Lane
 
@@ -22,9 +22,7 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
     """Every board with its columns, by phase."""
     competition = managed_competition(request, slug)
     phases = competition.phases.prefetch_related("leaderboards__columns", "leaderboards__phase").order_by("index", "pk")
-    return render(
-        request, "organize/editing/boards.html", {"competition": competition, "tab": "boards", "phases": phases}
-    )
+    return render_page(request, competition, "organize/editing/boards.html", {"phases": phases}, tab="boards")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -4,8 +4,8 @@ from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -24,8 +24,8 @@ from competitions.organize.editing.data import (
 from competitions.organize.editing.deletions import task_delete, task_deletion
 from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, UploadForm
-from competitions.organize.views.access import sent_upload, upload_named
-from competitions.organize.views.changes import change_page, delete_page
+from competitions.organize.views.access import answer_upload, sent_upload, upload_named
+from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import PAGE_SIZE
 from competitions.resources.rooms import takes_uploads
@@ -33,7 +33,6 @@ from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.web.forms import cleaned
 from competitions.web.presentation.table_head import table_head
-from core.refusals import Refusal
 
 
 @require_safe
@@ -45,13 +44,11 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     runs = Run.objects.filter(submission__phase__competition=competition)
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None
     context = {
-        "competition": competition,
-        "tab": "data",
         "groups": [(row, [(slot, _head(slot)) for slot in file_slots(row)]) for row in (*tasks, *phases)],
         "outdated": outdated,
         "outdated_first": (outdated or [])[:PAGE_SIZE],
     }
-    return render(request, "organize/editing/data.html", context)
+    return render_page(request, competition, "organize/editing/data.html", context, tab="data")
 
 
 def _head(slot: Slot) -> Any:
@@ -68,16 +65,13 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
         return _confirm_page(request, competition, slot)
     if "confirmed" in request.POST:
         return _replace(request, competition, slot)
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
+
+    def check() -> str:
         upload = sent_upload(request)
         upload_check(slot, upload, person(request))
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    url = f"{request.path}?upload={upload.key}"
-    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+        return f"{request.path}?upload={upload.key}"
+
+    return answer_upload(request, check)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -129,14 +123,12 @@ def _slot(competition: Competition, owner: str, pk: int, name: str) -> Slot:
 
 def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:
     context = {
-        "competition": competition,
-        "tab": "data",
         "slot": slot,
         "upload": upload_named(request, cleaned(UploadForm(request.GET))["upload"]),
         "sentences": consequences(slot, competition),
         "confirmation": replacement_confirmation(slot, competition),
     }
-    return render(request, "organize/editing/file.html", context)
+    return render_page(request, competition, "organize/editing/file.html", context, tab="data")
 
 
 def _replace(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:

@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -13,7 +13,7 @@ from competitions.catalog.texts.pages import page_delete, page_move
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import ImageForm, PageForm
 from competitions.organize.forms import ImageNameForm, PreviewForm
-from competitions.organize.views.changes import change_page, show_preview, wants_preview
+from competitions.organize.views.changes import change_page, render_page, show_preview, wants_preview
 from competitions.organize.views.workspace import managed_competition
 from competitions.resources.rooms import takes_images
 from competitions.web.forms import cleaned
@@ -32,13 +32,8 @@ def pages(request: HttpRequest, slug: str) -> HttpResponse:
             ("own", "With tabs of their own"),
         )
     ]
-    context = {
-        "competition": competition,
-        "tab": "pages",
-        "by_tab": by_tab,
-        "has_pages": any(pages for _, pages in by_tab),
-    }
-    return render(request, "organize/pages/pages.html", context)
+    context = {"by_tab": by_tab, "has_pages": any(pages for _, pages in by_tab)}
+    return render_page(request, competition, "organize/pages/pages.html", context, tab="pages")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -85,8 +80,8 @@ def images(request: HttpRequest, slug: str) -> HttpResponse:
         image_request(competition=competition, place=page_place, file=store_upload(upload), name=name, now=now)
         messages.success(request, f"“{name}” was uploaded. It can be shown in a few seconds.")
         return redirect("organize:images", slug)
-    context = {"competition": competition, "tab": "images", "form": form} | _page_images(competition)
-    return render(request, "organize/pages/images.html", context, status=422 if form.errors else 200)
+    context, status = {"form": form} | _page_images(competition), 422 if form.errors else 200
+    return render_page(request, competition, "organize/pages/images.html", context, tab="images", status=status)
 
 
 def _page_images(competition: Competition) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -12,7 +12,7 @@ from competitions.catalog.changes.impact import phase_costs
 from competitions.catalog.models import Competition
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.phases import PhaseForm, new_phase_values, phase_delete
-from competitions.organize.views.changes import change_page
+from competitions.organize.views.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.web.presentation.timeline import timeline
 
@@ -24,12 +24,8 @@ def phases(request: HttpRequest, slug: str) -> HttpResponse:
     phases = list(
         competition.phases.prefetch_related("leaderboards").annotate(made=Count("submissions")).order_by("index", "pk")
     )
-    context = {
-        "competition": competition,
-        "tab": "phases",
-        "phases": list(zip(phases, timeline(phases, now), strict=True)),
-    }
-    return render(request, "organize/editing/phases.html", context)
+    context = {"phases": list(zip(phases, timeline(phases, now), strict=True))}
+    return render_page(request, competition, "organize/editing/phases.html", context, tab="phases")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -4,7 +4,7 @@ from typing import Final
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -22,6 +22,7 @@ from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, VisibilityForm
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import NOT_CONFIRMED
+from competitions.organize.views.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import settings as sections
 from competitions.resources.rooms import takes_images
@@ -49,9 +50,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 def _page(
     request: HttpRequest, competition: Competition, sent: dict[str, sections.SettingsForm], status: int = 200
 ) -> HttpResponse:
-    context: dict[str, object] = {
-        "competition": competition,
-        "tab": "settings",
+    context = {
         "sections": [
             (name, title, sent.get(name) or form(competition, by=person(request), auto_id=f"{name}-%s"))
             for name, (title, form) in sections.SECTIONS.items()
@@ -64,7 +63,7 @@ def _page(
         "warnings": [warning for warning in competition_warnings(competition) if warning.code != "not_published"],
         "may_delete": not Submission.objects.filter(phase__competition=competition, team__is_baseline=False).exists(),
     }
-    return render(request, "organize/workspace/settings.html", context, status=status)
+    return render_page(request, competition, "organize/workspace/settings.html", context, tab="settings", status=status)
 
 
 @require_POST

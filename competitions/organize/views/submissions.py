@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -11,6 +11,7 @@ from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.organize.forms import SubmissionsForm
+from competitions.organize.views.changes import render_page
 from competitions.organize.views.teams import list_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import (
@@ -38,14 +39,12 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     rows = form.narrowed().select_related("team", "phase__competition", "submitted_by")
     shown, following = list_page(request, rows, PAGE_SIZE)
     context = {
-        "competition": competition,
-        "tab": "submissions",
         "form": form,
         "rows": submission_rows(shown, reader_for(person(request), timezone.now())),
         "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
         "following": following,
     }
-    return render(request, "organize/workspace/submissions.html", context)
+    return render_page(request, competition, "organize/workspace/submissions.html", context, tab="submissions")
 
 
 def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
@@ -56,15 +55,13 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
     words, done_words = ACTIONS[action]
     if action in ASKS_FIRST and not values["confirmed"]:
         context = {
-            "competition": competition,
-            "tab": "submissions",
             "action": action,
             "words": words,
             "cost": bulk_cost(chosen),
             "chosen": chosen,
             "queues": queues,
         }
-        return render(request, "organize/workspace/confirm.html", context)
+        return render_page(request, competition, "organize/workspace/confirm.html", context, tab="submissions")
     done, refused = act_on(
         chosen,
         action,

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -19,7 +19,7 @@ from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_remove
 from competitions.organize.editing.teams import TeamForm
 from competitions.organize.forms import BulkForm
-from competitions.organize.views.changes import change_page
+from competitions.organize.views.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
@@ -55,8 +55,6 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
     form, best = _filtered_teams(request, competition)
     shown, following = list_page(request, form.narrowed(best), team_list.PAGE_SIZE)
     context = {
-        "competition": competition,
-        "tab": "teams",
         "form": form,
         "best": best,
         "rows": [(team, team_list.best_score(team, best)) for team in shown],
@@ -66,7 +64,7 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "following": following,
     }
-    return render(request, "organize/teams/teams.html", context)
+    return render_page(request, competition, "organize/teams/teams.html", context, tab="teams")
 
 
 def _filtered_teams(
@@ -113,8 +111,6 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     sent = Submission.objects.filter(team=shown).select_related("team", "phase__competition", "submitted_by")
     people = Registration.objects.filter(competition=competition, user__memberships__team=shown)
     context = {
-        "competition": competition,
-        "tab": "teams",
         "team": shown,
         "people": registration_list.registration_rows(
             competition, list(people.select_related("user", "rules_version", "decided_by"))
@@ -123,7 +119,7 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
         "history": team_list.team_history(shown),
         "files": shown.environment_files.order_by("kind", "name", "-version"),
     }
-    return render(request, "organize/teams/team.html", context)
+    return render_page(request, competition, "organize/teams/team.html", context, tab="teams")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -159,14 +155,12 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
     form = registration_list.RegistrationFilter(request.GET)
     shown, following = list_page(request, form.narrowed(competition), registration_list.PAGE_SIZE)
     context = {
-        "competition": competition,
-        "tab": "registrations",
         "form": form,
         "rows": registration_list.registration_rows(competition, shown),
         "actions": [(name, words) for name, (words, _) in registration_list.ACTIONS.items()],
         "following": following,
     }
-    return render(request, "organize/teams/registrations.html", context)
+    return render_page(request, competition, "organize/teams/registrations.html", context, tab="registrations")
 
 
 def _decide(request: HttpRequest, competition: Competition) -> None:

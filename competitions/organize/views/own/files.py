@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -23,15 +23,14 @@ from competitions.organize.editing.resources import (
 )
 from competitions.organize.forms import KindForm, ResourceFilterForm
 from competitions.organize.hosts import require_host
-from competitions.organize.views.access import sent_upload
-from competitions.organize.views.changes import change_page, delete_page, page_context
+from competitions.organize.views.access import answer_upload, sent_upload
+from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.teams import list_page
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.versions import count_uses, storage_used
 from competitions.web.forms import cleaned
-from core.refusals import Refusal
 
 PAGE_SIZE: Final = 50
 
@@ -51,7 +50,7 @@ def files(request: HttpRequest) -> HttpResponse:
         "used": storage_used(user),
         "limit": None if user.is_superuser else settings.ORGANIZER_STORAGE_BYTES,
     }
-    return render(request, "organize/own/files.html", page_context(None, "files") | context)
+    return render_page(request, None, "organize/own/files.html", context, tab="files")
 
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
@@ -94,18 +93,15 @@ def _new_version(request: HttpRequest, before: Resource) -> Resource:
     return fresh
 
 
-def _answer(request: HttpRequest, keep: Callable[[], Resource]) -> HttpResponse:
-    """Keep what was sent, and lead to its page; for the page's script as JSON, a refusal too."""
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
-        resource = keep()
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    messages.success(request, f"{resource.file_name} was uploaded.")
-    url = reverse("organize:own-file", args=[resource.key])
-    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+def _answer(request: HttpRequest, store: Callable[[], Resource]) -> HttpResponse:
+    """Store what was sent, and lead to its page."""
+
+    def keep() -> str:
+        resource = store()
+        messages.success(request, f"{resource.file_name} was uploaded.")
+        return reverse("organize:own-file", args=[resource.key])
+
+    return answer_upload(request, keep)
 
 
 @require_safe

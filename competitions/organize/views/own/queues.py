@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -18,7 +18,7 @@ from competitions.compute.workers import drain_workers, release_workers, undrain
 from competitions.organize.editing.queues import QueueForm, own_queues, running_on, with_loads
 from competitions.organize.forms import TokenForm, WorkerForm
 from competitions.organize.hosts import require_staff
-from competitions.organize.views.changes import change_page, page_context
+from competitions.organize.views.changes import change_page, render_page
 from competitions.web.forms import cleaned
 
 WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]], int]]]] = {
@@ -41,7 +41,7 @@ def queues(request: HttpRequest) -> HttpResponse:
     user = person(request)
     require_staff(user)
     rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
-    return render(request, "organize/own/queues.html", page_context(None, "queues") | {"queues": rows})
+    return render_page(request, None, "organize/own/queues.html", {"queues": rows}, tab="queues")
 
 
 @never_cache
@@ -50,9 +50,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     """One queue: what waits and runs, its workers, and its token."""
     shown, now = get_object_or_404(with_loads(Queue.objects.filter(pk=_own(request, name).pk))), timezone.now()
     workers = [(worker, worker.is_silent(now)) for worker in shown.workers.all()]
-    return render(
-        request, "organize/own/queue.html", page_context(None, "queues") | {"queue": shown, "workers": workers}
-    )
+    return render_page(request, None, "organize/own/queue.html", {"queue": shown, "workers": workers}, tab="queues")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -79,11 +77,11 @@ def token(request: HttpRequest, name: str) -> HttpResponse:
     is_new = values["action"] == "issue"
     if chosen.token_digest and not values["confirmed"]:
         context = {"queue": chosen, "is_new": is_new, "running": running_on(chosen)}
-        return render(request, "organize/own/token.html", page_context(None, "queues") | context)
+        return render_page(request, None, "organize/own/token.html", context, tab="queues")
     if is_new:
         secret = queue_issue_token(chosen)
         context = {"queue": chosen, "secret": secret}
-        return render(request, "organize/own/token.html", page_context(None, "queues") | context)
+        return render_page(request, None, "organize/own/token.html", context, tab="queues")
     queue_revoke_token(chosen)
     messages.success(request, f"No worker of {chosen} is let in from now on. Make a new token to go on.")
     return redirect("organize:queue", chosen.name)

@@ -3,13 +3,13 @@
 from functools import partial
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.views import person
 from competitions.organize.editing.series import SeriesForm, own_series, remove_series, series_deletion
 from competitions.organize.hosts import require_host
-from competitions.organize.views.changes import change_page, delete_page, page_context
+from competitions.organize.views.changes import change_page, delete_page, render_page
 
 
 @require_safe
@@ -18,7 +18,7 @@ def series_list(request: HttpRequest) -> HttpResponse:
     user = person(request)
     require_host(user)
     rows = own_series(user).prefetch_related("tracks")
-    return render(request, "organize/own/series.html", page_context(None, "series") | {"rows": rows})
+    return render_page(request, None, "organize/own/series.html", {"rows": rows}, tab="series")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
