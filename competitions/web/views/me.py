@@ -18,6 +18,7 @@ from competitions.notifications.models import Notification
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Membership, Registration
 from competitions.web.presentation.home import Home, home_content
+from competitions.web.presentation.timeline import Deadline, next_deadline
 
 SHOWN: Final = 8  # of each kind; where there is a page with all of them, it is linked
 
@@ -30,15 +31,6 @@ class OwnCompetition:
     team: str = ""
     state: str = ""  # of the registration, where it is not approved
     organizes: bool = False
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """A phase that opens or closes next."""
-
-    phase: Phase
-    verb: str
-    at: datetime
 
 
 @dataclass(frozen=True)
@@ -94,13 +86,8 @@ def _deadlines(competitions: Sequence[int], now: datetime) -> list[Deadline]:
     phases = Phase.objects.filter(competition__in=competitions, competition__is_published=True).exclude(
         closes_at__lte=now
     )
-    deadlines = []
-    for phase in phases.select_related("competition"):
-        if phase.opens_at > now:
-            deadlines.append(Deadline(phase, "opens", phase.opens_at))
-        elif phase.closes_at is not None:
-            deadlines.append(Deadline(phase, "closes", phase.closes_at))
-    return sorted(deadlines, key=lambda deadline: deadline.at)[:SHOWN]
+    deadlines = (next_deadline([phase], now) for phase in phases.select_related("competition"))
+    return sorted(filter(None, deadlines), key=lambda deadline: deadline.at)[:SHOWN]
 
 
 @require_safe

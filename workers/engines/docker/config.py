@@ -1,7 +1,6 @@
 """A container in the engine's own JSON: its mounts, limits and all that is taken away from it."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from workers.engines.docker.seccomp import seccomp_profile
@@ -101,7 +100,7 @@ def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
         "ShmSize": max(MIN_SHM_BYTES, limits.memory_bytes // 2),
         "Tmpfs": {"/tmp": _tmpfs_options(limits, "exec")} | _volumes(spec),
         "Ulimits": _ulimits(spec),
-        "Mounts": [_bind(mount) for mount in spec.mounts] + [_output(spec.output)],
+        "Mounts": [_bind(mount) for mount in (*spec.mounts, Mount(spec.output, OUTPUT_TARGET, writable=True))],
         "CgroupParent": cgroup_parent,
         "LogConfig": _log_config(limits),
         "DeviceRequests": _gpu(spec.gpu_uuid),
@@ -150,16 +149,6 @@ def _bind(mount: Mount) -> dict[str, Any]:
         "Source": str(mount.source),
         "Target": mount.target,
         "ReadOnly": not mount.writable,
-        "BindOptions": {"Propagation": "rprivate"},
-    }
-
-
-def _output(path: Path) -> dict[str, Any]:
-    return {
-        "Type": "bind",
-        "Source": str(path),
-        "Target": OUTPUT_TARGET,
-        "ReadOnly": False,
         "BindOptions": {"Propagation": "rprivate"},
     }
 

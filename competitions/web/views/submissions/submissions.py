@@ -21,7 +21,7 @@ from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.rooms import take_upload, takes_uploads
-from competitions.submissions.quota import Allowance, allowances, smoke_allowance
+from competitions.submissions.quota import allowances, smoke_allowance
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
@@ -100,7 +100,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "is_open": phase.is_open(visited.now) or phase.takes_late(visited.now),
         "is_late": phase.takes_late(visited.now),
         "selections": selections(visited, phase, team_id),
-        "smoke_runs": _smoke_runs(visited, phase, team_id),
+        "smoke_runs": smoke_allowance(team_id, now=visited.now) if phase.has_smoke_run else None,
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": phase.official_file_name,
         "brought": _brought(phase, team_id),
@@ -109,11 +109,6 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         else [],
         "entered": entered,
     }
-
-
-def _smoke_runs(visited: Visit, phase: Phase, team_id: int) -> Allowance | None:
-    """The team's free smoke runs of today, where the phase has some."""
-    return smoke_allowance(team_id, now=visited.now) if phase.has_smoke_run else None
 
 
 def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
