@@ -62,8 +62,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
         key: run.receipt[key] for key in ("ingestion",) if key in run.receipt
     }
     won = run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State.QUEUED,
         target=State.LEASED,
         actor=f"worker:{worker.name}",
@@ -171,8 +170,7 @@ def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
 
 def _end_waiting(run: Run, reason: Reason, code: str, detail: str, now: datetime) -> None:
     run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State.QUEUED,
         target=State.FAILED,
         actor="queue",

@@ -72,8 +72,7 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
             run_move(
-                run_id=run.pk,
-                attempt=run.attempt,
+                run,
                 source=State(run.state),
                 target=State.CANCELLED,
                 actor=actor,

@@ -78,8 +78,7 @@ def end_faulty_attempt(run: Run, *, code: str, detail: str, actor: str, now: dat
         changes = _retry_changes(run, now)
     record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
     run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State(run.state),
         target=outcome,
         actor=actor,

@@ -82,7 +82,7 @@ def test_a_move_that_is_not_in_the_table_is_an_error(site: Scenario, source: Sta
     site.submit()
     run = Run.objects.get()
     with pytest.raises(IllegalMove):
-        run_move(run_id=run.pk, attempt=1, source=source, target=target, actor="test", now=site.now)
+        run_move(Run(pk=run.pk, attempt=1), source=source, target=target, actor="test", now=site.now)
     assert Run.objects.get().state == State.QUEUED
 
 
