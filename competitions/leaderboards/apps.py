@@ -12,9 +12,8 @@ class LeaderboardsConfig(AppConfig):
         from competitions.catalog.models import Leaderboard
         from competitions.catalog.services import phase_revealed
         from competitions.factsheets.models import questions_changed
-        from competitions.leaderboards import readiness  # noqa: F401  # it adds its checks
         from competitions.leaderboards.auto_migration import phases_migrate
-        from competitions.leaderboards.growing import checks  # noqa: F401  # so do these
+        from competitions.leaderboards.growing import checks  # noqa: F401  # they add their checks
         from competitions.leaderboards.growing.joining import datasets_join
         from competitions.leaderboards.growing.missing_runs import (
             boards_fill,

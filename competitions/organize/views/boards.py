@@ -8,10 +8,9 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
-from competitions.organize.editing.boards import BoardForm
+from competitions.organize.editing.boards import BoardForm, LaneForm
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import board_delete, board_deletion
-from competitions.organize.editing.winners import LaneForm
 from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.winners.models import Lane
