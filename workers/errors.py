@@ -28,7 +28,7 @@ class Judged(Exception):
 
 
 class DataRefused(Judged):
-    """Data that a team or an organizer sent cannot be used. `code` is a stable word, `detail` a sentence for whoever sent it."""
+    """Data of a team or an organizer that cannot be used. `code` is a stable word."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)

@@ -1,4 +1,4 @@
-"""Uploading, listing and removing a team's weights and images, and giving them to a team that it merges into."""
+"""Uploading, listing and removing a team's weights and images; they follow a merge of teams."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""What organizers are told of boards: what is missing, and ranks after a change, which are made anew once it is written."""
+"""Words to organizers on boards: columns that are missing, and ranks after a change.
+
+Once it is written, ranks are made anew.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime

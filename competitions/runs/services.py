@@ -1,4 +1,4 @@
-"""Cancelling and re-running the runs of a submission, running a winner's code again, and merged teams' runs."""
+"""Cancelling and re-running runs, running a winner's code again, and runs of teams that merge."""
 
 from collections.abc import Collection
 from datetime import datetime

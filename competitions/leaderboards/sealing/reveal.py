@@ -1,4 +1,4 @@
-"""The reveal of a phase: planned or by hand, with a preview; the shake-up that it leaves; the mails about it."""
+"""The reveal of a phase: planned or by hand, with a preview; the shake-up; the mails about it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

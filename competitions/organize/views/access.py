@@ -30,7 +30,10 @@ def sent_upload(request: HttpRequest) -> Upload:
 
 
 def answer_upload(request: HttpRequest, keep: Callable[[], str]) -> HttpResponse:
-    """Keep what was sent, and lead to the page that `keep` names; for the page's script as JSON, a refusal too."""
+    """Keep what was sent, and lead to the page that `keep` names; a page's script gets JSON.
+
+    A refusal is JSON then, too.
+    """
     try:
         url = keep()
     except Refusal as refusal:

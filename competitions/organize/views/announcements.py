@@ -48,7 +48,7 @@ def announcement(request: HttpRequest, slug: str, number: int | None = None) -> 
             shown = "is published" if saved.published_at <= timezone.now() else "is planned"
             messages.success(request, f"“{saved.title}” {shown}.")
             return redirect("organize:announcements", slug)
-    context = {"form": form, "announcement": row}
+    context: dict[str, object] = {"form": form, "announcement": row}
     if request.method == "POST" and form.is_valid():
         context |= {"preview": form.cleaned_data, "visit": visit(request, slug)}
     status = 200 if form.is_valid() or not form.is_bound else 422

@@ -1,4 +1,4 @@
-"""The organizer's list of registrations, on a page and as a file, and the decisions on those that are chosen."""
+"""The organizer's list of registrations, as a file, too; and decisions on those that are chosen."""
 
 import csv
 from collections.abc import Mapping, Sequence
