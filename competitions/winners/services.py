@@ -10,7 +10,7 @@ from django.core.validators import URLValidator
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from accounts.mail import mail_after_commit
+from accounts.mail import mail_person
 from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
@@ -111,7 +111,7 @@ def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> 
     )
     PlaceEvent.objects.create(place=place, target=State.INVITED, actor=actor, at=now)
     phase = entry.score.submission.phase
-    mail_after_commit(
+    mail_person(
         to=entry.team.captain,
         subject=f"{entry.team} has rank {rank} in {phase.competition}",
         text=f"Your team is invited to show that its code does what was submitted to “{phase.name}”. Hand in code, report and "
@@ -330,7 +330,7 @@ def place_extend(*, key: UUID, due_at: datetime, actor: str, now: datetime) -> P
 
 def _tell(place: Place, word: str, text: str) -> None:
     competition = place.lane.leaderboard.phase.competition
-    mail_after_commit(
+    mail_person(
         to=place.team.captain,
         subject=f"Your place in {competition} was {word}",
         text=text,
