@@ -24,7 +24,7 @@ from competitions.compute.models import Queue
 from competitions.compute.wakeups import wake
 from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, RunEvent, TeamTurn
 from competitions.submissions.states import HELD, State
-from core.background.after_commit import after_commit
+from core.background.jobs import after_commit
 
 CANDIDATES: Final = 20  # idle teams that one claim looks at; other claims may hold the first ones' runs
 
