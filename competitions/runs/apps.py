@@ -10,7 +10,7 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         from competitions.runs import impact  # noqa: F401  # adds its checks
         from competitions.runs.checks import CHECK
-        from competitions.runs.leases.expiry import LEASES, expire_leases
+        from competitions.runs.leases.retries import LEASES, expire_leases
         from competitions.runs.planning import queue_accepted
         from competitions.runs.queue.ranking import turns_repair, wake_waiting_queues
         from competitions.runs.records.retention import remove_old

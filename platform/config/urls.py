@@ -2,6 +2,7 @@
 
 from allauth.account.decorators import secure_admin_login
 from allauth.socialaccount.models import SocialApp, SocialToken
+from allauth.socialaccount.views import login_error
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
@@ -21,6 +22,8 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 admin.site.site_header = "Podium administration"
 admin.site.site_title = "Podium"
 admin.site.index_title = "Your competitions"
+
+login_not_required(login_error)  # whoever sees it could not sign in
 
 urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypedDict
+
+from django.db.models import Q
 
 from competitions.disclosure.streams import LogStream
+from competitions.leaderboards.growing.missing_runs import counting_submissions
 from competitions.runs.models import Run, RunEvent
-from competitions.submissions.states import State
+from competitions.submissions.models import Dataset, Submission
+from competitions.submissions.states import FINAL, Kind, State
 
 LEAST_PERCENT: Final = 1.0  # of a part, so that none is too thin to be seen
 LEAST_S: Final = 0.05  # what is shorter reads as 0.0 s and is left out
@@ -79,3 +83,42 @@ def shown_log(stream: LogStream, text: str, *, is_final: bool) -> ShownLog:
         return ShownLog(stream, text, 1)
     begin = text.find("\n", len(text) - most - 1, len(text) - 1) + 1 or len(text) - most
     return ShownLog(stream, text[begin:], text.count("\n", 0, begin) + 1)
+
+
+@dataclass(frozen=True)
+class DatasetStanding:
+    """A submitted dataset; `run_on` of `wanted` algorithms have been run on it."""
+
+    dataset: Dataset | None
+    run_on: int = 0
+    wanted: int = 0
+
+
+class GrowingContext(TypedDict):
+    shown_runs: list[Run]
+    cells: list[Run]
+    standing_dataset: DatasetStanding | None
+
+
+def growing_context(submission: Submission, chosen: str) -> GrowingContext:
+    """For the submission's page: runs that are shown in full, the others as `cells`, and its dataset.
+
+    `chosen` is the run on a submitted dataset that the page was asked to show in full.
+    """
+    runs = list(submission.runs.all())
+    return {
+        "shown_runs": [run for run in runs if not run.fills_board or str(run.pk) == chosen],
+        "cells": [run for run in runs if run.fills_board],
+        "standing_dataset": _dataset(submission)
+        if submission.kind == Kind.DATASET and submission.phase.grows
+        else None,
+    }
+
+
+def _dataset(submission: Submission) -> DatasetStanding:
+    dataset = Dataset.objects.filter(submission=submission).first()
+    if dataset is None:
+        return DatasetStanding(None)
+    counting = counting_submissions(submission.phase)
+    ended = Q(submission__in=counting.values("pk"), state__in=FINAL)
+    return DatasetStanding(dataset, Run.objects.filter(ended, task=dataset.task_id).count(), counting.count())

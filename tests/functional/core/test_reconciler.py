@@ -13,7 +13,7 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from competitions.compute.models import Queue
-from competitions.runs.leases import expiry, retries
+from competitions.runs.leases import retries
 from competitions.runs.models import Run
 from competitions.runs.queue import ranking
 from competitions.submissions.states import State
@@ -118,7 +118,7 @@ def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(
             raise ValueError("a board that nobody thought of")
         return lost(run, **arguments)
 
-    monkeypatch.setattr(expiry, "end_faulty_attempt", fails_for_one)
+    monkeypatch.setattr(retries, "end_faulty_attempt", fails_for_one)
     done = service.reconcile(now=site.now + timedelta(hours=1))
     assert done["leases_expired"] == 2
     assert Run.objects.filter(state=State.LEASED).get() == runs[0]

@@ -11,9 +11,8 @@ from competitions.catalog.models import Competition
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
-from competitions.runs.leases.expiry import expire_leases
 from competitions.runs.leases.results import InvalidResult, Result
-from competitions.runs.leases.retries import WORKER_BREAKER
+from competitions.runs.leases.retries import WORKER_BREAKER, expire_leases
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.refusals import ALREADY_ENDED, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun

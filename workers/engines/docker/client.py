@@ -27,8 +27,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 import docker
 from workers.engines.base import ContainerState, EngineFacts, Usage, never
 from workers.engines.docker.cgroup import Cgroup, group_names
-from workers.engines.docker.config import container_config
-from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.docker.config import container_config, seccomp_profile
 from workers.engines.faults import is_of_host
 from workers.engines.images import ImageFacts, hook_variables, unsuitable
 from workers.engines.spec import StageSpec

@@ -22,8 +22,7 @@ from competitions.factsheets.models import Question
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
-from competitions.leaderboards.reading.positions import score_position
-from competitions.leaderboards.reading.results import known_results
+from competitions.leaderboards.reading.results import known_results, score_position
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
@@ -37,9 +36,8 @@ from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
-from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
-from competitions.web.presentation.runs import run_history, run_stages, shown_log
+from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
 from competitions.web.refused_forms import entered_values
