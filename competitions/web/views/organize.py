@@ -10,11 +10,9 @@ from accounts.models import User
 from accounts.views import person
 from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
-from competitions.bundles.imports import clone_begin, import_begin
+from competitions.bundles.imports import clone_begin, import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
-from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.models import Competition
-from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
 from competitions.resources.rooms import take_upload, takes_uploads
@@ -23,8 +21,7 @@ from competitions.web.forms import BundleForm, ExportForm, cleaned
 
 def _organizer(request: HttpRequest) -> User:
     user = person(request)
-    if not may_host(user):
-        raise ORGANIZERS_ONLY()
+    require_host(user)
     return user
 
 

@@ -62,10 +62,6 @@ def _merges(team: Team, visited: Visit) -> dict[str, object]:
     }
 
 
-def _back(slug: str) -> HttpResponse:
-    return redirect("web:team", slug)
-
-
 def _own_team(request: HttpRequest, slug: str) -> tuple[Visit, Team]:
     visited = visit(request, slug)
     return visited, services.require_team(user=person(request), competition=visited.competition)
@@ -77,7 +73,7 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
     name = cleaned(TeamNameForm(request.POST))["name"]
     team = services.team_create(user=person(request), competition=visited.competition, name=name, now=visited.now)
     messages.success(request, f"The team “{team}” is yours. Invite others below, or submit right away.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
@@ -86,7 +82,7 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
     name = cleaned(TeamNameForm(request.POST))["name"]
     services.team_rename(team=own, by=person(request), name=name)
     messages.success(request, f"Your team is called “{services.clean_team_name(name)}”.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
@@ -97,7 +93,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     messages.success(
         request, f"{invitation.person} was invited and can accept until {invitation.expires_at:%Y-%m-%d %H:%M} UTC."
     )
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
@@ -106,7 +102,7 @@ def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
     to = get_object_or_404(User, username=cleaned(HandOverForm(request.POST))["to"], memberships__team=own)
     services.captain_hand_over(team=own, by=person(request), to=to)
     messages.success(request, f"{to} is the captain now.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
@@ -114,7 +110,7 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     services.team_leave(team=own, by=person(request))
     messages.success(request, f"You left the team “{own}”.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
@@ -125,7 +121,7 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     user = person(request)
     if answer == "withdraw":
         services.invitation_withdraw(invitation=invitation, by=user)
-        return _back(slug)
+        return redirect("web:team", slug)
     invitation = get_object_or_404(Invitation, pk=invitation.pk, user=user)
     if answer == "accept":
         joined = services.invitation_accept(invitation=invitation, by=user, now=timezone.now())
@@ -133,7 +129,7 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     else:
         services.invitation_decline(invitation=invitation, by=user)
         messages.info(request, f"You declined the invitation to “{invitation.team}”.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
@@ -143,7 +139,7 @@ def merge_propose(request: HttpRequest, slug: str) -> HttpResponse:
     other = cleaned(MergeForm(request.POST))["other"]
     proposal = merging.merge_propose(team=own, by=person(request), other_name=other, now=visited.now)
     messages.success(request, f"The captain of “{proposal.other}” was asked. The teams merge when they accept.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
@@ -160,4 +156,4 @@ def merge_answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     else:
         merging.merge_withdraw(proposal=proposal, by=user, now=now)
         messages.info(request, "The proposal was withdrawn.")
-    return _back(proposal.team.competition.slug)
+    return redirect("web:team", proposal.team.competition.slug)
