@@ -1,4 +1,4 @@
-"""Short mails, with the transaction that they tell of; pages say the same, so a lost mail loses nothing."""
+"""Short mails, with the transaction they tell of; pages say the same, so a loss costs nothing."""
 
 from django.conf import settings
 from django.core.mail import send_mail
