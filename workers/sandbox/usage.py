@@ -51,9 +51,8 @@ class _Sample:
 class UsageSeries:
     """At most `MAX_POINTS` samples: a full line is halved, each two neighbours becoming one."""
 
-    def __init__(self, name: str, *, max_points: int = MAX_POINTS) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._max_points = max_points
         self._every_s = 0.0  # a sample that follows sooner becomes part of the one before
         self._samples: list[_Sample] = []
         self._lock = threading.Lock()
@@ -67,7 +66,7 @@ class UsageSeries:
                 self._samples[-1] = self._samples[-1].merge(sample)
                 return
             self._samples.append(sample)
-            if len(self._samples) > self._max_points:
+            if len(self._samples) > MAX_POINTS:
                 self._halve()
 
     def _halve(self) -> None:

@@ -49,19 +49,19 @@ def open_files(slots: int, pids: int, file_max: Path = Path("/proc/sys/fs/file-m
     return max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, share // pids))
 
 
-def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+def cpu_model() -> str:
     """The processor's name, as the kernel gives it."""
     try:
-        lines = cpuinfo.read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
 
 
-def boot_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
+def boot_id() -> str:
     """Changes with every start of the host: monotonic times of another boot mean nothing."""
-    return path.read_text().strip()
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 # Older ones let an image name a library that a hook loads as root of the host: CVE-2025-23266.
