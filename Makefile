@@ -36,8 +36,7 @@ import-graph: venv ## All imports between the domain's packages, as a graph in D
 	@PYTHONPATH=platform:client:. .venv/bin/import-linter drawgraph competitions
 
 derived: venv ## Write what follows from the code: the schema of bundles, docs/settings.md and docs/wiring.md
-	@$(PYTHON) manage.py settings_write
-	@$(PYTHON) manage.py wiring_write
+	@$(PYTHON) manage.py derive
 
 mutants: venv ## Change the core in small ways and see that a test fails each time; ONLY='competitions.runs.dispatch.*' for some
 	@scripts/mutants.sh $(ONLY)

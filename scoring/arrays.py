@@ -4,8 +4,6 @@ Blocks keep the temporaries in the processor's cache, so that a metric costs a f
 and no extra memory worth mentioning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 

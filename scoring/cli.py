@@ -4,8 +4,6 @@ Exit codes: 0 scored or valid, 2 invalid input (also a wrong call). With ``--jso
 standard output, an error included.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

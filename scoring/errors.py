@@ -1,7 +1,5 @@
 """The one error of the package, and the fixed vocabulary of its codes."""
 
-from __future__ import annotations
-
 from typing import Final
 
 CODES: Final[dict[str, str]] = {
@@ -84,6 +82,6 @@ class ScoringInputError(ValueError):
         self.what = what
         self.right = right
 
-    def __reduce__(self) -> tuple[type[ScoringInputError], tuple[str, str, str, str]]:
+    def __reduce__(self) -> tuple[type["ScoringInputError"], tuple[str, str, str, str]]:
         """Survive pickling: the default would call the constructor with the sentence alone."""
         return type(self), (self.code, self.where, self.what, self.right)

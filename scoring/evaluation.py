@@ -1,7 +1,5 @@
 """The score of a dataset's arrays, of two arrays of one's own, and of their single samples."""
 
-from __future__ import annotations
-
 import copy
 import difflib
 

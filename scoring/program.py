@@ -5,8 +5,6 @@ which is the organizer's to mend. What a participant can read never depends on t
 before the labels are opened, and a later refusal is a fixed sentence of the vocabulary.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

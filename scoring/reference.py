@@ -8,8 +8,6 @@ For competitions of one's own, ``dataset`` is missing; ``metrics`` lists names f
 ``filename`` is how the uploaded file must be called.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

@@ -12,8 +12,6 @@ References: Efron & Tibshirani (1993), "An Introduction to the Bootstrap"; Hanle
 non-parametric bootstrap samples using Poisson frequencies", Computer Methods and Programs in Biomedicine 83(1).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The score of predictions as a function of their rows: what its sampling error is computed from."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

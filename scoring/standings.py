@@ -4,8 +4,6 @@ Functions of a board take one score and one row of replicates for each entry. Re
 resample, so that differences between entries are paired. `scoring.replicates` makes them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -160,7 +158,7 @@ class _Board:
     variances: NDArray[np.floating]
 
     @classmethod
-    def of(cls, scores: NDArray[np.floating], replicates: NDArray[np.floating]) -> _Board:
+    def of(cls, scores: NDArray[np.floating], replicates: NDArray[np.floating]) -> "_Board":
         known = np.isfinite(replicates).all(axis=0)  # a resample that some entry has no value on compares nobody
         usable = replicates if known.all() else replicates[:, known]
         is_small = len(scores) <= _EXACT_UP_TO

@@ -3,8 +3,6 @@
 `scoring.replicates` draws the resamples that the entries of a board share, `scoring.standings` says what follows from them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -37,7 +35,7 @@ class SampledScore:
         """True where the score is the mean of `losses`."""
         return self.losses is not None and self.finish is None
 
-    def moved(self, places: NDArray[np.int64]) -> SampledScore:
+    def moved(self, places: NDArray[np.int64]) -> "SampledScore":
         """The same score, its row i being the row that was at `places[i]`.
 
         >>> SampledScore(1.5, 2, np.array([1.0, 2.0]), lambda chosen: 0.0).moved(np.array([1, 0])).losses

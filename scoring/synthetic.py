@@ -4,8 +4,6 @@ Everything is drawn from a seeded generator: the same arguments give the same ar
 data but its shapes, types and ranges.
 """
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 from typing import Any, Final, TypeAlias

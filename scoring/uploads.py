@@ -1,7 +1,5 @@
 """The uploaded files, the refusal of one, and the values of its single samples."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path

@@ -3,8 +3,6 @@
 Run it to add an icon or to raise a version; its results are in the repository, so neither building nor serving needs npm.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tarfile

@@ -24,8 +24,7 @@ check import-linter env PYTHONPATH=platform:client:. "$bin/lint-imports" --no-ca
 check djlint "$bin/djlint" --lint --quiet platform competitions
 check migrations "$bin/python" manage.py makemigrations --check --dry-run
 check "released migrations" "$bin/python" scripts/checks/released_migrations.py
-check settings "$bin/python" manage.py settings_write --check
-check wiring "$bin/python" manage.py wiring_write --check
+check "derived files" "$bin/python" manage.py derive --check
 check "django check" "$bin/python" manage.py check --fail-level WARNING
 check "deployment check" env DATABASE_URL=postgres://nobody@localhost/none PODIUM_BROKER_URL=redis://localhost \
     PODIUM_SITE_URL=https://example.org PODIUM_ALLOWED_HOSTS=example.org PODIUM_HSTS_PRELOAD=true \

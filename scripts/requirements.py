@@ -5,8 +5,6 @@
 For images, in which packages are a layer of their own below the code. Standard library alone.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

@@ -3,8 +3,6 @@
 It needs a Chromium. Run it when `icon.svg` changes; its results are in the repository.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -8,8 +8,6 @@ of the Compose stack are built meanwhile. What a suite prints is shown in one pi
 was started.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

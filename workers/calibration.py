@@ -3,8 +3,6 @@
 The loads never change; a change of one is a new `LOADS_VERSION`, and results of different versions are not compared.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import tempfile

@@ -1,7 +1,5 @@
 """`podium-worker`: run a compute worker, or test what this host can contain."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

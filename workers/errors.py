@@ -1,7 +1,5 @@
 """Errors around a container, by whose fault they are."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +25,15 @@ NOT_KILLABLE = "not_killable"  # of a container that is still there long after i
 
 class Judged(Exception):
     """An error that says by itself whose fault it is."""
+
+
+class DataRefused(Judged):
+    """Data of a team or an organizer that cannot be used. `code` is a stable word."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
 
 
 class SandboxError(Judged):

@@ -3,8 +3,6 @@
 The code that stages, starts, watches and judges is that of a compute worker.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
@@ -99,7 +97,7 @@ def _environments(cache_dir: Path | None, scratch: Path) -> Iterator[StagingCach
             cache.settle()
 
 
-def run_locally(job: Job, *, engine: str = "", environments: Path | None = None, any_mirror: bool = False) -> LocalRun:
+def run_locally(job: Job, *, environments: Path | None = None, any_mirror: bool = False) -> LocalRun:
     """Run the job as a compute worker would. Raises `CannotRunHere`.
 
     Nothing of it is left on this machine but environments in the folder of that name. With `any_mirror`, whoever runs this chose
@@ -116,7 +114,7 @@ def run_locally(job: Job, *, engine: str = "", environments: Path | None = None,
         if job.gpus and not devices:
             raise CannotRunHere(NO_GPU)
         with _environments(environments, Path(scratch) / "environments") as built:
-            worker = _worker(Path(scratch) / "data", engine, gpus, devices, built)
+            worker = _worker(Path(scratch) / "data", gpus, devices, built)
             worker.mirror_any_host = any_mirror
             try:
                 return _run(worker, job, gpu_uuid=devices[0].uuid if devices else None)
@@ -130,11 +128,11 @@ def has_gpu() -> bool:
     return bool(find_gpus().devices())
 
 
-def _worker(data_dir: Path, address: str, gpus: GpuSource, devices: list[Gpu], built: StagingCache) -> Worker:
+def _worker(data_dir: Path, gpus: GpuSource, devices: list[Gpu], built: StagingCache) -> Worker:
     for folder in (data_dir, data_dir / "runs"):
         folder.mkdir(mode=0o700)
     try:
-        engine = engine_for(address)
+        engine = engine_for()
         facts = engine.facts()
     except SandboxError as error:
         raise CannotRunHere(

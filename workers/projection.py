@@ -3,8 +3,6 @@
 It follows from the times of a fixed load on both hosts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ class Interval:
     middle: float
     high: float
 
-    def times(self, factor: float) -> Interval:
+    def times(self, factor: float) -> "Interval":
         """The interval, so many times as long."""
         return Interval(self.low * factor, self.middle * factor, self.high * factor)
 

@@ -1,7 +1,5 @@
 """A phase's smoke run on a participant's own machine: the site's job, with files of this disk."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,16 +54,14 @@ class Brought:
 
 
 def run_offer(
-    offer: SmokeOffer, brought: Brought, files: Mapping[str, Path], *, cache_dir: Path | None = None, engine: str = ""
+    offer: SmokeOffer, brought: Brought, files: Mapping[str, Path], *, cache_dir: Path | None = None
 ) -> LocalRun:
     """Run code as the site would. Raises `CannotRunHere`.
 
     `files` are those of `offered_files` by digest; `cache_dir` keeps installed packages.
     """
     job = local_job(offer.job, brought, files)
-    return run_locally(
-        job, engine=engine, environments=cache_dir and cache_dir / "environments", any_mirror=bool(brought.mirror)
-    )
+    return run_locally(job, environments=cache_dir and cache_dir / "environments", any_mirror=bool(brought.mirror))
 
 
 def offered_mirror(offer: SmokeOffer) -> str:
@@ -113,14 +109,14 @@ def project_run(offer: SmokeOffer, run: LocalRun, calibration_dir: Path) -> Proj
     return project(stage.wall_s, speed, scale=offer.scale, limit_s=offer.time_limit_s)
 
 
-def measure(offer: SmokeOffer, calibration_dir: Path, *, engine: str = "") -> None:
+def measure(offer: SmokeOffer, calibration_dir: Path) -> None:
     """Run the fixed loads on this machine, and keep their times. Takes about a minute.
 
     They run in the phase's image; scoring has no other.
     """
     calibration_dir.mkdir(parents=True, exist_ok=True)
     gpus = "auto" if offer.job.gpus else "none"
-    calibrate(image=offer.job.stages[-1].image, data_dir=calibration_dir, engine=engine or None, gpus=gpus)
+    calibrate(image=offer.job.stages[-1].image, data_dir=calibration_dir, engine=None, gpus=gpus)
 
 
 def other_image(offer: SmokeOffer, run: LocalRun) -> str:

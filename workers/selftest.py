@@ -1,7 +1,5 @@
 """`podium-worker self-test`: runs small hostile programs and says which limits hold on this host."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time
@@ -11,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER
-from workers.agent.host.toolkit import toolkit_fault, toolkit_version
+from workers.agent.host.facts import toolkit_fault, toolkit_version
 from workers.engines import engine_for
 from workers.engines.base import Engine, EngineFacts
 from workers.engines.spec import StageSpec

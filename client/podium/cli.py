@@ -4,8 +4,6 @@ Exit status: 0 done; 1 the run failed or was refused, or a file cannot be read o
 not allowed; 4 the site cannot be reached; 130 interrupted.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping, Sequence

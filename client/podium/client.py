@@ -1,7 +1,5 @@
 """A person's or a program's view of one site: competitions, teams, submissions, boards."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections import Counter

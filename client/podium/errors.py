@@ -1,7 +1,5 @@
 """Errors, by what there is to do about them. `exit_code` is the one of the program `podium`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +46,7 @@ class SiteUnreachable(PodiumError):
 class SubmissionFailed(PodiumError):
     """A submission ended without a score; `submission` has the verdict."""
 
-    def __init__(self, submission: Submission) -> None:
+    def __init__(self, submission: "Submission") -> None:
         self.submission = submission
         verdict = submission.verdict
         explanation = f"{verdict.detail or verdict.reason} {verdict.advice}".strip() if verdict else submission.status
@@ -60,7 +58,7 @@ class SubmissionFailed(PodiumError):
 class StillWaiting(PodiumError):
     """The submission had not ended in the time to wait; `submission` is as it was then. It goes on."""
 
-    def __init__(self, submission: Submission, timeout_s: float) -> None:
+    def __init__(self, submission: "Submission", timeout_s: float) -> None:
         self.submission = submission
         text = f"Submission {submission.id} is still {submission.status} after {timeout_s:g} s; it goes on without you."
         super().__init__(text, code="still_waiting")

@@ -1,7 +1,5 @@
 """Files that the client keeps for one person, and digests of files."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

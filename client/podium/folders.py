@@ -1,7 +1,5 @@
 """A competition's folder: the files that belong to it, and its memory of the site."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

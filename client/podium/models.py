@@ -1,7 +1,5 @@
 """Answers of a site, typed. Fields that a newer site adds are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, Protocol
@@ -227,9 +225,9 @@ class Waiter(Protocol):
         number: int,
         *,
         timeout_s: float | None = None,
-        on_change: Callable[[Submission], None] | None = None,
+        on_change: Callable[["Submission"], None] | None = None,
         check: bool = True,
-    ) -> Submission: ...
+    ) -> "Submission": ...
 
 
 class Submission(_Answer):
@@ -266,9 +264,9 @@ class Submission(_Answer):
         self,
         *,
         timeout_s: float | None = None,
-        on_change: Callable[[Submission], None] | None = None,
+        on_change: Callable[["Submission"], None] | None = None,
         check: bool = True,
-    ) -> Submission:
+    ) -> "Submission":
         """The submission once it has ended. See `Client.wait`."""
         assert self._client is not None, "made by a client"
         return self._client.wait(self.id, timeout_s=timeout_s, on_change=on_change, check=check)

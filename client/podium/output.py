@@ -1,7 +1,5 @@
 """The program's output: results on standard output, all else on standard error."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Folders of code, packed into a zip to run or to send."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from pathlib import Path

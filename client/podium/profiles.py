@@ -3,8 +3,6 @@
 `PODIUM_SITE` and `PODIUM_TOKEN` come before it, for programs that run elsewhere: see `sign_in_chosen`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict, dataclass

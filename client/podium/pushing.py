@@ -1,7 +1,5 @@
 """Competitions as code: a folder is sent to a site and applied, or written from the live one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

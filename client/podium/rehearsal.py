@@ -3,8 +3,6 @@
 It runs a worker's code, so it comes with the extra `run`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One site over HTTP: repeats calls while it is away, and turns its refusals into errors."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Files from a site, going on where a connection broke."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterator

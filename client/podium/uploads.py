@@ -1,7 +1,5 @@
 """Uploads in parts, which the next program continues where an interrupted one stopped."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

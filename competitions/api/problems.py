@@ -10,8 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_handler
 
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
-from core.problems import CONTENT_TYPE, problem_document
-from core.refusals import Refusal
+from core.refusals import CONTENT_TYPE, Refusal, problem_document
 
 
 def exception_handler(error: Exception, context: dict[str, object]) -> Response | None:

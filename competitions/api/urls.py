@@ -1,5 +1,7 @@
 """URLs of the native API, below /api/v1/."""
 
+from typing import Final
+
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
@@ -17,71 +19,40 @@ from competitions.api.views import (
 )
 
 app_name = "api"
+COMPETITION: Final = "competitions/<slug:slug>/"
+PHASE: Final = f"{COMPETITION}phases/<slug:phase_slug>/"
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
     path("me/", accounts.Me.as_view(), name="me"),
     path("competitions/", competitions.CompetitionList.as_view(), name="competitions"),
-    path("competitions/<slug:slug>/", competitions.CompetitionDetail.as_view(), name="competition"),
-    path("competitions/<slug:slug>/files/", competitions.CompetitionFiles.as_view(), name="files"),
-    path(
-        "competitions/<slug:slug>/phases/<slug:phase_slug>/files/<slug:name>/",
-        competitions.PhaseFile.as_view(),
-        name="file",
-    ),
-    path("competitions/<slug:slug>/registration/", competitions.RegistrationView.as_view(), name="registration"),
-    path("competitions/<slug:slug>/team/", competitions.TeamView.as_view(), name="team"),
-    path("competitions/<slug:slug>/team/invitations/", competitions.TeamInvitations.as_view(), name="team-invitations"),
-    path("competitions/<slug:slug>/team/merges/", competitions.TeamMerges.as_view(), name="team-merges"),
+    path(COMPETITION, competitions.CompetitionDetail.as_view(), name="competition"),
+    path(f"{COMPETITION}files/", competitions.CompetitionFiles.as_view(), name="files"),
+    path(f"{PHASE}files/<slug:name>/", competitions.PhaseFile.as_view(), name="file"),
+    path(f"{COMPETITION}registration/", competitions.RegistrationView.as_view(), name="registration"),
+    path(f"{COMPETITION}team/", competitions.TeamView.as_view(), name="team"),
+    path(f"{COMPETITION}team/invitations/", competitions.TeamInvitations.as_view(), name="team-invitations"),
+    path(f"{COMPETITION}team/merges/", competitions.TeamMerges.as_view(), name="team-merges"),
     path("merges/<uuid:key>/accept/", competitions.MergeAnswer.as_view(), {"answer": "accept"}, name="merge-accept"),
     path("merges/<uuid:key>/decline/", competitions.MergeAnswer.as_view(), {"answer": "decline"}, name="merge-decline"),
     path(
         "merges/<uuid:key>/withdraw/", competitions.MergeAnswer.as_view(), {"answer": "withdraw"}, name="merge-withdraw"
     ),
-    path("competitions/<slug:slug>/settings/", settings.CompetitionSettings.as_view(), name="competition-settings"),
-    path("competitions/<slug:slug>/phases/<slug:phase_slug>/", settings.PhaseSettings.as_view(), name="phase"),
-    path(
-        "competitions/<slug:slug>/phases/<slug:phase_slug>/boards/<slug:board_key>/",
-        settings.BoardSettings.as_view(),
-        name="board",
-    ),
-    path(
-        "competitions/<slug:slug>/phases/<slug:phase_slug>/boards/<slug:board_key>/columns/<str:column_key>/",
-        settings.ColumnSettings.as_view(),
-        name="column",
-    ),
+    path(f"{COMPETITION}settings/", settings.CompetitionSettings.as_view(), name="competition-settings"),
+    path(PHASE, settings.PhaseSettings.as_view(), name="phase"),
+    path(f"{PHASE}boards/<slug:board_key>/", settings.BoardSettings.as_view(), name="board"),
+    path(f"{PHASE}boards/<slug:board_key>/columns/<str:column_key>/", settings.ColumnSettings.as_view(), name="column"),
     path("tasks/<uuid:key>/", settings.TaskSettings.as_view(), name="task"),
     path("queues/<str:name>/", settings.QueueSettings.as_view(), name="queue"),
-    path(
-        "competitions/<slug:slug>/phases/<slug:phase_slug>/fact-sheet/",
-        submissions.FactSheet.as_view(),
-        name="fact-sheet",
-    ),
-    path("competitions/<slug:slug>/phases/<slug:phase_slug>/smoke/", submissions.PhaseSmoke.as_view(), name="smoke"),
-    path("competitions/<slug:slug>/phases/<slug:phase_slug>/limits/", submissions.Limits.as_view(), name="limits"),
-    path(
-        "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard/",
-        leaderboards.LeaderboardDetail.as_view(),
-        name="leaderboard",
-    ),
-    path("competitions/<slug:slug>/phases/<slug:phase_slug>/winners/", leaderboards.Winners.as_view(), name="winners"),
-    path(
-        "competitions/<slug:slug>/phases/<slug:phase_slug>/commitment/",
-        leaderboards.CommitmentDetail.as_view(),
-        name="commitment",
-    ),
-    path(
-        "competitions/<slug:slug>/phases/<slug:phase_slug>/leaderboard.csv",
-        leaderboards.LeaderboardCsv.as_view(),
-        name="leaderboard-csv",
-    ),
-    path(
-        "competitions/<slug:slug>/weights/",
-        environments.EnvironmentFiles.as_view(),
-        {"kind": "weights"},
-        name="weights",
-    ),
-    path("competitions/<slug:slug>/images/", environments.EnvironmentFiles.as_view(), {"kind": "image"}, name="images"),
+    path(f"{PHASE}fact-sheet/", submissions.FactSheet.as_view(), name="fact-sheet"),
+    path(f"{PHASE}smoke/", submissions.PhaseSmoke.as_view(), name="smoke"),
+    path(f"{PHASE}limits/", submissions.Limits.as_view(), name="limits"),
+    path(f"{PHASE}leaderboard/", leaderboards.LeaderboardDetail.as_view(), name="leaderboard"),
+    path(f"{PHASE}winners/", leaderboards.Winners.as_view(), name="winners"),
+    path(f"{PHASE}commitment/", leaderboards.CommitmentDetail.as_view(), name="commitment"),
+    path(f"{PHASE}leaderboard.csv", leaderboards.LeaderboardCsv.as_view(), name="leaderboard-csv"),
+    path(f"{COMPETITION}weights/", environments.EnvironmentFiles.as_view(), {"kind": "weights"}, name="weights"),
+    path(f"{COMPETITION}images/", environments.EnvironmentFiles.as_view(), {"kind": "image"}, name="images"),
     path("environment-files/<uuid:key>/", environments.EnvironmentFileDetail.as_view(), name="environment-file"),
     path("invitations/", competitions.MyInvitations.as_view(), name="invitations"),
     path(
@@ -100,14 +71,10 @@ urlpatterns = [
     path("notifications/read/", notifications.NotificationsRead.as_view(), name="notifications-read"),
     path("bundles/", bundles.Bundles.as_view(), name="bundles"),
     path("bundles/<int:pk>/", bundles.BundleImported.as_view(), name="bundle-import"),
-    path("competitions/<slug:slug>/bundle/", bundles.CompetitionBundle.as_view(), name="bundle"),
-    path("competitions/<slug:slug>/document/", pushes.CompetitionDocument.as_view(), name="document"),
-    path(
-        "competitions/<slug:slug>/document/files/<slug:sha256>/",
-        pushes.CompetitionDocumentFile.as_view(),
-        name="document-file",
-    ),
-    path("competitions/<slug:slug>/publish/", pushes.CompetitionPublish.as_view(), name="publish"),
+    path(f"{COMPETITION}bundle/", bundles.CompetitionBundle.as_view(), name="bundle"),
+    path(f"{COMPETITION}document/", pushes.CompetitionDocument.as_view(), name="document"),
+    path(f"{COMPETITION}document/files/<slug:sha256>/", pushes.CompetitionDocumentFile.as_view(), name="document-file"),
+    path(f"{COMPETITION}publish/", pushes.CompetitionPublish.as_view(), name="publish"),
     path("pushes/", pushes.Pushes.as_view(), name="pushes"),
     path("pushes/<int:pk>/", pushes.PushDetail.as_view(), name="push"),
     path("pushes/<int:pk>/apply/", pushes.PushApply.as_view(), name="push-apply"),

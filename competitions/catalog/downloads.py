@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from competitions.catalog.models import Phase, Task
-from competitions.catalog.shared_tasks import is_foreign
+from competitions.catalog.queue_rights import is_foreign
 from competitions.resources.models import Resource
 
 DOWNLOADS = ("public_data", "starting_kit", "sample_submission")

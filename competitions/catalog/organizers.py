@@ -6,7 +6,7 @@ from typing import Final
 from django.db import transaction
 
 from accounts.lookup import named_by
-from accounts.mail import mail_after_commit
+from accounts.mail import mail_person
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from core.refusals import RefusalKind
@@ -48,7 +48,7 @@ def organizer_add(*, competition: Competition, person: str, by: User) -> Competi
     organizer, created = CompetitionOrganizer.objects.get_or_create(competition=competition, user=user)
     if not created:
         raise ALREADY_ORGANIZES(who=str(user))
-    mail_after_commit(
+    mail_person(
         to=user,
         subject=f"You organize {competition} now",
         text=f"{by} made you an organizer of “{competition}”.",

@@ -11,8 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from competitions.catalog.models import Competition, Phase
-from competitions.catalog.queue_rights import faults_on_queue
-from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
+from competitions.catalog.queue_rights import faults_on_queue, foreign_image_text, has_foreign_image
 from competitions.compute.images import is_image
 from competitions.compute.models import ComputeWorker
 from files.images import image_name

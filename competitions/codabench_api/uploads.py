@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final, cast
 from uuid import UUID
 
+from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -96,6 +97,7 @@ def _room(request: HttpRequest, token: str) -> int:
     return upload_resize(upload=upload, size_bytes=announced_bytes(request) or 1).size_bytes
 
 
+@login_not_required
 @csrf_exempt
 @takes_body(_room)
 @require_http_methods(["PUT"])

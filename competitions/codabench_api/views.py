@@ -7,6 +7,7 @@ example scripts (competition details, example submission, submission details, re
 import json
 from typing import cast
 
+from django.contrib.auth.decorators import login_not_required
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404
@@ -400,6 +401,7 @@ class TaskView(RobotView):
         return Response(shapes.task_shape(task))
 
 
+@login_not_required
 @require_safe
 def file(request: HttpRequest, token: str) -> HttpResponseBase:
     """A submission's own file, for whoever was given its address."""
@@ -408,6 +410,7 @@ def file(request: HttpRequest, token: str) -> HttpResponseBase:
     return stored_response(request, submission.file, file_name=submission.file_name)
 
 
+@login_not_required
 @require_safe
 def output(request: HttpRequest, token: str) -> HttpResponseBase:
     """A file or log of a run, for whoever was given its address; what is sealed meanwhile was never given."""

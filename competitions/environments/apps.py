@@ -9,8 +9,7 @@ class EnvironmentsConfig(AppConfig):
 
     def ready(self) -> None:
         from competitions.environments.checks import CHECK
-        from competitions.environments.merging import files_follow_merge
-        from competitions.environments.services import remove_unused
+        from competitions.environments.services import files_follow_merge, remove_unused
         from competitions.teams.merging import teams_merged
         from core.background import jobs
         from core.reconciler import reconciler_step

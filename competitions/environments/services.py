@@ -1,15 +1,15 @@
-"""Uploading, listing and removing a team's weights and images."""
+"""Uploading, listing and removing a team's weights and images; they follow a merge of teams."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Max, QuerySet, Sum
+from django.db.models import F, Max, QuerySet, Sum
 from django.dispatch import Signal
 
 from accounts.models import User
@@ -175,3 +175,19 @@ def _remove_unused_file(file: EnvironmentFile) -> bool:
         log.info("environment_file_kept", file=file.pk, code=refusal.code)
         return False
     return True
+
+
+def files_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
+    """Receiver of `teams_merged`: move files; the absorbed team's versions of a shared name follow.
+
+    Both teams' locks are held.
+    """
+    newest = dict(_versions(team))
+    for key, _ in list(_versions(absorbed)):
+        moving = EnvironmentFile.objects.filter(team=absorbed, kind=key[0], name=key[1])
+        moving.update(team=team, asker=asker_key("team", team.pk), version=F("version") + newest.get(key, 0))
+
+
+def _versions(team: Team) -> list[tuple[tuple[str, str], int]]:
+    rows = EnvironmentFile.objects.filter(team=team).order_by().values_list("kind", "name").annotate(Max("version"))
+    return [((kind, name), newest) for kind, name, newest in rows]

@@ -12,9 +12,8 @@ class LeaderboardsConfig(AppConfig):
         from competitions.catalog.models import Leaderboard
         from competitions.catalog.services import phase_revealed
         from competitions.factsheets.models import questions_changed
-        from competitions.leaderboards import readiness  # noqa: F401  # it adds its checks
         from competitions.leaderboards.auto_migration import phases_migrate
-        from competitions.leaderboards.growing import checks  # noqa: F401  # so do these
+        from competitions.leaderboards.growing import checks  # noqa: F401  # they add their checks
         from competitions.leaderboards.growing.joining import datasets_join
         from competitions.leaderboards.growing.missing_runs import (
             boards_fill,
@@ -22,14 +21,13 @@ class LeaderboardsConfig(AppConfig):
             datasets_begin_to_count,
         )
         from competitions.leaderboards.impact import board_follow_change
-        from competitions.leaderboards.merging import boards_follow_merge
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
-        from competitions.leaderboards.sealing.notices import reveals_notify
-        from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned
+        from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned, reveals_notify
         from competitions.leaderboards.services import (
             board_follow,
             boards_follow_decision,
+            boards_follow_merge,
             boards_follow_questions,
             boards_follow_team,
         )

@@ -1,4 +1,7 @@
-"""Ranks after a change of a board: said to organizers first, and made anew once it is written."""
+"""Words to organizers on boards: columns that are missing, and ranks after a change.
+
+Once it is written, ranks are made anew.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -7,8 +10,10 @@ from typing import Any
 from competitions.catalog.changes.boards import UNRANKED, Compare, board_watch
 from competitions.catalog.changes.change import Change
 from competitions.catalog.changes.impact import impact_check
-from competitions.catalog.models import Leaderboard
+from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.sealing.reveal import team_ranks
 from competitions.leaderboards.services import board_rebuild, board_touch
 from competitions.submissions.models import Submission
@@ -70,3 +75,37 @@ def rank_differences(before: Mapping[int, int], after: Mapping[int, int]) -> lis
 def _first(ranks: Mapping[int, int]) -> str:
     leaders = [team for team, rank in ranks.items() if rank == 1]
     return ", ".join(Team.objects.filter(pk__in=leaders[:3]).order_by("name").values_list("name", flat=True))
+
+
+@readiness_check
+def boards_have_columns(competition: Competition) -> Iterator[ReadinessWarning]:
+    for phase in competition.phases.prefetch_related("leaderboards__columns"):
+        boards = list(phase.leaderboards.all())
+        if not boards:
+            yield ReadinessWarning(
+                "no_board", phase.name, "The phase has no leaderboard, so scores are shown nowhere. Add one."
+            )
+        for board in boards:
+            yield from _column_warnings(phase, board)
+
+
+def _column_warnings(phase: Phase, board: Leaderboard) -> Iterator[ReadinessWarning]:
+    columns = list(board.columns.all())
+    keys = {column.key for column in columns}
+    if not columns:
+        yield ReadinessWarning(
+            "no_column", phase.name, "The leaderboard has no column, so nothing can be ranked. Add one."
+        )
+    elif deciding_column(columns) is None:
+        yield ReadinessWarning(
+            "no_deciding_column",
+            f"{phase.name}, {board.title}",
+            "The board is ranked by an average rank over columns that it does not have. Name columns of this board.",
+        )
+    for column in columns:
+        if missing := [key for key in column.sources if key not in keys]:
+            yield ReadinessWarning(
+                "no_source",
+                f"{phase.name}, {column.title}",
+                f"The column is computed from {', '.join(missing)}, which the board does not have.",
+            )

@@ -13,11 +13,11 @@ from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
 from competitions.leaderboards.commitment.amendments import amending
-from competitions.leaderboards.models import Entry, Milestone, Score, ScoreReplicates
+from competitions.leaderboards.models import Entry, Milestone, Pick, Score, ScoreReplicates
 from competitions.leaderboards.ranking.entries import entries_write
 from competitions.leaderboards.ranking.fact_columns import FactColumn, badge_values, fact_columns, fact_values
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
-from competitions.leaderboards.ranking.rules import eligible_scores, may_stand
+from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule, eligible_scores, may_stand
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.leaderboards.uncertainty.asking import ask_uncertainty, begin_uncertainty
 from competitions.submissions.models import Dataset, Submission
@@ -233,3 +233,29 @@ def rows_rebuild(board: Leaderboard) -> None:
     average_ranks_refresh(board, columns)
     milestones_rebuild(board)
     version_raise(board)
+
+
+def boards_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
+    """Receiver of `teams_merged`: give the absorbed team's scores and choices to the other.
+
+    The absorbed team's rows are removed.
+    """
+    boards = Leaderboard.objects.filter(phase__competition=team.competition_id)
+    locked = list(boards.select_for_update(of=("self",)).select_related("phase").order_by("pk"))
+    for board in locked:
+        Score.objects.filter(leaderboard=board, team=absorbed).update(team=team)
+        Entry.objects.filter(leaderboard=board, team=absorbed).delete()
+        _join_picks(board, team, absorbed)
+    for board in locked:  # after all of them: what counts on one may follow from another
+        entries_refresh(board, team)
+
+
+def _join_picks(board: Leaderboard, team: Team, absorbed: Team) -> None:
+    """Add the absorbed team's choices to the other's, earliest first, as far as they fit."""
+    limit = {**dict.fromkeys(ONE_REPLACES, 1), Rule.SELECTED: board.max_selected}.get(Rule(board.rule))
+    absorbed_picks = Pick.objects.filter(leaderboard=board, team=absorbed)
+    if limit is not None:
+        room = max(limit - Pick.objects.filter(leaderboard=board, team=team).count(), 0)
+        fitting_picks = list(absorbed_picks.order_by("picked_at", "pk").values_list("pk", flat=True)[:room])
+        absorbed_picks.exclude(pk__in=fitting_picks).delete()
+    absorbed_picks.update(team=team)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import PurePath
 from typing import Final
 
 from django.db import transaction
@@ -127,8 +126,3 @@ def draft_discard(*, draft: CompetitionDraft, now: datetime) -> None:
 def find_file(draft: CompetitionDraft, role: str) -> DraftFile | None:
     """The draft's file in this place."""
     return next((file for file in draft.files.all() if file.role == role), None)
-
-
-def file_suffixes(file: DraftFile) -> str:
-    """All suffixes of a file's name, as its reader tells formats by them: `.csv.gz`."""
-    return "".join(PurePath(file.file_name.lower()).suffixes[-2:])

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 
-from accounts.mail import mail_after_commit
+from accounts.mail import mail_person
 from accounts.models import User
 from competitions.catalog.rights import may_host
 from competitions.organize.models import HostRequest
@@ -40,7 +40,7 @@ def host_request(*, user: User, purpose: str, now: datetime) -> HostRequest:
         raise REQUEST_OPEN()
     open_request = HostRequest.objects.create(user=user, purpose=purpose, created_at=now)
     for administrator in User.objects.filter(is_superuser=True, is_active=True):
-        mail_after_commit(
+        mail_person(
             to=administrator,
             subject=f"{user} asks to host competitions",
             text=f"{user} ({user.email}) asks to host competitions: {purpose}\n\nGrant or decline it here:",
@@ -63,7 +63,7 @@ def host_request_decide(*, request: HostRequest, grant: bool, by: User, now: dat
         if grant
         else "An administrator has declined your request to host competitions."
     )
-    mail_after_commit(
+    mail_person(
         to=request.user, subject=f"Hosting competitions: {state.label}", text=text, path=reverse("organize:start")
     )
     return True

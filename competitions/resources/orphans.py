@@ -36,15 +36,15 @@ def remove_unneeded(*, now: datetime) -> int:
     return remove_orphans(now=now) + remove_leavings(now=now)
 
 
-def remove_orphans(*, now: datetime, limit: int = BATCH) -> int:
+def remove_orphans(*, now: datetime) -> int:
     """Mark files without a pointer, and remove those marked long ago; returns how many were removed.
 
-    At most `limit` a round each. Safe to run twice, late, or on two machines. Removes nothing while a backup is made.
+    At most `BATCH` a round each. Safe to run twice, late, or on two machines. Removes nothing while a backup is made.
     """
     marked = StoredFile.objects.filter(unneeded_since__isnull=False)
     marked.filter(_pointed_at()).update(unneeded_since=None)
-    mark_unneeded(StoredFile.objects.filter(unneeded_since=None), now=now, limit=limit)
-    due = marked.filter(unneeded_since__lte=now - GRACE).order_by("unneeded_since")[:limit]
+    mark_unneeded(StoredFile.objects.filter(unneeded_since=None), now=now)
+    due = marked.filter(unneeded_since__lte=now - GRACE).order_by("unneeded_since")[:BATCH]
     return sum(_remove(file, now - GRACE) for file in list(due))
 
 

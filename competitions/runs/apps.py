@@ -10,13 +10,12 @@ class RunsConfig(AppConfig):
     def ready(self) -> None:
         from competitions.runs import impact  # noqa: F401  # adds its checks
         from competitions.runs.checks import CHECK
-        from competitions.runs.leases.expiry import LEASES, expire_leases
-        from competitions.runs.merging import submissions_follow_merge
+        from competitions.runs.leases.retries import LEASES, expire_leases
         from competitions.runs.planning import queue_accepted
-        from competitions.runs.queue.ranking import turns_repair
-        from competitions.runs.queue.waking import wake_waiting_queues
+        from competitions.runs.queue.ranking import turns_repair, wake_waiting_queues
         from competitions.runs.records.retention import remove_old
         from competitions.runs.records.scoring_errors import organizers_notify
+        from competitions.runs.services import submissions_follow_merge
         from competitions.submissions.signals import submission_accepted
         from competitions.teams.merging import teams_merged
         from core.background import jobs

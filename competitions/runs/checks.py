@@ -172,8 +172,7 @@ def _decide(check: FileCheck, claimed: Claim, verdict: Verdict, *, now: datetime
     else:
         for run in runs:
             run_move(
-                run_id=run.pk,
-                attempt=run.attempt,
+                run,
                 source=State.CHECKING,
                 target=State.FAILED,
                 actor=ACTOR,
@@ -195,8 +194,7 @@ def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now:
     submission.kind, submission.program = kind, recognised.program
     for run in runs:
         run_move(
-            run_id=run.pk,
-            attempt=run.attempt,
+            run,
             source=State.CHECKING,
             target=State.QUEUED,
             actor=ACTOR,

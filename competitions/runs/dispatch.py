@@ -7,9 +7,8 @@ from typing import Any, Final
 import structlog
 from django.db import connection, transaction
 
-from competitions.catalog.queue_rights import run_fault
+from competitions.catalog.queue_rights import foreign_image_text, has_foreign_image, run_fault
 from competitions.catalog.sealed_keys import score_columns, sealed_keys_record
-from competitions.catalog.shared_tasks import foreign_image_text, has_foreign_image
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.environments.choice import fault_of_mirror, faults_of_choice
 from competitions.resources.models import Resource
@@ -63,8 +62,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
         key: run.receipt[key] for key in ("ingestion",) if key in run.receipt
     }
     won = run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State.QUEUED,
         target=State.LEASED,
         actor=f"worker:{worker.name}",
@@ -172,8 +170,7 @@ def _not_on_this_queue(run: Run, code: str, detail: str, now: datetime) -> None:
 
 def _end_waiting(run: Run, reason: Reason, code: str, detail: str, now: datetime) -> None:
     run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State.QUEUED,
         target=State.FAILED,
         actor="queue",

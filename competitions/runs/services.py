@@ -1,9 +1,11 @@
-"""Cancelling and re-running the runs of a submission, and running a winner's code again."""
+"""Cancelling and re-running runs, running a winner's code again, and runs of teams that merge."""
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
@@ -12,12 +14,14 @@ from competitions.resources.models import StoredFile
 from competitions.runs import refusals
 from competitions.runs.models import Run
 from competitions.runs.planning import request_check, runs_queue
+from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.transitions import run_move, run_reopen
 from competitions.submissions.models import FileCheck, Submission
 from competitions.submissions.notices import rescoring_notify
-from competitions.submissions.refusals import NOTHING_TO_RUN
+from competitions.submissions.refusals import MERGE_OVER_QUOTA, NOTHING_TO_RUN
 from competitions.submissions.states import HELD, Kind, State
 from competitions.teams.models import Team
+from core.background.rows import asker_key
 
 
 @transaction.atomic
@@ -68,8 +72,7 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
             Run.objects.filter(pk=run.pk, state__in=HELD).update(cancel_requested_at=now)
         else:
             run_move(
-                run_id=run.pk,
-                attempt=run.attempt,
+                run,
                 source=State(run.state),
                 target=State.CANCELLED,
                 actor=actor,
@@ -105,3 +108,33 @@ def _locked_runs(submission: Submission) -> list[Run]:
         .filter(submission=submission)
     )
     return list(rows.order_by("pk"))
+
+
+def submissions_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
+    """Receiver of `teams_merged`, under both teams' locks: submissions and runs move, used quota adds up.
+
+    Raises `MERGE_OVER_QUOTA` when the two have used more of a phase than one team may in total; what is left of a day or
+    a week may become none, which costs nobody anything.
+    """
+    _require_quota(team, absorbed)
+    list(
+        Run.objects.select_for_update().filter(team=absorbed).order_by("pk").values_list("pk")
+    )  # see the locking policy
+    moving = Submission.objects.filter(team=absorbed)
+    # A key that both teams used stays with the team that keeps its name.
+    own_submissions = Submission.objects.filter(team=team).exclude(idempotency_key="")
+    moving.filter(idempotency_key__in=list(own_submissions.values_list("idempotency_key", flat=True))).update(
+        idempotency_key=""
+    )
+    FileCheck.objects.filter(submission__team=absorbed).update(asker=asker_key("team", team.pk))
+    moving.update(team=team)
+    Run.objects.filter(team=absorbed).update(team=team)
+    enter_queue(Run.objects.filter(team=team), now=timezone.now())
+
+
+def _require_quota(team: Team, absorbed: Team) -> None:
+    charged = Submission.objects.filter(team__in=(team, absorbed), is_charged=True)
+    for phase in Phase.objects.filter(competition=team.competition_id, max_submissions__isnull=False):
+        used, limit = charged.filter(phase=phase).count(), phase.max_submissions
+        if limit is not None and used > limit:
+            raise MERGE_OVER_QUOTA(phase=phase, used=used, limit=limit)

@@ -34,9 +34,8 @@ class IllegalMove(Exception):
 
 
 def run_move(
+    run: Run,
     *,
-    run_id: UUID,
-    attempt: int,
     source: State,
     target: State,
     actor: str,
@@ -52,21 +51,21 @@ def run_move(
     if target not in NEXT.get(source, ()):
         raise IllegalMove(source, target)
     if next_attempt:
-        changes["attempt"] = attempt + 1
+        changes["attempt"] = run.attempt + 1
     if target not in HELD:
         changes |= {"lease_id": None, "lease_expires_at": None}
     if target in FINAL:
         changes.setdefault("finished_at", now)
     with transaction.atomic(savepoint=False):  # most callers have begun one
-        moved = Run.objects.filter(pk=run_id, attempt=attempt, state=source).update(state=target, **changes)
+        moved = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=source).update(state=target, **changes)
         if not moved:
             return False
         RunEvent.objects.create(
-            run_id=run_id, attempt=attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
+            run=run, attempt=run.attempt, source=source, target=target, actor=actor, note=note[:1000], at=now
         )
-        _update_submission(run_id, now, is_ended=target in FINAL)
+        _update_submission(run.pk, now, is_ended=target in FINAL)
         if target == State.QUEUED:
-            enter_queue(Run.objects.filter(pk=run_id), now=now)
+            enter_queue(Run.objects.filter(pk=run.pk), now=now)
         return True
 
 

@@ -12,8 +12,8 @@ class SubmissionsConfig(AppConfig):
         from competitions.catalog.models import Phase
         from competitions.environments.services import environment_file_removing
         from competitions.submissions import impact  # noqa: F401  # adds its checks
-        from competitions.submissions.environment_use import refuse_in_use
         from competitions.submissions.notices import deadlines_notify, phase_end_notify, submitter_notify
+        from competitions.submissions.services import refuse_in_use
         from competitions.submissions.signals import submission_settled
         from core.reconciler import reconciler_step
 

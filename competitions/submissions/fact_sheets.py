@@ -6,7 +6,7 @@ from typing import Final
 from django.db import transaction
 
 from accounts.models import User
-from competitions.factsheets.answers import fact_sheet_questions, read_fact_sheet
+from competitions.factsheets.services import fact_sheet_questions, read_fact_sheet
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.signals import submission_settled
 from competitions.teams.models import Membership

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from competitions.catalog.models import Phase, Task
@@ -22,7 +22,9 @@ from competitions.environments.choice import (
     NamedEnvironment,
     environment_choose,
 )
-from competitions.factsheets.answers import fact_sheet_questions, read_fact_sheet
+from competitions.environments.models import EnvironmentFile
+from competitions.environments.refusals import FILE_IN_USE
+from competitions.factsheets.services import fact_sheet_questions, read_fact_sheet
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
@@ -39,7 +41,7 @@ from competitions.submissions.quota import (
     require_team_storage,
 )
 from competitions.submissions.signals import standing_changed, submission_accepted
-from competitions.submissions.states import Kind, State
+from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.models import Membership, Team
 from competitions.teams.services import require_in_contest, require_registration, require_team
 from core.background.allowance import require_allowance
@@ -371,3 +373,14 @@ def team_reinstate(*, team: Team, reason: str, now: datetime) -> bool:
     _standing_change(rows, f"Reinstated the team {team.name}: {reason[:500]}", now, **_reinstated(reason, now))
     team_standing_notify(team=team, reason=reason[:500], is_back=True)
     return True
+
+
+def refuse_in_use(sender: type[EnvironmentFile], file: EnvironmentFile, **kwargs: Any) -> None:
+    """Receiver of `environment_file_removing`: refuse while a submission with the file has not ended.
+
+    Raises `FILE_IN_USE`.
+    """
+    named = Submission.objects.filter(Q(weights=file) | Q(image=file), status__in=LIVE)
+    number = named.order_by("pk").values_list("pk", flat=True).first()
+    if number is not None:
+        raise FILE_IN_USE(file=file, submission=number)

@@ -15,9 +15,8 @@ from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
-from competitions.teams.counts import count_teams
 from competitions.teams.models import Invitation, InvitationLink, Membership, MergeProposal, OfferState, Team
-from competitions.teams.services import require_captain, require_in_contest, require_registration
+from competitions.teams.services import count_teams, require_captain, require_in_contest, require_registration
 
 # Sent with `team` and `absorbed`, both locked, inside the transaction that merges them. What belongs to the absorbed
 # team moves to the other; a receiver that raises a `Refusal` undoes the merge.

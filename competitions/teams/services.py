@@ -16,7 +16,6 @@ from competitions.catalog.services import current_rules
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify_person
 from competitions.teams import refusals
-from competitions.teams.counts import count_teams
 from competitions.teams.models import Invitation, Membership, Registration, Team
 
 INVITATION_DAYS: Final = 14
@@ -390,3 +389,15 @@ def team_leave(*, team: Team, by: User) -> None:
     team.memberships.filter(user=by).delete()
     if not others and not _delete_team(team):
         raise refusals.TEAM_STAYS()
+
+
+@transaction.atomic
+def count_teams(competition: Competition) -> None:
+    """Count the teams anew, without baselines and merged teams.
+
+    Call it in the transaction that changed them, behind its locks.
+    """
+    rows = Competition.objects.select_for_update(no_key=True)  # else two at once miss each other's team
+    counted = Team.objects.filter(competition=rows.get(pk=competition.pk), merged_into=None, is_baseline=False)
+    competition.team_count = counted.count()
+    competition.save(update_fields=["team_count"])

@@ -9,8 +9,7 @@ from django.shortcuts import render
 
 from competitions.web.middleware import refusal_answer
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
-from core.problems import problem_response
-from core.refusals import Refusal
+from core.refusals import Refusal, problem_response
 
 TOO_LARGE: Final = "What you sent is larger than a form may be. Send files as uploads, and long texts in parts."
 NOT_UNDERSTOOD: Final = "The site did not understand this request. Check its address and try again."

@@ -6,22 +6,16 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from competitions.web.refused_forms import back_to_form
-from core.problems import refusal_response
-from core.refusals import Refusal
+from core.refusals import Refusal, refusal_response
 from core.serving.receiving import admit
 
 
-class BodyMiddleware:
+class BodyMiddleware(MiddlewareMixin):
     """Checks who sends a body, and that the address takes it, before `CsrfViewMiddleware` reads it."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, object]
@@ -32,14 +26,8 @@ class BodyMiddleware:
             return refusal_answer(request, refusal)
 
 
-class RefusalMiddleware:
+class RefusalMiddleware(MiddlewareMixin):
     """Shows a view's `Refusal` on the page that the form is on, else on a page of its own."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, Refusal):

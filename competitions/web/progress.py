@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from competitions.runs.models import Run
-from competitions.runs.queue.positions import QueuePosition, expected_start
+from competitions.runs.queue.positions import QueuePosition, queue_wait
 from competitions.runs.queue.smoke import time_limit_s
 from competitions.submissions.advice import failure_advice
 from competitions.submissions.models import Submission
@@ -74,7 +74,7 @@ def submission_progress(
 def with_expected_start(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:
     """The progress of something that waits, with when it may start."""
     waiting = [run for run in runs if run.state == State.QUEUED and not run.cancel_requested_at]
-    start = expected_start(waiting[0], progress.position, now=now) if progress.position and waiting else None
+    start = queue_wait(waiting[0].queue, progress.position, now=now) if progress.position and waiting else None
     return progress if start is None else replace(progress, earliest_s=start[0], latest_s=start[1])
 
 

@@ -11,8 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from core.problems import refusal_response
-from core.refusals import Refusal
+from core.refusals import Refusal, refusal_response
 
 KEY: Final = "refused_form"  # in the session: the page that the form is on, and its values
 MAX_CHARS: Final = 20_000  # of all values together; a session is no place for more

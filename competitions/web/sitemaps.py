@@ -1,6 +1,7 @@
 """The sitemap for search engines: pages of competitions that everybody sees."""
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sitemaps import Sitemap
 from django.db.models import QuerySet
@@ -34,6 +35,7 @@ Sitemap: {site}/sitemap.xml
 """
 
 
+@login_not_required
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
     return HttpResponse(ROBOTS.format(site=settings.SITE_URL), content_type="text/plain; charset=utf-8")

@@ -9,8 +9,7 @@ class WinnersConfig(AppConfig):
         from competitions.environments.services import environment_file_removing
         from competitions.submissions.signals import standing_changed
         from competitions.teams.merging import teams_merged
-        from competitions.winners.merging import places_follow_merge
-        from competitions.winners.services import places_follow_decision, refuse_of_winner
+        from competitions.winners.services import places_follow_decision, places_follow_merge, refuse_of_winner
         from competitions.winners.verification import compare_finished
         from core.reconciler import reconciler_step
 

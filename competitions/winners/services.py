@@ -10,7 +10,7 @@ from django.core.validators import URLValidator
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from accounts.mail import mail_after_commit
+from accounts.mail import mail_person
 from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.repositories import RepositoryInvalid, commit_hash, repository_address
@@ -26,7 +26,7 @@ from competitions.resources.uploads import UploadIncomplete, upload_finish
 from competitions.submissions.file_checks.preflight import file_contract, look
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
-from competitions.teams.models import Membership
+from competitions.teams.models import Membership, Team
 from competitions.winners import refusals
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, OPEN, TEAMS_TURN, State
@@ -111,7 +111,7 @@ def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> 
     )
     PlaceEvent.objects.create(place=place, target=State.INVITED, actor=actor, at=now)
     phase = entry.score.submission.phase
-    mail_after_commit(
+    mail_person(
         to=entry.team.captain,
         subject=f"{entry.team} has rank {rank} in {phase.competition}",
         text=f"Your team is invited to show that its code does what was submitted to “{phase.name}”. Hand in code, report and "
@@ -330,7 +330,7 @@ def place_extend(*, key: UUID, due_at: datetime, actor: str, now: datetime) -> P
 
 def _tell(place: Place, word: str, text: str) -> None:
     competition = place.lane.leaderboard.phase.competition
-    mail_after_commit(
+    mail_person(
         to=place.team.captain,
         subject=f"Your place in {competition} was {word}",
         text=text,
@@ -347,3 +347,14 @@ def refuse_of_winner(sender: type[EnvironmentFile], file: EnvironmentFile, **kwa
     place = Place.objects.filter(submission__in=submissions, state__in=OPEN).order_by("pk").first()
     if place is not None:
         raise FILE_OF_WINNER(file=file, submission=place.submission_id)
+
+
+def places_follow_merge(sender: type[Team], team: Team, absorbed: Team, **kwargs: Any) -> None:
+    """Receiver of `teams_merged`: pass the absorbed team's invitation to the other team.
+
+    If both were invited to one lane, the absorbed team's place stays as it is: a team has one, and organizers end the
+    other.
+    """
+    taken = Place.objects.filter(team=team).values("lane")
+    moving = Place.objects.select_for_update(of=("self",)).filter(team=absorbed).exclude(lane__in=taken).order_by("pk")
+    Place.objects.filter(pk__in=list(moving.values_list("pk", flat=True))).update(team=team)

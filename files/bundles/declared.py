@@ -1,6 +1,6 @@
 """Settings that a bundle has as the site has them, from `settings.json` in JSON Schema's words.
 
-`manage.py settings_write` makes the file from the models that declare them, so that a bundle is checked without a site, too.
+`manage.py derive` makes the file from the models that declare them, so that a bundle is checked without a site, too.
 """
 
 import json

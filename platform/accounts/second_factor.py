@@ -1,6 +1,5 @@
 """The second factor that staff need: until they have one, the site leads them to its set-up."""
 
-from collections.abc import Callable
 from typing import Final
 
 from allauth.mfa.models import Authenticator
@@ -9,10 +8,10 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.deprecation import MiddlewareMixin
 
 from accounts.models import User
-from core.problems import refusal_response
-from core.refusals import RefusalKind
+from core.refusals import RefusalKind, refusal_response
 
 ACCOUNT_PAGES: Final = "/accounts/"  # where it is turned on, and signed out
 API: Final = "/api/"
@@ -31,17 +30,14 @@ def lacks_second_factor(user: object) -> bool:
     return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=SECOND_FACTORS)
 
 
-class SecondFactorMiddleware:
+class SecondFactorMiddleware(MiddlewareMixin):
     """Redirects staff without a second factor to its setup; API tokens need no session, and pass."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
         if has_session and not request.path.startswith(ACCOUNT_PAGES) and lacks_second_factor(request.user):
             return _led_to_it(request)
-        return self.get_response(request)
+        return None
 
 
 def _led_to_it(request: HttpRequest) -> HttpResponse:

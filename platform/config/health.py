@@ -3,9 +3,8 @@
 A load balancer or a container engine asks by an address of its own: neither needs the site's host name or https.
 """
 
-from collections.abc import Callable
-
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from competitions.resources.stores import object_store
 from core import health
@@ -27,14 +26,11 @@ def ready(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "degraded" if degraded else "ready", "faults": [], "degraded": degraded})
 
 
-class HealthMiddleware:
+class HealthMiddleware(MiddlewareMixin):
     """Answers both before anything looks at the host name, or sends to https. First in `MIDDLEWARE`."""
 
     VIEWS = {"/healthz": alive, "/readyz": ready}
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         view = self.VIEWS.get(request.path_info)
-        return view(request) if view else self.get_response(request)
+        return view(request) if view else None

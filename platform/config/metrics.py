@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.db.models import Count, Min
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -129,6 +130,7 @@ class SiteCollector(Collector):
             yield GaugeMetricFamily("podium_store_free_bytes", "Free room in the object store.", value=room.free_bytes)
 
 
+@login_not_required
 def metrics(request: HttpRequest) -> HttpResponse:
     """The metrics, for requests with `PODIUM_METRICS_TOKEN` as bearer token; 404 for all others."""
     expected = f"Bearer {settings.METRICS_TOKEN}"

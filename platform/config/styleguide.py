@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from django import forms
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.staticfiles.finders import find
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -42,6 +43,7 @@ class ExampleForm(forms.Form):
     accepts = forms.BooleanField(label="I have read the rules", required=False)
 
 
+@login_not_required
 @require_safe
 def styleguide(request: HttpRequest) -> HttpResponse:
     """All components on one page, with made-up content; with `?refused`, a refusal as htmx shows it."""

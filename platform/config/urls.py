@@ -2,8 +2,10 @@
 
 from allauth.account.decorators import secure_admin_login
 from allauth.socialaccount.models import SocialApp, SocialToken
+from allauth.socialaccount.views import login_error
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.sitemaps.views import sitemap
 from django.urls import include, path
 from django.views.decorators.cache import cache_page
@@ -21,6 +23,8 @@ admin.site.site_header = "Podium administration"
 admin.site.site_title = "Podium"
 admin.site.index_title = "Your competitions"
 
+login_not_required(login_error)  # whoever sees it could not sign in
+
 urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
     path("admin/", admin.site.urls),
@@ -31,7 +35,7 @@ urlpatterns = [
     path("api/", include("competitions.codabench_api.urls")),
     path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
     path("host/", include("competitions.organize.urls")),
-    path("sitemap.xml", cache_page(SITEMAP_S)(sitemap), {"sitemaps": SITEMAPS}, name="sitemap"),
+    path("sitemap.xml", login_not_required(cache_page(SITEMAP_S)(sitemap)), {"sitemaps": SITEMAPS}, name="sitemap"),
     path("robots.txt", robots, name="robots"),
     path("", include("competitions.web.urls")),
 ]

@@ -8,7 +8,6 @@ from django.db.models.signals import post_migrate
 class CoreConfig(AppConfig):
     name = "core"
     verbose_name = "Core"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from core.background import jobs

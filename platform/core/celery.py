@@ -28,7 +28,7 @@ def broker_config(url: str) -> dict[str, object]:
 
 # A broker that is gone, or that takes nothing, such as a Redis whose disk is full.
 BROKER_AWAY: Final = (OperationalError, CeleryOperationalError, RedisError, OSError)
-app = Celery("podium", include=["core.background.tasks"])
+app = Celery("podium", include=["core.background.jobs"])
 app.conf.update(
     **broker_config(settings.BROKER_URL),
     task_ignore_result=True,

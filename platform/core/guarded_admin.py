@@ -98,7 +98,7 @@ class GuardedAdmin(admin.ModelAdmin[Any]):
 
 
 class ReadOnlyAdmin(GuardedAdmin):
-    """Shows administrators what a service owns; it is changed in the workspace or by the API."""
+    """Shows what a service owns; it is changed in the workspace, by the API or by the page's actions."""
 
     show_full_result_count = False
 

@@ -6,6 +6,9 @@ rows, a `RefusalKind` each; a class of its own is caught by name, or makes its s
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
+
+from django.http import JsonResponse
 
 from files.refusals import InvalidFile, Refusal
 
@@ -50,3 +53,22 @@ class Conflict(Refusal):
 
 def _json(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value
+
+
+CONTENT_TYPE: Final = "application/problem+json"
+
+
+def problem_document(status: int, code: str, detail: str, **extra: object) -> dict[str, object]:
+    """The document; `extra` are further JSON members."""
+    title = code.replace("_", " ")
+    return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail} | extra
+
+
+def problem_response(status: int, code: str, detail: str, **extra: object) -> JsonResponse:
+    """The document as an answer."""
+    return JsonResponse(problem_document(status, code, detail, **extra), status=status, content_type=CONTENT_TYPE)
+
+
+def refusal_response(refusal: Refusal) -> JsonResponse:
+    """A refusal as an answer."""
+    return problem_response(refusal.http_status, refusal.code, refusal.detail, **refusal.extra)

@@ -1,7 +1,5 @@
 """Accuracy, as the OGB, OGB-LSC and Codabench benchmarks compute it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ROC-AUC and average precision over many tasks with missing labels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 

@@ -1,7 +1,5 @@
 """The datasets: task, scores, inputs, sizes and where that comes from."""
 
-from __future__ import annotations
-
 from typing import Final, Literal, TypedDict
 
 from scoring.metrics import metric

@@ -1,7 +1,5 @@
 """Mean absolute error and root mean squared error, in the official evaluators' own arithmetic."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The official evaluator of each dataset: which formula takes which of its arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 

@@ -1,7 +1,5 @@
 """Link prediction from scores: Hits@K against shared negatives, and ranks among candidates."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Threads for the few metrics that gain from a second core: numpy releases the interpreter."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

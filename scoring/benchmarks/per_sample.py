@@ -1,7 +1,5 @@
 """The score of every single sample: what statistics over a score are computed from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 

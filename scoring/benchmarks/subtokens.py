@@ -1,7 +1,5 @@
 """F1 over sub-tokens of method names (ogbg-code2)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

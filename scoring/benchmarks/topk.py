@@ -1,7 +1,5 @@
 """Rankings handed in as the ids of the ten best: WikiKG90M, WikiKG90Mv2 and OpenBioLink 2021."""
 
-from __future__ import annotations
-
 from functools import reduce
 from itertools import combinations
 from typing import Any, Final

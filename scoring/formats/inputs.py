@@ -3,8 +3,6 @@
 For uploads see `scoring.formats.submissions`.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The layout of each official file of predictions: its name and its arrays."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Final

@@ -4,8 +4,6 @@ Nothing is believed before it is checked, nothing is unpickled, and no array is 
 and true size are known to be the wanted ones. The parts of the zip format that numpy never writes are refused.
 """
 
-from __future__ import annotations
-
 import re
 import stat
 import struct

@@ -7,8 +7,6 @@ ogbn-papers100M) on the validation and the test split. The file is one JSON docu
      "seeds": [{"seed": 0, "valid": 0.7301, "test": 0.7174}, ...]}
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -4,8 +4,6 @@
 `scoring.evaluate`; `write` makes a file that `check` accepts, or says why it cannot.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Mapping

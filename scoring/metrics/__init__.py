@@ -1,7 +1,5 @@
 """The catalogue of metrics, of arrays and of columns of tables alike, each defined once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Final

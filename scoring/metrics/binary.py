@@ -1,7 +1,5 @@
 """Metrics of two classes: the truth is 0 or 1, the prediction a score, a probability or a class."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -4,8 +4,6 @@ A row is an image. The truth's cell lists ``class x y width height`` of its boxe
 width height``, all separated by spaces; an empty cell has none.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any, Final
 

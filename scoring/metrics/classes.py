@@ -1,7 +1,5 @@
 """Metrics of several classes: the truth is a class, the prediction a class or a probability for each."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics of clusterings: what a cluster is called does not matter."""
 
-from __future__ import annotations
-
 from typing import Any, Final, Unpack
 
 from scoring.metrics.metric import SKLEARN, Facts, Prediction, Rows, Subject, Target

@@ -1,7 +1,5 @@
 """Metrics of quantiles, intervals, ensembles and normal distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Each target column is 0 or 1, each prediction column a probability or 0 and 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 They are ``start length`` pairs, starts from 1, in one fixed order of the pixels.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -3,8 +3,6 @@
 Each is defined once, where its formula stands.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -67,13 +65,13 @@ class Rows:
         """The mean of one value a row, weighted where the rows have weights."""
         return float(np.average(np.asarray(values, dtype=np.float64), weights=self.weight, axis=0))
 
-    def take(self, chosen: NDArray[Any]) -> Rows:
+    def take(self, chosen: NDArray[Any]) -> "Rows":
         """The chosen rows: a mask or places."""
         weight = None if self.weight is None else self.weight[chosen]
         group = None if self.group is None else self.group[chosen]
         return Rows(self.truth[chosen], self.prediction[chosen], weight, group, self.classes)
 
-    def by_group(self) -> list[Rows]:
+    def by_group(self) -> list["Rows"]:
         """The rows of each group, in the order of the groups' codes.
 
         >>> rows = Rows(np.array([1, 2, 3]), np.array([1, 2, 3]), group=np.array([4, 0, 4]))
@@ -257,7 +255,7 @@ class Subject:
     def __init__(self, **facts: Unpack[Facts]) -> None:
         self.facts = facts
 
-    def but(self, **facts: Unpack[Facts]) -> Subject:
+    def but(self, **facts: Unpack[Facts]) -> "Subject":
         """The subject with other facts, for those of its metrics that differ alike."""
         return Subject(**(self.facts | facts))
 

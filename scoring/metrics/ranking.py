@@ -1,7 +1,5 @@
 """Metrics of ranked lists (items in one cell, best first) and of scored candidates in groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Metrics of numbers: errors, correlations, deviances of counts, distances on the earth."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics of forecasts of many series: errors scaled by how hard each series is."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

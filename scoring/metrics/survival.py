@@ -1,7 +1,5 @@
 """Metrics of times until an event, some of them cut off before it."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics of texts."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

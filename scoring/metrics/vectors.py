@@ -1,7 +1,5 @@
 """The rows of a metric from two arrays of one number a row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

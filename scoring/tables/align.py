@@ -1,7 +1,5 @@
 """Aligning a solution and a team's table: the same ids in the same order, as arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 

@@ -1,7 +1,5 @@
 """Tables to begin with: the sample submission, and the best constant as a baseline."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Numbers are read as such at once; only a file in which that fails is read a second time as text, to name the cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -16,7 +14,7 @@ import polars as pl
 from scoring.errors import ScoringInputError
 from scoring.tables.align import Places, find_places, normalize_ids, reorder
 from scoring.tables.file_types import join_values, printable
-from scoring.tables.files import LIMIT_BYTES, Source, open_table, read_source
+from scoring.tables.files import Source, open_table, read_source
 from scoring.tables.schema import Column, ColumnType, TableSchema
 
 _SHOWN: Final = 5
@@ -39,12 +37,7 @@ class TableReport:
 
 
 def check_table(
-    path: Path,
-    schema: TableSchema,
-    ids: pl.Series | None = None,
-    *,
-    filename: str | None = None,
-    limit_bytes: int = LIMIT_BYTES,
+    path: Path, schema: TableSchema, ids: pl.Series | None = None, *, filename: str | None = None
 ) -> TableReport:
     """A report on a right table.
 
@@ -66,7 +59,7 @@ def check_table(
     ...     check_table(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows
     2
     """
-    with open_table(path, filename=filename, limit_bytes=limit_bytes) as source:
+    with open_table(path, filename=filename) as source:
         table, _ = _Reader(source, schema, ids).read()
         return TableReport(
             source.format, table.height, schema.names, path.stat().st_size, tuple(_warnings(table, schema))

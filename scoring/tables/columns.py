@@ -1,7 +1,5 @@
 """Metrics that fit the columns of a solution, and the columns that a team predicts for a metric."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final

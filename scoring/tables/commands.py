@@ -1,7 +1,5 @@
 """Commands on tables: check one, try a metric of one's own."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

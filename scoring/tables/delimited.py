@@ -4,8 +4,6 @@ The separator of a CSV is what the first lines agree on outside quotes: a comma,
 comma, numbers may have decimal commas, as spreadsheets of many languages write them.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -4,8 +4,6 @@ The name and the first bytes must agree. What a compressed file unpacks to is co
 refused past a limit; a Parquet file's number of rows is read first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath

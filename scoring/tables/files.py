@@ -5,8 +5,6 @@ file's content is counted while it is written to disk, and refused past a limit;
 before the rows are.
 """
 
-from __future__ import annotations
-
 import gzip
 import math
 import tempfile

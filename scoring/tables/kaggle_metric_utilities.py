@@ -1,7 +1,5 @@
 """Helpers that published metric files import by this name: errors for teams, and checks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, Final

@@ -5,8 +5,6 @@ many such files delete the id column. An error of a class called ``ParticipantVi
 one is the organizer's. The file runs where it is called: in the scoring container, or on an organizer's own machine.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import math

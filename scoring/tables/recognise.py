@@ -1,7 +1,5 @@
 """A first reading of an uploaded table: its columns, and which are id and target."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import asdict, dataclass
@@ -92,7 +90,7 @@ class TablePreview:
     usage_column: str | None
 
     @classmethod
-    def from_json(cls, document: PreviewDocument) -> TablePreview:
+    def from_json(cls, document: PreviewDocument) -> "TablePreview":
         """The preview that `as_json` wrote."""
         columns = (cast("dict[str, Any]", column) for column in document["columns"])
         return cls(

@@ -1,7 +1,5 @@
 """The schema of a table of predictions: its id column, and its columns with types and values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -123,7 +121,7 @@ class TableSchema:
         return (self.id_column, *(column.name for column in self.columns))
 
     @classmethod
-    def from_json(cls, value: object) -> TableSchema:
+    def from_json(cls, value: object) -> "TableSchema":
         """The schema that `as_json` wrote, or that a person wrote by hand.
 
         Raises `ScoringInputError` (``bad_schema``) with the field at fault.

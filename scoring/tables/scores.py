@@ -1,7 +1,5 @@
 """Scores of one uploaded table, one for each metric and part."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

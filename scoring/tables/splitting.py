@@ -1,7 +1,5 @@
 """The public and the private part of a solution: by a column, or by a seeded share of rows."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 import numpy as np

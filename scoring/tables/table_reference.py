@@ -7,8 +7,6 @@ metric.json                   {"format": 1, "id_column": "id", "targets": ["pric
 metric.py                     a metric of one's own, where a metric is called by that name
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -87,7 +85,7 @@ class TableReference:
         return {"format": FORMAT, **plain, **listed}
 
     @classmethod
-    def from_json(cls, value: object) -> TableReference:
+    def from_json(cls, value: object) -> "TableReference":
         """Read the rule. Raises `ScoringInputError` (``bad_reference``, ``bad_schema`` and such)."""
         known = {field.name for field in fields(cls)}
         if not isinstance(value, dict) or value.get("format") != FORMAT or set(value) - known - {"format"}:

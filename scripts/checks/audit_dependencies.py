@@ -4,8 +4,6 @@ Exit status 0: none is known, or the database cannot be reached from here, which
 1: some are known; each is printed with its id.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

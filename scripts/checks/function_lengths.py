@@ -5,8 +5,6 @@
 A function's length is its lines from `def` to the end, without its docstring.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

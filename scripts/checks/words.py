@@ -5,8 +5,6 @@
 python scripts/checks/words.py [PREFIX]    below a folder alone
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

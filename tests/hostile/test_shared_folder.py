@@ -11,7 +11,7 @@ from tests.hostile.programs import shared
 from tests.integration.workers.harness import Bench, Outcome
 from workers.engines.base import GVISOR
 from workers.engines.docker import config
-from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.docker.config import seccomp_profile
 
 LABEL = "0.9321"
 

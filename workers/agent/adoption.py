@@ -1,7 +1,5 @@
 """Runs that an earlier process of this worker left: each goes on, is handed back, or is dropped."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from enum import IntEnum

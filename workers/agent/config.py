@@ -1,7 +1,5 @@
 """The worker's settings, from the command line or from `PODIUM_WORKER_*` in the environment."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """The context that all runs of one worker share."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

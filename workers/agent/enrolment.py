@@ -3,8 +3,6 @@
 It is made once for each state of the host.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile
@@ -16,7 +14,7 @@ import structlog
 
 from workers import __version__
 from workers.agent.context import Worker
-from workers.agent.host.toolkit import toolkit_fault
+from workers.agent.host.facts import toolkit_fault
 from workers.agent.runs.state import write_durably
 from workers.errors import SandboxError
 from workers.protocol.hosts import SelfTest

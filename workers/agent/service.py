@@ -1,7 +1,5 @@
 """The worker as a process: it adopts runs, keeps its slots busy, and stops without harm."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import threading
@@ -20,7 +18,7 @@ from workers.agent.context import Worker
 from workers.agent.enrolment import enrol
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
-from workers.agent.host.gpus import Gpu, GpuSource, choose_gpus, find_gpus
+from workers.agent.host.gpus import Gpu, choose_gpus, find_gpus
 from workers.agent.host.janitor import sweep
 from workers.agent.host.lanes import LANES, Lane
 from workers.agent.host.slots import Slot, share_cores
@@ -46,7 +44,7 @@ REGISTER_PAUSE_S = 2.0
 PREDECESSOR_WAIT_S = 20.0
 
 
-def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Worker, list[Gpu]]:
+def build_worker(config: Config) -> tuple[Worker, list[Gpu]]:
     """Everything that runs share, and the GPUs of this worker.
 
     Raises
@@ -65,7 +63,7 @@ def build_worker(config: Config, *, gpus: GpuSource | None = None) -> tuple[Work
     if config.require_quota and not quota:
         raise ConfigError("this host cannot make loop file systems (root is needed), and --require-quota was given")
     check_isolation(facts, config)
-    source = gpus or find_gpus()
+    source = find_gpus()
     chosen = choose_gpus(source, config.gpus)
     stopping = threading.Event()
     worker = Worker(

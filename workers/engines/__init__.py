@@ -1,7 +1,5 @@
 """Container engines behind one seam: `base.Engine` runs containers, in words of no engine's own."""
 
-from __future__ import annotations
-
 from workers.engines.base import Engine
 from workers.engines.docker.client import DockerEngine
 

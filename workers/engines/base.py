@@ -3,8 +3,6 @@
 `tests/contract/engines` holds the sentences that every engine must make true.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Blame for an image that cannot be loaded or started, by the engine's own words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Final

@@ -1,7 +1,5 @@
 """Parts of an image that decide how it is run: entrypoint, volumes, labels, variables."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The container of one stage, in words of no engine's own: image, mounts, limits and user."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

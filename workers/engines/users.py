@@ -3,8 +3,6 @@
 So no two runs share a limit that the kernel keeps per user.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 DEFAULT_UID = 10001

@@ -1,7 +1,5 @@
 """`python -m workers.images ensure`: have the engine, the base image and Podium's runtime image ready."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

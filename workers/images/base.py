@@ -1,7 +1,5 @@
 """The Debian base image: pulled where a registry answers, otherwise made here from Debian packages."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

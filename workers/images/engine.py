@@ -1,7 +1,5 @@
 """The Docker command line, as far as building images needs it, with errors in the engine's own words."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

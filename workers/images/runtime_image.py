@@ -1,7 +1,5 @@
 """podium/runtime: Debian, Python, the scientific packages, and Podium's own `scoring` package."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform
@@ -25,9 +23,9 @@ TORCH = RECIPE / "requirements-torch.txt"
 GLIBC_MINORS = (17, 28, 34, 35, 36)  # wheels for any of these run on bookworm (glibc 2.36)
 
 
-def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -> bool:
+def ensure_runtime(image: str = RUNTIME_IMAGE) -> bool:
     """Build `image` unless the engine has it with the same content; True when something was built."""
-    package = scoring or scoring_package()
+    package = scoring_package()
     digest = context_digest([RECIPE / "Dockerfile", *recipe_of_deps()], package)
     if image_label(image, DIGEST_LABEL) == digest:
         return False
@@ -42,20 +40,20 @@ def ensure_runtime(image: str = RUNTIME_IMAGE, *, scoring: Path | None = None) -
     return True
 
 
-def ensure_torch(image: str = TORCH_IMAGE) -> bool:
+def ensure_torch() -> bool:
     """Build the runtime image with PyTorch unless the engine has it; True when it was built."""
     ensure_runtime()
     runtime = image_label(RUNTIME_IMAGE, DIGEST_LABEL)
     digest = hashlib.sha256(f"{runtime}\0{context_digest([TORCH, RECIPE / 'torch.Dockerfile'])}".encode()).hexdigest()
-    if image_label(image, DIGEST_LABEL) == digest:
+    if image_label(TORCH_IMAGE, DIGEST_LABEL) == digest:
         return False
     with tempfile.TemporaryDirectory(prefix="podium-torch-") as folder:
         context = Path(folder)
         shutil.copy(RECIPE / "torch.Dockerfile", context / "Dockerfile")
         install_wheels(context / "site-packages", REQUIREMENTS, TORCH)
-        say(f"building {image}")
-        docker_build(image, context, digest, {"RUNTIME": RUNTIME_IMAGE})
-    say(f"{image} is ready")
+        say(f"building {TORCH_IMAGE}")
+        docker_build(TORCH_IMAGE, context, digest, {"RUNTIME": RUNTIME_IMAGE})
+    say(f"{TORCH_IMAGE} is ready")
     return True
 
 

@@ -1,7 +1,5 @@
 """The calls of a worker and the site's answers, but for a job and the result of a run."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

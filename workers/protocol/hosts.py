@@ -1,7 +1,5 @@
 """A worker's description of its host. It is shown and kept, and decides only which GPUs there are."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field

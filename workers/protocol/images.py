@@ -3,8 +3,6 @@
 No other text reaches an engine.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

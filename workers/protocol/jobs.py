@@ -1,7 +1,5 @@
 """A job: one attempt of one run, with the addresses of just its files."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, Self

@@ -1,7 +1,5 @@
 """The limits of one stage, as the site asks for them; the worker decides what its host can grant."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator

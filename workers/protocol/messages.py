@@ -1,7 +1,5 @@
 """Common parts of all messages: reading, kinds of values, and one sentence for a fault."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Final, TypeVar
 

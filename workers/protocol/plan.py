@@ -3,8 +3,6 @@
 Addresses come when the run is handed out.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -80,7 +78,7 @@ class Plan(Message):
             return Needs.TOGETHER
         return Needs.INGESTION if self.first_step else Needs.SCORING
 
-    def after_ingestion(self) -> Plan:
+    def after_ingestion(self) -> "Plan":
         """The rest of the plan, with the first step's output as a file like any other."""
         left = (stage for stage in self.stages if stage.step == Step.LAST)
         return Plan(

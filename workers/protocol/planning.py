@@ -3,8 +3,6 @@
 The site plans the runs of its queue by it, and an organizer's machine those of a competition's folder.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The result of a run: the body of `complete`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
@@ -50,7 +48,7 @@ class Verdict(Message):
     detail: Sentence = ""
 
     @model_validator(mode="after")
-    def _check_reason(self) -> Verdict:
+    def _check_reason(self) -> "Verdict":
         if self.outcome == Outcome.FAILED and self.reason is None:
             raise ValueError(f"a failure has a 'reason': one of {', '.join(Reason)}")
         return self
@@ -105,6 +103,6 @@ class Complete(Verdict):
     notes: Annotated[tuple[Line, ...], BeforeValidator(_texts)] = ()
     usage: Usages = ()
 
-    def without_output(self, name: str) -> Complete:
+    def without_output(self, name: str) -> "Complete":
         """The result without a file that the site did not take."""
         return self.model_copy(update={"outputs": {key: value for key, value in self.outputs.items() if key != name}})

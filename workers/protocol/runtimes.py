@@ -1,7 +1,5 @@
 """The contents of Podium's own images, for pages, advice and `podium image describe`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The smoke run as site, worker and a participant's machine know it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 

@@ -3,8 +3,6 @@
 The same rules hold for both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, Final, Generic, Literal, Self, TypeVar

@@ -1,7 +1,5 @@
 """Text files among predictions: site and worker judge them alike."""
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """The use of CPU, memory and GPU by a stage over its time, as a line of points."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field

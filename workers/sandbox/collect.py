@@ -4,8 +4,6 @@ Everything is opened relative to a directory's descriptor, links are never follo
 checked for the whole tree before the first byte is read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """The limits of one stage, as this host can grant them."""
 
-from __future__ import annotations
-
 import os
 
 from workers.protocol.limits import MIB, Limits

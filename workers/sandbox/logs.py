@@ -1,7 +1,5 @@
 """A container's log: shown live while it runs, kept as head and tail, bounded in memory and on disk."""
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import threading

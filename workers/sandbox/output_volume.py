@@ -1,7 +1,5 @@
 """`/app/output` of one stage: a file system of fixed size, so that a quota bounds it and not watching."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

@@ -1,7 +1,5 @@
 """Leaves out of a log the lines that a terminal would have overwritten, as of progress bars."""
 
-from __future__ import annotations
-
 import re
 
 CONTROL = re.compile(rb"[\r\n]")

@@ -1,7 +1,5 @@
 """The small JSON files of a stage: scores, a refusal, progress. Bounded, checked value by value."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -12,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workers.errors import Judged, OutputRefused, SandboxError, reading
+from workers.errors import DataRefused, OutputRefused, SandboxError, reading
 from workers.protocol.files.plain_yaml import read_plain_yaml
 from workers.sandbox.collect import read_bounded
 
@@ -26,13 +24,8 @@ NUMBER = re.compile(r"(?i)\A[-+]?(\d+(\.\d*)?(e[-+]?\d+)?|\.\d+(e[-+]?\d+)?|\.?n
 CODE = re.compile(r"\A[a-z][a-z0-9_]{0,63}\Z")
 
 
-class ScoresInvalid(Judged):
+class ScoresInvalid(DataRefused):
     """The scorer left no scores, or a column without a finite number. `code` is a stable word."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
 
 
 @dataclass(frozen=True)

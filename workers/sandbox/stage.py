@@ -1,7 +1,5 @@
 """One stage of a run in one container: prepared, started, watched, measured, described."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The use of CPU, memory and GPU while a stage ran: a line of few points, however long it took."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -36,7 +34,7 @@ class _Sample:
     at_s: float
     reading: Reading
 
-    def merge(self, later: _Sample) -> _Sample:
+    def merge(self, later: "_Sample") -> "_Sample":
         """Both samples as one: sums are those of the end."""
         now = later.reading
         return _Sample(
@@ -53,9 +51,8 @@ class _Sample:
 class UsageSeries:
     """At most `MAX_POINTS` samples: a full line is halved, each two neighbours becoming one."""
 
-    def __init__(self, name: str, *, max_points: int = MAX_POINTS) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._max_points = max_points
         self._every_s = 0.0  # a sample that follows sooner becomes part of the one before
         self._samples: list[_Sample] = []
         self._lock = threading.Lock()
@@ -69,7 +66,7 @@ class UsageSeries:
                 self._samples[-1] = self._samples[-1].merge(sample)
                 return
             self._samples.append(sample)
-            if len(self._samples) > self._max_points:
+            if len(self._samples) > MAX_POINTS:
                 self._halve()
 
     def _halve(self) -> None:

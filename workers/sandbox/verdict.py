@@ -3,8 +3,6 @@
 They never follow from an exit code alone where the engine knows better, and never from text.
 """
 
-from __future__ import annotations
-
 import signal
 
 from workers.errors import SandboxError

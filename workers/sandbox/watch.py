@@ -1,7 +1,5 @@
 """Ends a container at its wall limit, when cancelled, or when it outgrows an output without a quota."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

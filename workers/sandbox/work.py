@@ -1,7 +1,5 @@
 """Inputs that a stage may write to: private copies in a file system just large enough."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

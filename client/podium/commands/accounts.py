@@ -1,7 +1,5 @@
 """Signing in to sites, and out."""
 
-from __future__ import annotations
-
 import sys
 import webbrowser
 from typing import Annotated

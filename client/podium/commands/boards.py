@@ -1,7 +1,5 @@
 """Reading leaderboards."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

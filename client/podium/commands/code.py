@@ -1,7 +1,5 @@
 """`podium competition`: a competition as a folder in git."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -106,7 +104,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _show_run(task: str, run: LocalRun) -> None:
+def _show_run(task: str, run: "LocalRun") -> None:
     """Print a worker's report on one task with all logs: who has the folder may read them."""
     result = run.result
     for stage, log in run.logs.items():

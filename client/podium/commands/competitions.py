@@ -1,7 +1,5 @@
 """Finding, joining and downloading competitions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

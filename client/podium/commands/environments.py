@@ -1,7 +1,5 @@
 """Weights and container images that your team brings for its code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 That is heavy, so it is imported by the verb that uses it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

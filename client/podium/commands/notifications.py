@@ -1,7 +1,5 @@
 """`podium notifications`: a person's inbox."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Annotated
 

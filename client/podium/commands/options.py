@@ -1,7 +1,5 @@
 """Options that several verbs have."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`podium run`: the site's verdict, on this machine."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -57,7 +55,7 @@ def run(
         raise typer.Exit(1)
 
 
-def show(verdict: Verdict) -> None:
+def show(verdict: "Verdict") -> None:
     """Print the score or the verdict, the meters and the projected time as results.
 
     Logs and remarks go to standard error.
@@ -76,7 +74,7 @@ def show(verdict: Verdict) -> None:
         print("\n".join(_sentences(verdict.projection)))
 
 
-def _sentences(projection: Projection) -> list[str]:
+def _sentences(projection: "Projection") -> list[str]:
     """The time that the run takes on the site, in words."""
     lines = [f"On the site's hardware: {_interval(projection.smoke_s)}."]
     if (whole := projection.whole) is not None:
@@ -93,7 +91,7 @@ def _sentences(projection: Projection) -> list[str]:
     return lines
 
 
-def _interval(interval: Interval) -> str:
+def _interval(interval: "Interval") -> str:
     return f"about {_seconds(interval.middle)}, between {_seconds(interval.low)} and {_seconds(interval.high)}"
 
 

@@ -1,7 +1,5 @@
 """Submitting, and following what becomes of it."""
 
-from __future__ import annotations
-
 import time
 from itertools import islice
 from pathlib import Path

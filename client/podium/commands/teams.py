@@ -1,7 +1,5 @@
 """Teams and invitations."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,12 +1,39 @@
-"""The account that asks."""
+"""The account that asks, with its API token."""
 
-from drf_spectacular.utils import extend_schema
+from typing import Any
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import Scope
-from competitions.api.serializers.accounts import AccountOut
+from accounts.models import ApiToken, Scope, User
 from competitions.api.views.base import ApiView
+
+
+class TokenOut(serializers.ModelSerializer[ApiToken]):
+    """An API token, without its secret."""
+
+    class Meta:
+        model = ApiToken
+        fields = ["name", "scopes", "expires_at"]
+
+
+class AccountOut(serializers.ModelSerializer[User]):
+    """An account; `token` is the one that the call came with, null in a browser."""
+
+    name = serializers.CharField(source="__str__", read_only=True)
+    is_service_account = serializers.BooleanField(source="is_robot", read_only=True)
+    token = serializers.SerializerMethodField()
+
+    class Meta:
+        model = User
+        fields = ["username", "name", "is_service_account", "token"]
+
+    @extend_schema_field(TokenOut(allow_null=True))
+    def get_token(self, account: User) -> dict[str, Any] | None:
+        token = self.context["token"]
+        return dict(TokenOut(token).data) if isinstance(token, ApiToken) else None
 
 
 class Me(ApiView):

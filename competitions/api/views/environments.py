@@ -1,14 +1,15 @@
 """Weights and container images that teams bring: list, add, follow, remove."""
 
+from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from competitions.api.serializers.environments import EnvironmentFileIn, EnvironmentFileOut
 from competitions.api.views.base import ApiView, checked
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import (
@@ -18,6 +19,39 @@ from competitions.environments.services import (
     team_files,
 )
 from competitions.resources.models import Upload
+
+
+class EnvironmentFileIn(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=60)
+    upload = serializers.UUIDField(help_text="Key of a finished upload that was announced with `is_environment`.")
+
+
+class EnvironmentFileOut(serializers.ModelSerializer[EnvironmentFile]):
+    """`reference` is what a submission names it by; `code` and `detail` say why it was refused or removed."""
+
+    reference = serializers.CharField()
+    uploaded_by = serializers.CharField(source="uploaded_by.username")
+
+    class Meta:
+        model = EnvironmentFile
+        fields = [
+            "key",
+            "kind",
+            "name",
+            "version",
+            "reference",
+            "state",
+            "code",
+            "detail",
+            "file_name",
+            "size_bytes",
+            "sha256",
+            "image_id",
+            "facts",
+            "uploaded_by",
+            "created_at",
+            "last_used_at",
+        ]
 
 
 class EnvironmentFiles(ApiView):

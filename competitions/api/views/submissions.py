@@ -35,7 +35,7 @@ from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.environments.choice import NamedEnvironment
-from competitions.factsheets.answers import fact_sheet_questions
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.resources.downloads import stored_response

@@ -3,6 +3,7 @@
 from typing import Final, cast
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
@@ -292,6 +293,7 @@ class Dump(RobotView):
         return Response({"status": "Success", "url": url, "warnings": codabench_gaps(competition)}, status=201)
 
 
+@login_not_required
 @require_safe
 def dump_file(request: HttpRequest, token: str) -> HttpResponseBase:
     """The bundle, for anyone with its address, while the person who exported it is an organizer.

@@ -121,8 +121,7 @@ def _give_up(runs: QuerySet[Run], now: datetime) -> int:
     )
     for run in runs.filter(state=State.QUEUED)[:BATCH]:
         count += run_move(
-            run_id=run.pk,
-            attempt=run.attempt,
+            run,
             source=State.QUEUED,
             target=State.CANCELLED,
             actor=ACTOR,

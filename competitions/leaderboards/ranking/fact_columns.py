@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from competitions.catalog.models import Column, Phase
 from competitions.catalog.questions import shown_answer
-from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.submissions.models import Submission
 
 PREFIX: Final = "fact:"  # of a row's values, so that an answer never hides a score of the same key

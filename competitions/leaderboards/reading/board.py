@@ -20,6 +20,7 @@ PAGE_SIZE = 50
 ROWS_ABOVE = 10  # a row that was jumped to
 SEARCH_RESULTS = 20
 BASELINES_SHOWN = 5
+LONGEST_LINE = 500  # of the scores of a team over time
 CURSOR: Final = re.compile(r"([1-9][0-9]{0,17})-([0-9]{1,17})", re.ASCII)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -308,7 +309,9 @@ def best_of_all_over_time(board: Leaderboard) -> QuerySet[Milestone]:
     return board.milestones.select_related("score", "score__team").order_by("received_at", "pk")
 
 
-def team_over_time(board: Leaderboard, team: Team, *, limit: int = 500) -> list[Score]:
-    """A team's scores, oldest first, the newest `limit` of them."""
-    newest = Score.objects.filter(leaderboard=board, team=team, is_eligible=True).order_by("-received_at")[:limit]
+def team_over_time(board: Leaderboard, team: Team) -> list[Score]:
+    """A team's scores, oldest first, the newest `LONGEST_LINE` of them."""
+    newest = Score.objects.filter(leaderboard=board, team=team, is_eligible=True).order_by("-received_at")[
+        :LONGEST_LINE
+    ]
     return list(reversed(newest))

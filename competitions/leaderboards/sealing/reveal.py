@@ -1,18 +1,20 @@
-"""The reveal of a phase: planned or by hand, with a preview; the shake-up that it leaves."""
+"""The reveal of a phase: planned or by hand, with a preview; the shake-up; the mails about it."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import structlog
 from django.db import transaction
 from django.db.models import F, Window
 from django.db.models.functions import Rank
 
+from accounts.models import User
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
+from competitions.disclosure.scores import boards_to_announce
 from competitions.leaderboards.commitment.amendments import changed_since
-from competitions.leaderboards.models import Commitment, Entry, RankChange
+from competitions.leaderboards.models import Commitment, Entry, RankChange, Score
 from competitions.leaderboards.ranking.rules import public_board
 from competitions.leaderboards.sealing.commitments import (
     board_commit,
@@ -22,6 +24,8 @@ from competitions.leaderboards.sealing.commitments import (
     unscored,
 )
 from competitions.leaderboards.services import rows_rebuild
+from competitions.notifications.models import Kind
+from competitions.notifications.services import notify
 from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
@@ -140,3 +144,34 @@ def team_ranks(board: Leaderboard) -> dict[int, int]:
     for team, rank in ranked.order_by("rank_value", "tie_key").values_list("team", "rank"):
         ranks.setdefault(team, rank)
     return ranks
+
+
+TOO_LATE_AFTER: Final = timedelta(days=2)  # a reveal of long ago, before an upgrade for instance, is told to nobody
+
+
+def reveals_notify(*, now: datetime) -> int:
+    """For the reconciler: tell the members of the teams with scores that were revealed; returns how many."""
+    unannounced = Phase.objects.filter(reveal_told_at=None, revealed_at__gt=now - TOO_LATE_AFTER).select_related(
+        "competition"
+    )
+    return sum(_notify(phase, now) for phase in unannounced)
+
+
+@transaction.atomic
+def _notify(phase: Phase, now: datetime) -> int:
+    """The phase is marked first, so that of two reconcilers one tells."""
+    if not Phase.objects.filter(pk=phase.pk, reveal_told_at=None).update(reveal_told_at=now):
+        return 0
+    boards = boards_to_announce(phase)
+    teams = Score.objects.filter(leaderboard__in=boards, is_eligible=True, team__is_baseline=False).values("team")
+    number = notify(
+        people=User.objects.filter(memberships__team__in=teams),
+        kind=Kind.REVEAL,
+        competition=phase.competition,
+        subject=f"The scores of {phase.name} in {phase.competition} are public",
+        text=f"The organizers of “{phase.competition}” have revealed the scores of “{phase.name}”. Your team's score and rank stand "
+        "on the leaderboard.",
+        path=f"/competitions/{phase.competition.slug}/leaderboard/?phase={phase.slug}",
+    )
+    log.info("reveal_told", phase=phase.pk, people=number)
+    return number

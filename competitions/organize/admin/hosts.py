@@ -1,7 +1,5 @@
 """Requests to host, for administrators; drafts are their owners' alone and not in the admin."""
 
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -10,11 +8,11 @@ from django.utils import timezone
 from accounts.models import User
 from competitions.organize.hosts import host_request_decide
 from competitions.organize.models import HostRequest
-from core.guarded_admin import GuardedAdmin
+from core.guarded_admin import ReadOnlyAdmin
 
 
 @admin.register(HostRequest)
-class HostRequestAdmin(GuardedAdmin):
+class HostRequestAdmin(ReadOnlyAdmin):
     """Granting makes the person an organizer."""
 
     list_display = ["user", "purpose", "state", "created_at", "decided_by"]
@@ -22,15 +20,6 @@ class HostRequestAdmin(GuardedAdmin):
     list_select_related = ["user", "decided_by"]
     search_fields = ["user__username", "user__email"]
     actions = ["grant", "decline"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     @admin.action(description="Grant: they become organizers", permissions=["decide"])
     def grant(self, request: HttpRequest, queryset: QuerySet[HostRequest]) -> None:

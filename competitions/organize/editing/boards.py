@@ -1,9 +1,10 @@
-"""Boards: what counts, who sees it, and its columns."""
+"""Boards: what counts, who sees it, its columns, and its winners' lane."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, cast
 
+from django import forms
 from django.db.models import Model
 from django.http import QueryDict
 
@@ -14,6 +15,8 @@ from competitions.leaderboards.forms import ColumnFormSet
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.editing.columns import COLUMNS, FORM_SET, merge, news_of_column, stored_values
 from competitions.organize.editing.phases import PhaseMoment
+from competitions.winners.lanes import impact_of_lane, save_lane
+from competitions.winners.models import Lane
 
 
 class BoardForm(CompetitionForm):
@@ -102,3 +105,34 @@ class BoardForm(CompetitionForm):
             board.key, board.index = place.key, place.index
         columns = cast("ColumnFormSet", self.columns).columns
         return change_board(board, columns, now=now, confirmed=self.confirmed).row
+
+
+class LaneForm(CompetitionForm):
+    """The winners' lane of a board."""
+
+    groups: ClassVar[Any] = (
+        ("Places", ("top", "days", "instructions")),
+        (
+            "How closely the code must repeat its predictions",
+            ("tolerance", "min_equal_share", "score_tolerance", "tolerance_origin"),
+        ),
+    )
+
+    class Meta:
+        model = Lane
+        fields = ("top", "days", "instructions", "tolerance", "min_equal_share", "score_tolerance", "tolerance_origin")
+        labels: ClassVar[dict[str, str]] = {
+            "tolerance": "Largest mean difference",
+            "score_tolerance": "Largest difference of the score",
+            "instructions": "Instructions for invited teams",
+        }
+        widgets: ClassVar[dict[str, object]] = {"tolerance_origin": forms.Textarea(attrs={"rows": 2})}
+
+    def __init__(self, board: Leaderboard, data: QueryDict | None = None, *, instance: Lane | None = None) -> None:
+        super().__init__(board.phase.competition, data, instance=instance or Lane(leaderboard=board))
+
+    def consequences(self, now: datetime) -> list[str]:
+        return list(impact_of_lane(self.instance, self.changed_data))
+
+    def write(self, now: datetime) -> Lane:
+        return save_lane(self.instance)

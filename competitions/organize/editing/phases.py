@@ -13,8 +13,7 @@ from django.utils.text import slugify
 
 from accounts.models import User
 from competitions.catalog.changes.boards import copy_board
-from competitions.catalog.changes.phase_rules import faults_of_change
-from competitions.catalog.changes.phases import change_phase
+from competitions.catalog.changes.phases import change_phase, faults_of_change
 from competitions.catalog.form_fields.prediction_format import PredictionFormatField, PredictionFormatWidget
 from competitions.catalog.form_fields.sizes import SizeField
 from competitions.catalog.models import Competition, Phase, Task, setting_names

@@ -1,17 +1,20 @@
 """Drafts and uploads that a request names: they belong to the person who asks, or do not exist."""
 
+from collections.abc import Callable
 from uuid import UUID
 
-from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
+from accounts.views import person
 from competitions.organize.forms import UploadForm
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
 from competitions.resources.rooms import take_upload
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
+from competitions.web.refused_forms import wants_json
+from core.refusals import Refusal, refusal_response
 
 
 def own_draft(request: HttpRequest, key: UUID) -> CompetitionDraft:
@@ -24,6 +27,20 @@ def sent_upload(request: HttpRequest) -> Upload:
     """The upload: sent by the page's script, which names it, or with the form itself. Raises `NO_FILE`."""
     values = cleaned(UploadForm(request.POST, request.FILES))
     return take_upload(person(request), values["file"], timezone.now(), key=values["upload"])
+
+
+def answer_upload(request: HttpRequest, keep: Callable[[], str]) -> HttpResponse:
+    """Keep what was sent, and lead to the page that `keep` names; a page's script gets JSON.
+
+    A refusal is JSON then, too.
+    """
+    try:
+        url = keep()
+    except Refusal as refusal:
+        if wants_json(request):
+            return refusal_response(refusal)
+        raise
+    return JsonResponse({"url": url}, status=201) if wants_json(request) else redirect(url)
 
 
 def upload_named(request: HttpRequest, key: UUID | None) -> Upload:

@@ -3,38 +3,36 @@
 import uuid
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Announcement, Competition
 from competitions.catalog.texts.announcements import announcement_withdraw
 from competitions.organize.forms import SendForm
 from competitions.organize.models import OrganizersMail
+from competitions.organize.views.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.announcements import AnnouncementForm
 from competitions.organize.workspace.mails import MAILS_A_DAY, MailForm, mail_send, recipients
-from competitions.web.views.teams import person
 from competitions.web.visit import visit
 
 SHOWN_MAILS = 20
 
 
 @require_safe
-@login_required
 def announcements(request: HttpRequest, slug: str) -> HttpResponse:
     """All of them: shown, planned and withdrawn."""
     competition = managed_competition(request, slug)
     rows = Announcement.objects.filter(competition=competition)
-    context = {"competition": competition, "tab": "announcements", "announcements": rows, "now": timezone.now()}
-    return render(request, "organize/messages/announcements.html", context)
+    context = {"announcements": rows, "now": timezone.now()}
+    return render_page(request, competition, "organize/messages/announcements.html", context, tab="announcements")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def announcement(request: HttpRequest, slug: str, number: int | None = None) -> HttpResponse:
     """Write or change one; a preview shows it as readers will see it and stores nothing."""
     competition = managed_competition(request, slug)
@@ -50,15 +48,12 @@ def announcement(request: HttpRequest, slug: str, number: int | None = None) -> 
             shown = "is published" if saved.published_at <= timezone.now() else "is planned"
             messages.success(request, f"“{saved.title}” {shown}.")
             return redirect("organize:announcements", slug)
-    context = {"competition": competition, "tab": "announcements", "form": form, "announcement": row}
+    context: dict[str, object] = {"form": form, "announcement": row}
     if request.method == "POST" and form.is_valid():
         context |= {"preview": form.cleaned_data, "visit": visit(request, slug)}
-    return render(
-        request,
-        "organize/messages/announcement.html",
-        context,
-        status=200 if form.is_valid() or not form.is_bound else 422,
-    )
+    status = 200 if form.is_valid() or not form.is_bound else 422
+    template = "organize/messages/announcement.html"
+    return render_page(request, competition, template, context, tab="announcements", status=status)
 
 
 def _row(competition: Competition, number: int | None, *, for_update: bool) -> Announcement:
@@ -69,21 +64,19 @@ def _row(competition: Competition, number: int | None, *, for_update: bool) -> A
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def mail(request: HttpRequest, slug: str) -> HttpResponse:
     """Write a mail, see to how many people it goes, and send it; what was sent is below."""
     competition = managed_competition(request, slug)
     form = MailForm(competition, request.POST or None, request.GET.getlist("team"))
     if request.method == "POST" and form.is_valid() and request.POST.get("action") != "change":
         return _send(request, competition, form)
-    context: dict[str, object] = {
-        "competition": competition,
-        "tab": "mail",
+    context = {
         "form": form,
         "limit": MAILS_A_DAY,
         "mails": OrganizersMail.objects.filter(competition=competition).select_related("author", "phase")[:SHOWN_MAILS],
     }
-    return render(request, "organize/messages/mail.html", context, status=422 if form.errors else 200)
+    status = 422 if form.errors else 200
+    return render_page(request, competition, "organize/messages/mail.html", context, tab="mail", status=status)
 
 
 def _send(request: HttpRequest, competition: Competition, form: MailForm) -> HttpResponse:
@@ -97,12 +90,10 @@ def _send(request: HttpRequest, competition: Competition, form: MailForm) -> Htt
         return redirect("organize:mail", competition.slug)
     people = recipients(competition, values["audience"], values["phase"], values["teams"])
     context = {
-        "competition": competition,
-        "tab": "mail",
         "form": form,
         "mail": values,
         "count": people.count(),
         "audience": dict(OrganizersMail.Audience.choices)[values["audience"]],
         "key": uuid.uuid4(),
     }
-    return render(request, "organize/messages/mail_confirm.html", context)
+    return render_page(request, competition, "organize/messages/mail_confirm.html", context, tab="mail")

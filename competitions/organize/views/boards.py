@@ -3,26 +3,23 @@
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.disclosure.readers import Reader
 from competitions.leaderboards.reading.uncertainty import remarks_on_uncertainty
-from competitions.organize.editing.boards import BoardForm
+from competitions.organize.editing.boards import BoardForm, LaneForm
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import board_delete, board_deletion
-from competitions.organize.editing.winners import LaneForm
-from competitions.organize.views.changes import change_page, delete_page
+from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.winners.models import Lane
 
 
 @require_safe
-@login_required
 def boards(request: HttpRequest, slug: str) -> HttpResponse:
     """Every board with its columns, by phase."""
     competition = managed_competition(request, slug)
@@ -30,15 +27,10 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
     all_boards = [board for phase in phases for board in phase.leaderboards.all()]
     remarks = remarks_on_uncertainty(Reader(request.user, now=timezone.now()), all_boards)
     shown = [(phase, [(board, remarks.get(board.pk, "")) for board in phase.leaderboards.all()]) for phase in phases]
-    return render(
-        request,
-        "organize/editing/boards.html",
-        {"competition": competition, "tab": "boards", "phases": shown},
-    )
+    return render_page(request, competition, "organize/editing/boards.html", {"phases": shown}, tab="boards")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Change a board and its columns."""
     competition = managed_competition(request, slug)
@@ -55,7 +47,6 @@ def board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A further board of a phase, or its first one."""
     phase = get_object_or_404(managed_competition(request, slug).phases.select_related("competition"), pk=pk)
@@ -69,7 +60,6 @@ def new_board(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a board, then delete it."""
     competition = managed_competition(request, slug)
@@ -80,7 +70,6 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def winners(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Change the winners' lane of a board."""
     competition = managed_competition(request, slug)

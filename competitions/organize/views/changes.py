@@ -38,8 +38,8 @@ def change_page(
         messages.success(request, f"{title} was saved.")
         return redirect(back_url)
     status = 409 if form.is_late else 422 if _saves(request) and form.is_refused else 200
-    shared = page_context(competition, tab) | {"form": form, "title": title, "back_url": back_url}
-    return render(request, template, shared | dict(context(form)), status=status)
+    own = {"form": form, "title": title, "back_url": back_url}
+    return render_page(request, competition, template, {**own, **context(form)}, tab=tab, status=status)
 
 
 def delete_page(
@@ -56,8 +56,8 @@ def delete_page(
         delete(cleaned(ConfirmedForm(request.POST))["confirmed"])
         messages.success(request, f"You deleted {deletion.what}.")
         return redirect(back_url)
-    context = page_context(competition, tab) | {"deletion": deletion, "back_url": back_url}
-    return render(request, "organize/editing/delete.html", context)
+    context = {"deletion": deletion, "back_url": back_url}
+    return render_page(request, competition, "organize/editing/delete.html", context, tab=tab)
 
 
 def list_url(name: str, competition: Competition | None) -> str:
@@ -65,11 +65,19 @@ def list_url(name: str, competition: Competition | None) -> str:
     return reverse(f"organize:{name}", args=[] if competition is None else [competition.slug])
 
 
-def page_context(competition: Competition | None, tab: str) -> dict[str, object]:
-    """The context of every page of a competition's workspace, or of one for all competitions."""
-    if competition is None:
-        return {"base": "organize/own/base.html", "tab": tab}
-    return {"base": "organize/workspace/base.html", "competition": competition, "tab": tab}
+def render_page(
+    request: HttpRequest,
+    competition: Competition | None,
+    template: str,
+    context: Mapping[str, object],
+    *,
+    tab: str,
+    status: int = 200,
+) -> HttpResponse:
+    """A page of a competition's workspace, or without one of what an organizer has beside them."""
+    base = f"organize/{'workspace' if competition else 'own'}/base.html"
+    own = {"base": base, "tab": tab} | ({"competition": competition} if competition else {})
+    return render(request, template, {**own, **context}, status=status)
 
 
 def _saves(request: HttpRequest) -> bool:

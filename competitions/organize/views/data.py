@@ -4,12 +4,12 @@ from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.organize.editing.data import (
     OF_PHASES,
@@ -24,8 +24,8 @@ from competitions.organize.editing.data import (
 from competitions.organize.editing.deletions import task_delete, task_deletion
 from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, UploadForm
-from competitions.organize.views.access import sent_upload, upload_named
-from competitions.organize.views.changes import change_page, delete_page
+from competitions.organize.views.access import answer_upload, sent_upload, upload_named
+from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import PAGE_SIZE
 from competitions.resources.rooms import takes_uploads
@@ -33,12 +33,9 @@ from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.web.forms import cleaned
 from competitions.web.presentation.table_head import table_head
-from competitions.web.views.teams import person
-from core.refusals import Refusal
 
 
 @require_safe
-@login_required
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     """Every file of the competition by task and phase; `?outdated=yes` adds submissions to run again."""
     competition = managed_competition(request, slug)
@@ -47,13 +44,11 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     runs = Run.objects.filter(submission__phase__competition=competition)
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None
     context = {
-        "competition": competition,
-        "tab": "data",
         "groups": [(row, [(slot, _head(slot)) for slot in file_slots(row)]) for row in (*tasks, *phases)],
         "outdated": outdated,
         "outdated_first": (outdated or [])[:PAGE_SIZE],
     }
-    return render(request, "organize/editing/data.html", context)
+    return render_page(request, competition, "organize/editing/data.html", context, tab="data")
 
 
 def _head(slot: Slot) -> Any:
@@ -62,7 +57,6 @@ def _head(slot: Slot) -> Any:
 
 @takes_uploads(lambda request, slug, **place: managed_competition(request, slug))
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> HttpResponse:
     """Take an upload for a place, by script or form; show its effects, and store it once confirmed."""
     competition = managed_competition(request, slug)
@@ -71,20 +65,16 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
         return _confirm_page(request, competition, slot)
     if "confirmed" in request.POST:
         return _replace(request, competition, slot)
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
+
+    def check() -> str:
         upload = sent_upload(request)
         upload_check(slot, upload, person(request))
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    url = f"{request.path}?upload={upload.key}"
-    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+        return f"{request.path}?upload={upload.key}"
+
+    return answer_upload(request, check)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Name a task, or add one with the programs of another."""
     competition = managed_competition(request, slug)
@@ -111,7 +101,6 @@ def task(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what goes with a task, then delete it."""
     competition = managed_competition(request, slug)
@@ -134,14 +123,12 @@ def _slot(competition: Competition, owner: str, pk: int, name: str) -> Slot:
 
 def _confirm_page(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:
     context = {
-        "competition": competition,
-        "tab": "data",
         "slot": slot,
         "upload": upload_named(request, cleaned(UploadForm(request.GET))["upload"]),
         "sentences": consequences(slot, competition),
         "confirmation": replacement_confirmation(slot, competition),
     }
-    return render(request, "organize/editing/file.html", context)
+    return render_page(request, competition, "organize/editing/file.html", context, tab="data")
 
 
 def _replace(request: HttpRequest, competition: Competition, slot: Slot) -> HttpResponse:

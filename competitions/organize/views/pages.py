@@ -1,9 +1,8 @@
 """Pages and images of the workspace: written with a preview beside them, kept in order, deleted."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -14,7 +13,7 @@ from competitions.catalog.texts.pages import page_delete, page_move
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.texts import ImageForm, PageForm
 from competitions.organize.forms import ImageNameForm, PreviewForm
-from competitions.organize.views.changes import change_page, show_preview, wants_preview
+from competitions.organize.views.changes import change_page, render_page, show_preview, wants_preview
 from competitions.organize.views.workspace import managed_competition
 from competitions.resources.rooms import takes_images
 from competitions.web.forms import cleaned
@@ -22,7 +21,6 @@ from competitions.web.visit import visit
 
 
 @require_http_methods(["GET", "HEAD"])
-@login_required
 def pages(request: HttpRequest, slug: str) -> HttpResponse:
     """Every page by the tab that shows it, in order."""
     competition = managed_competition(request, slug)
@@ -34,17 +32,11 @@ def pages(request: HttpRequest, slug: str) -> HttpResponse:
             ("own", "With tabs of their own"),
         )
     ]
-    context = {
-        "competition": competition,
-        "tab": "pages",
-        "by_tab": by_tab,
-        "has_pages": any(pages for _, pages in by_tab),
-    }
-    return render(request, "organize/pages/pages.html", context)
+    context = {"by_tab": by_tab, "has_pages": any(pages for _, pages in by_tab)}
+    return render_page(request, competition, "organize/pages/pages.html", context, tab="pages")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Write a page, or a new one; while one types the preview is asked for alone."""
     competition = managed_competition(request, slug)
@@ -65,7 +57,6 @@ def page(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse
 
 
 @require_POST
-@login_required
 def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
     """Move a page up or down, or delete it."""
     chosen = get_object_or_404(managed_competition(request, slug).pages, pk=pk)
@@ -79,7 +70,6 @@ def page_act(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespo
 
 @takes_images(managed_competition)
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def images(request: HttpRequest, slug: str) -> HttpResponse:
     """Images that pages show: what to write for each, and a form for another one."""
     competition = managed_competition(request, slug)
@@ -90,8 +80,8 @@ def images(request: HttpRequest, slug: str) -> HttpResponse:
         image_request(competition=competition, place=page_place, file=store_upload(upload), name=name, now=now)
         messages.success(request, f"“{name}” was uploaded. It can be shown in a few seconds.")
         return redirect("organize:images", slug)
-    context = {"competition": competition, "tab": "images", "form": form} | _page_images(competition)
-    return render(request, "organize/pages/images.html", context, status=422 if form.errors else 200)
+    context, status = {"form": form} | _page_images(competition), 422 if form.errors else 200
+    return render_page(request, competition, "organize/pages/images.html", context, tab="images", status=status)
 
 
 def _page_images(competition: Competition) -> dict[str, object]:
@@ -106,7 +96,6 @@ def _page_images(competition: Competition) -> dict[str, object]:
 
 
 @require_POST
-@login_required
 def image_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete an image, and what was uploaded in its place and is not shown yet."""
     competition, name = managed_competition(request, slug), cleaned(ImageNameForm(request.POST))["name"]

@@ -1,41 +1,34 @@
 """Phases in the workspace: in order with dates; edit with a preview of effects, add, delete."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.views import person
 from competitions.catalog.changes.impact import phase_costs
 from competitions.catalog.models import Competition
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.phases import PhaseForm, new_phase_values, phase_delete
-from competitions.organize.views.changes import change_page
+from competitions.organize.views.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.web.presentation.timeline import timeline
-from competitions.web.views.teams import person
 
 
 @require_safe
-@login_required
 def phases(request: HttpRequest, slug: str) -> HttpResponse:
     """Every phase in order, with how far it is, what it takes, and how much came in."""
     competition, now = managed_competition(request, slug), timezone.now()
     phases = list(
         competition.phases.prefetch_related("leaderboards").annotate(made=Count("submissions")).order_by("index", "pk")
     )
-    context = {
-        "competition": competition,
-        "tab": "phases",
-        "phases": list(zip(phases, timeline(phases, now), strict=True)),
-    }
-    return render(request, "organize/editing/phases.html", context)
+    context = {"phases": list(zip(phases, timeline(phases, now), strict=True))}
+    return render_page(request, competition, "organize/editing/phases.html", context, tab="phases")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpResponse:
     """Change a phase, or add one."""
     competition = managed_competition(request, slug)
@@ -62,7 +55,6 @@ def phase(request: HttpRequest, slug: str, pk: int | None = None) -> HttpRespons
 
 
 @require_POST
-@login_required
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Delete a phase to which nobody submitted."""
     chosen = get_object_or_404(managed_competition(request, slug).phases, pk=pk)

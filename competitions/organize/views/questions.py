@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Competition
@@ -18,7 +17,7 @@ from competitions.organize.editing.questions import (
     question_deletion,
     remove_question,
 )
-from competitions.organize.views.changes import change_page, delete_page
+from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 
 FORMS: Final[Mapping[str, type[QuestionForm]]] = {
@@ -37,21 +36,14 @@ def _rows(competition: Competition, kind: str) -> QuerySet[Any]:
 
 
 @require_safe
-@login_required
 def questions(request: HttpRequest, slug: str) -> HttpResponse:
     """Every question, in the order in which they are asked."""
     competition = managed_competition(request, slug)
-    context = {
-        "competition": competition,
-        "tab": "questions",
-        "registration": _rows(competition, "registration"),
-        "fact_sheet": _rows(competition, "fact-sheet"),
-    }
-    return render(request, "organize/editing/questions.html", context)
+    context = {"registration": _rows(competition, "registration"), "fact_sheet": _rows(competition, "fact-sheet")}
+    return render_page(request, competition, "organize/editing/questions.html", context, tab="questions")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def question(request: HttpRequest, slug: str, kind: str, pk: int | None = None) -> HttpResponse:
     """Change a question, or add one."""
     competition = managed_competition(request, slug)
@@ -69,7 +61,6 @@ def question(request: HttpRequest, slug: str, kind: str, pk: int | None = None) 
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete(request: HttpRequest, slug: str, kind: str, pk: int) -> HttpResponse:
     """Say what goes with a question, then delete it."""
     competition = managed_competition(request, slug)

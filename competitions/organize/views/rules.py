@@ -1,6 +1,5 @@
 """The rules in the workspace: write with a preview, compare, publish as a new version."""
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_http_methods
 
@@ -15,7 +14,6 @@ from competitions.web.visit import visit
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
     """Change the rules, saying first what people must then do; `?template=yes` begins with a template."""
     competition = managed_competition(request, slug)

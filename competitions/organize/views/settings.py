@@ -3,12 +3,12 @@
 from typing import Final
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.views import person
 from competitions.catalog.models import Competition, CompetitionOrganizer, SealedUse
 from competitions.catalog.organizers import (
     competition_organizers,
@@ -22,19 +22,18 @@ from competitions.organize.building.removal import competition_delete
 from competitions.organize.forms import OrganizerForm, VisibilityForm
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import NOT_CONFIRMED
+from competitions.organize.views.changes import render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import settings as sections
 from competitions.resources.rooms import takes_images
 from competitions.submissions.models import Submission
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 SHOWN_USES: Final = 50  # of the right to see sealed scores, the newest
 
 
 @takes_images(managed_competition, count=2)
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def settings(request: HttpRequest, slug: str) -> HttpResponse:
     """All sections; the one that was sent is saved, or comes back with what is wrong."""
     competition = managed_competition(request, slug)
@@ -51,9 +50,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 def _page(
     request: HttpRequest, competition: Competition, sent: dict[str, sections.SettingsForm], status: int = 200
 ) -> HttpResponse:
-    context: dict[str, object] = {
-        "competition": competition,
-        "tab": "settings",
+    context = {
         "sections": [
             (name, title, sent.get(name) or form(competition, by=person(request), auto_id=f"{name}-%s"))
             for name, (title, form) in sections.SECTIONS.items()
@@ -66,11 +63,10 @@ def _page(
         "warnings": [warning for warning in competition_warnings(competition) if warning.code != "not_published"],
         "may_delete": not Submission.objects.filter(phase__competition=competition, team__is_baseline=False).exists(),
     }
-    return render(request, "organize/workspace/settings.html", context, status=status)
+    return render_page(request, competition, "organize/workspace/settings.html", context, tab="settings", status=status)
 
 
 @require_POST
-@login_required
 def organizers(request: HttpRequest, slug: str) -> HttpResponse:
     """Add an organizer, remove one, or give and take the right to see sealed scores."""
     competition, user = managed_competition(request, slug), person(request)
@@ -93,7 +89,6 @@ def organizers(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def visibility(request: HttpRequest, slug: str) -> HttpResponse:
     """Publish, withdraw or delete the competition."""
     competition = managed_competition(request, slug)

@@ -1,16 +1,17 @@
 """Submissions in the organizer's workspace."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
 from competitions.organize.forms import SubmissionsForm
+from competitions.organize.views.changes import render_page
 from competitions.organize.views.teams import list_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import (
@@ -26,11 +27,9 @@ from competitions.organize.workspace.submissions import (
 from competitions.runs.bulk import bulk_cost
 from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """List the submissions that the address asks for, or act on those that are ticked."""
     competition = managed_competition(request, slug)
@@ -40,14 +39,12 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     rows = form.narrowed().select_related("team", "phase__competition", "submitted_by")
     shown, following = list_page(request, rows, PAGE_SIZE)
     context = {
-        "competition": competition,
-        "tab": "submissions",
         "form": form,
         "rows": submission_rows(shown, reader_for(person(request), timezone.now())),
         "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
         "following": following,
     }
-    return render(request, "organize/workspace/submissions.html", context)
+    return render_page(request, competition, "organize/workspace/submissions.html", context, tab="submissions")
 
 
 def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
@@ -58,15 +55,13 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
     words, done_words = ACTIONS[action]
     if action in ASKS_FIRST and not values["confirmed"]:
         context = {
-            "competition": competition,
-            "tab": "submissions",
             "action": action,
             "words": words,
             "cost": bulk_cost(chosen),
             "chosen": chosen,
             "queues": queues,
         }
-        return render(request, "organize/workspace/confirm.html", context)
+        return render_page(request, competition, "organize/workspace/confirm.html", context, tab="submissions")
     done, refused = act_on(
         chosen,
         action,
@@ -82,7 +77,6 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Run again what failed on a submitted dataset, and nothing else of those submissions."""
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))

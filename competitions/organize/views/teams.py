@@ -4,31 +4,30 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import environment_file_remove
 from competitions.organize.editing.teams import TeamForm
 from competitions.organize.forms import BulkForm
-from competitions.organize.views.changes import change_page
+from competitions.organize.views.changes import change_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace import registrations as registration_list
 from competitions.organize.workspace import teams as team_list
+from competitions.organize.workspace.registrations import registrations_csv
 from competitions.organize.workspace.submissions import submission_rows
 from competitions.submissions.models import Submission
-from competitions.teams.export import registrations_csv
 from competitions.teams.models import Registration, Team
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 SHOWN_SUBMISSIONS = 10  # the newest, on a team's page
 
@@ -48,7 +47,6 @@ def list_page(request: HttpRequest, rows: QuerySet[Any], size: int) -> tuple[lis
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def teams(request: HttpRequest, slug: str) -> HttpResponse:
     """The competition's teams, filtered by the address; disqualify or reinstate those ticked."""
     competition = managed_competition(request, slug)
@@ -57,8 +55,6 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
     form, best = _filtered_teams(request, competition)
     shown, following = list_page(request, form.narrowed(best), team_list.PAGE_SIZE)
     context = {
-        "competition": competition,
-        "tab": "teams",
         "form": form,
         "best": best,
         "rows": [(team, team_list.best_score(team, best)) for team in shown],
@@ -68,7 +64,7 @@ def teams(request: HttpRequest, slug: str) -> HttpResponse:
         ],
         "following": following,
     }
-    return render(request, "organize/teams/teams.html", context)
+    return render_page(request, competition, "organize/teams/teams.html", context, tab="teams")
 
 
 def _filtered_teams(
@@ -90,7 +86,6 @@ def _act_on_teams(request: HttpRequest, competition: Competition) -> HttpRespons
 
 
 @require_safe
-@login_required
 def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The teams that the address asks for, all of them, as a file."""
     competition = managed_competition(request, slug)
@@ -103,7 +98,6 @@ def teams_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     """One team: its people with what they answered, what it sent in, and what became of it."""
     competition = managed_competition(request, slug)
@@ -117,8 +111,6 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     sent = Submission.objects.filter(team=shown).select_related("team", "phase__competition", "submitted_by")
     people = Registration.objects.filter(competition=competition, user__memberships__team=shown)
     context = {
-        "competition": competition,
-        "tab": "teams",
         "team": shown,
         "people": registration_list.registration_rows(
             competition, list(people.select_related("user", "rules_version", "decided_by"))
@@ -127,11 +119,10 @@ def team(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
         "history": team_list.team_history(shown),
         "files": shown.environment_files.order_by("kind", "name", "-version"),
     }
-    return render(request, "organize/teams/team.html", context)
+    return render_page(request, competition, "organize/teams/team.html", context, tab="teams")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
     """Rename a team, or mark it as a baseline."""
     competition = managed_competition(request, slug)
@@ -145,7 +136,6 @@ def team_settings(request: HttpRequest, slug: str, team: UUID) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def team_file_remove(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     """Take away a file that a team brought for its code."""
     rows = EnvironmentFile.objects.filter(team__competition=managed_competition(request, slug)).select_related("team")
@@ -156,7 +146,6 @@ def team_file_remove(request: HttpRequest, slug: str, key: UUID) -> HttpResponse
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def registrations(request: HttpRequest, slug: str) -> HttpResponse:
     """Registrations, narrowed by the address; those that are ticked are approved or denied."""
     competition = managed_competition(request, slug)
@@ -166,14 +155,12 @@ def registrations(request: HttpRequest, slug: str) -> HttpResponse:
     form = registration_list.RegistrationFilter(request.GET)
     shown, following = list_page(request, form.narrowed(competition), registration_list.PAGE_SIZE)
     context = {
-        "competition": competition,
-        "tab": "registrations",
         "form": form,
         "rows": registration_list.registration_rows(competition, shown),
         "actions": [(name, words) for name, (words, _) in registration_list.ACTIONS.items()],
         "following": following,
     }
-    return render(request, "organize/teams/registrations.html", context)
+    return render_page(request, competition, "organize/teams/registrations.html", context, tab="registrations")
 
 
 def _decide(request: HttpRequest, competition: Competition) -> None:
@@ -184,7 +171,6 @@ def _decide(request: HttpRequest, competition: Competition) -> None:
 
 
 @require_safe
-@login_required
 def registrations_file(request: HttpRequest, slug: str) -> HttpResponse:
     """The registrations that the address asks for, with their answers, as a file."""
     competition = managed_competition(request, slug)

@@ -1,15 +1,15 @@
 """The organizer's workspace."""
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
+from competitions.organize.views.changes import render_page
 from competitions.organize.workspace.overview import overview_context
-from competitions.web.views.teams import person
 
 
 def managed_competition(request: HttpRequest, slug: str) -> Competition:
@@ -18,11 +18,8 @@ def managed_competition(request: HttpRequest, slug: str) -> Competition:
 
 
 @require_safe
-@login_required
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     """The overview: what needs attention, numbers, and charts of the last weeks."""
     competition = managed_competition(request, slug)
     context = overview_context(competition, reader_for(person(request), timezone.now()))
-    return render(
-        request, "organize/workspace/overview.html", {"competition": competition, "tab": "overview"} | context
-    )
+    return render_page(request, competition, "organize/workspace/overview.html", context, tab="overview")

@@ -1,5 +1,6 @@
-"""The organizer's list of registrations, and the decisions on those that are chosen."""
+"""The organizer's list of registrations, as a file, too; and decisions on those that are chosen."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,7 @@ from typing import Final
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.http import HttpResponse
 
 from accounts.models import User
 from competitions.catalog.models import Competition
@@ -14,6 +16,7 @@ from competitions.catalog.questions import shown_answer
 from competitions.organize.refusals import REASON_MISSING, NothingChosen
 from competitions.teams.models import Membership, Registration, Team
 from competitions.teams.services import registration_decide
+from core.spreadsheets import safe_cell
 
 PAGE_SIZE: Final = 50
 ACTIONS: Final[Mapping[str, tuple[str, str]]] = {"approve": ("Approve", "approved"), "deny": ("Deny", "denied")}
@@ -84,3 +87,22 @@ def decide(registrations: QuerySet[Registration], action: str, *, reason: str, b
         registration_decide(registration=registration, approve=approve, by=by, now=now, reason=reason)
         for registration in registrations
     )
+
+
+def registrations_csv(registrations: QuerySet[Registration]) -> HttpResponse:
+    """One line a registration, one column a question that anybody answered."""
+    rows = list(registrations)
+    keys = sorted({key for row in rows for key in row.answers})
+    response = HttpResponse(
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="registrations.csv"'},
+    )
+    writer = csv.writer(response)
+    writer.writerow(["competition", "user", "email", "state", "rules_version", "accepted_at", *keys])
+    for row in rows:
+        answers = [safe_cell(str(row.answers.get(key, ""))) for key in keys]
+        person = [safe_cell(row.user.username), safe_cell(row.user.email)]
+        writer.writerow(
+            [row.competition.slug, *person, row.state, row.rules_version.number, row.accepted_at.isoformat(), *answers]
+        )
+    return response

@@ -84,8 +84,7 @@ def run_heartbeat(
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
         run_move(
-            run_id=run.pk,
-            attempt=run.attempt,
+            run,
             source=State(run.state),
             target=state,
             actor=worker_actor(run),
@@ -111,8 +110,7 @@ def run_release(*, run_id: str, attempt: int, lease_id: str, note: str, now: dat
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     target = State.CANCELLED if run.cancel_requested_at is not None else State.QUEUED
     run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State(run.state),
         target=target,
         actor=worker_actor(run),
@@ -176,8 +174,7 @@ def _end_run(run: Run, result: Result, outputs: dict[str, str], now: datetime) -
         queue_after_smoke_run(run, now)  # before its submission follows: with these it goes on
     receipt = run.receipt | result.receipt | {"outputs": outputs}
     run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State(run.state),
         target=result.target,
         actor=worker_actor(run),
@@ -213,8 +210,7 @@ def _end_ingestion(run: Run, result: Result, outputs: dict[str, str], now: datet
     _clear_worker_faults(run)
     record_attempt(run, outcome=State.QUEUED, reason="", detail="ingested", now=now)
     run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State(run.state),
         target=State.QUEUED,
         actor=worker_actor(run),

@@ -1,17 +1,21 @@
 """Retries of attempts that failed by our fault, and limits on faulty workers and runs."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
+from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db import transaction
 
 from competitions.compute.models import ComputeWorker
 from competitions.runs.leases.results import Result
 from competitions.runs.models import Attempt, Run
 from competitions.runs.transitions import record_attempt, run_move
-from competitions.submissions.states import Reason, State
+from competitions.submissions.states import HELD, Reason, State
 from competitions.teams.models import Membership
+from core.reconciler import run_guarded
 
 log = structlog.get_logger(__name__)
 WORKER_BREAKER: Final = 3  # teams whose runs failed on a worker in a row
@@ -78,8 +82,7 @@ def end_faulty_attempt(run: Run, *, code: str, detail: str, actor: str, now: dat
         changes = _retry_changes(run, now)
     record_attempt(run, outcome=outcome, reason=Reason.INFRASTRUCTURE, detail=detail, now=now, is_answered=is_answered)
     run_move(
-        run_id=run.pk,
-        attempt=run.attempt,
+        run,
         source=State(run.state),
         target=outcome,
         actor=actor,
@@ -117,3 +120,39 @@ def _workers_lost(run: Run) -> list[str]:
     if run.worker is not None and run.started_at is not None:
         names.add(run.worker.name)
     return sorted(names)
+
+
+BATCH: Final = 500
+LEASES: Final = "leases_expired"
+
+
+def expire_leases(*, now: datetime) -> int:
+    """Give every run whose lease ran out back to its queue as a new attempt, or end it after the last.
+
+    A run that cannot be taken back counts as a failure of the step and keeps no other waiting.
+    """
+    expired = Run.objects.filter(state__in=HELD, lease_expires_at__lte=now).values_list("pk", flat=True)[:BATCH]
+    return sum(run_guarded(LEASES, partial(_expire, run_id), now=now) for run_id in list(expired))
+
+
+@transaction.atomic
+def _expire(run_id: UUID, *, now: datetime) -> bool:
+    run = (
+        Run.objects.select_for_update(of=("self",))
+        .select_related("worker", "queue")
+        .filter(pk=run_id, state__in=HELD, lease_expires_at__lte=now)
+        .first()
+    )
+    if run is None:  # it answered in the meantime
+        return False
+    worker = run.worker.name if run.worker else "unknown"
+    log.warning("lease_expired", submission=run.submission_id, run=str(run.pk), attempt=run.attempt, worker=worker)
+    end_faulty_attempt(
+        run,
+        code="lease_expired",
+        detail=f"The compute worker {worker!r} was not heard of in time.",
+        actor="reconciler",
+        is_answered=False,
+        now=now,
+    )
+    return True

@@ -108,11 +108,6 @@ def _count(runs: QuerySet[Run]) -> Coalesce:
     return Coalesce(Subquery(runs.order_by().values("team").annotate(n=Count("*")).values("n")), 0)
 
 
-def expected_start(run: Run, place: int, *, now: datetime) -> tuple[float, float] | None:
-    """Seconds until a run at this place starts; see `queue_wait`."""
-    return queue_wait(run.queue, place, now=now)
-
-
 def queue_wait(queue: Queue, place: int, *, now: datetime) -> tuple[float, float] | None:
     """Seconds until the run at this place starts, as a 90 % interval; None with too little data."""
     slots = sum(worker.slots for worker in able_workers(queue.pk, now=now))

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count, groupby
+from itertools import count, groupby, takewhile
 from typing import Final
 
 from django.db import transaction
@@ -24,7 +24,7 @@ from competitions.compute.models import Queue
 from competitions.compute.wakeups import wake
 from competitions.runs.models import FILLING_PRIORITY, NEVER, Run, RunEvent, TeamTurn
 from competitions.submissions.states import HELD, State
-from core.background.after_commit import after_commit
+from core.background.jobs import after_commit
 
 CANDIDATES: Final = 20  # idle teams that one claim looks at; other claims may hold the first ones' runs
 
@@ -169,3 +169,13 @@ def turns_repair(*, now: datetime) -> int:
             if held and not waiting.filter(queue=held.queue_id, team=held.team_id, priority=held.priority).exists():
                 changed += turn.update(waiting_since=None)
     return changed
+
+
+def wake_waiting_queues(*, now: datetime) -> int:
+    """Wake the workers of every queue with waiting runs, in case a wake-up was lost.
+
+    Stops at the first wake-up that the broker refuses: each would wait for its time-out and hold up the round.
+    """
+    waiting = Run.objects.filter(queue=OuterRef("pk"), state=State.QUEUED, not_before__lte=now)
+    queues = Queue.objects.filter(Exists(waiting), is_paused=False)
+    return sum(1 for _ in takewhile(lambda queue: wake(queue.wakeup_queue), queues))

@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 from django.db.models import Count, Q
 
-from accounts.mail import mail_to_all
+from accounts.mail import mail_person
 from competitions.catalog.models import Phase
 from competitions.runs.models import ScoringErrorNotice
 from competitions.submissions.models import Submission
@@ -48,12 +48,10 @@ def _notify(phase: Phase, since: datetime) -> int:
     texts = [
         write(phase, since, counts) for write, counts in ((_own_text, own), (_platforms_text, platforms)) if counts
     ]
-    sent = mail_to_all(
-        people=phase.competition.organizers.filter(is_active=True).order_by("pk"),
-        subject=f"Submissions to {phase.name} in {phase.competition} could not be scored",
-        text="\n\n".join(texts),
-        path=f"/admin/submissions/submission/?status__exact={State.FAILED}",
-    )
+    subject = f"Submissions to {phase.name} in {phase.competition} could not be scored"
+    path = f"/admin/submissions/submission/?status__exact={State.FAILED}"
+    people = phase.competition.organizers.filter(is_active=True).order_by("pk")
+    sent = sum(mail_person(to=person, subject=subject, text="\n\n".join(texts), path=path) for person in people)
     log.info("scoring_errors_told", phase=phase.pk, mails=sent, teams=len(own) + len(platforms))
     return sent
 

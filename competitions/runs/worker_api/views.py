@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils import timezone
@@ -31,8 +32,7 @@ from competitions.runs.records.logs import append_logs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
-from core.problems import refusal_response
-from core.refusals import Refusal, RefusalKind
+from core.refusals import Refusal, RefusalKind, refusal_response
 from core.serving.receiving import announced_bytes, takes_body
 from workers.protocol.calls import Action, Claim, Heartbeat, HeartbeatAnswer, Register, Registered, Release
 from workers.protocol.messages import PROTOCOL_VERSION, M, Message, MessageInvalid, read_message
@@ -96,6 +96,7 @@ def worker_view(method: str, room: Callable[..., int | None] = lambda request, *
     """
 
     def decorate(view: View) -> View:
+        @login_not_required
         @csrf_exempt
         @takes_body(room)
         @require_http_methods([method])

@@ -33,6 +33,7 @@ class SafeAtomFeed(Atom1Feed):
 class AnnouncementFeed(Feed[Announcement, Visit]):
     """The newest announcements of a competition."""
 
+    login_required = False
     feed_type = SafeAtomFeed
 
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Visit:
@@ -57,8 +58,7 @@ class AnnouncementFeed(Feed[Announcement, Visit]):
     def item_pubdate(self, item: Announcement) -> datetime:
         return item.published_at
 
-    def item_updateddate(self, item: Announcement) -> datetime:
-        return item.published_at
+    item_updateddate = item_pubdate
 
     def item_link(self, item: Announcement) -> str:
         return f"{reverse('web:overview', args=[item.competition.slug])}#announcement-{item.pk}"
@@ -90,6 +90,7 @@ class Leader:
 class LeaderFeed(Feed[Leader, BoardAtVisit]):
     """Each improvement of a board's best score."""
 
+    login_required = False
     feed_type = SafeAtomFeed
 
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> BoardAtVisit:
@@ -119,8 +120,7 @@ class LeaderFeed(Feed[Leader, BoardAtVisit]):
     def item_pubdate(self, item: Leader) -> datetime:
         return item.milestone.received_at
 
-    def item_updateddate(self, item: Leader) -> datetime:
-        return item.milestone.received_at
+    item_updateddate = item_pubdate
 
     def item_link(self, item: Leader) -> str:
         return f"{item.page}#score-{item.milestone.score_id}"  # made absolute, it is the entry's id, too

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.core import signing
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -26,6 +27,7 @@ REMIND_BEFORE: Final = timedelta(hours=24)
 READ_AGAIN_AFTER: Final = timedelta(hours=6)
 
 
+@login_not_required
 @require_safe
 def competition_calendar(request: HttpRequest, slug: str) -> HttpResponse:
     """A calendar of one competition: its phases open and close."""
@@ -33,6 +35,7 @@ def competition_calendar(request: HttpRequest, slug: str) -> HttpResponse:
     return _response(_calendar(visited.competition.title, visited.phases))
 
 
+@login_not_required
 @require_safe
 def personal_calendar(request: HttpRequest, token: str) -> HttpResponse:
     """The dates of all competitions that a person takes part in; the secret address replaces signing in."""

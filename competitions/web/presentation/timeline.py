@@ -22,7 +22,7 @@ class TimelineStep:
 class Deadline:
     """The next date that changes what one can do: a phase that closes or opens."""
 
-    phase: str
+    phase: Phase
     verb: str
     at: datetime
 
@@ -45,8 +45,6 @@ def _step(phase: Phase, now: datetime) -> TimelineStep:
 
 def next_deadline(phases: Sequence[Phase], now: datetime) -> Deadline | None:
     """The first close of an open phase; while none is open, the next opening."""
-    closing = [
-        Deadline(phase.name, "closes", phase.closes_at) for phase in phases if phase.closes_at and phase.is_open(now)
-    ]
-    opening = [Deadline(phase.name, "opens", phase.opens_at) for phase in phases if now < phase.opens_at]
+    closing = [Deadline(phase, "closes", phase.closes_at) for phase in phases if phase.closes_at and phase.is_open(now)]
+    opening = [Deadline(phase, "opens", phase.opens_at) for phase in phases if now < phase.opens_at]
     return min(closing or opening, key=lambda deadline: deadline.at, default=None)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
@@ -15,12 +16,14 @@ from files import markup
 KEPT_S = 3600  # a new brand is there within an hour
 
 
+@login_not_required
 @require_safe
 @cache_control(public=True, max_age=KEPT_S)
 def colours(request: HttpRequest) -> HttpResponse:
     return HttpResponse(settings.BRAND.css, content_type="text/css; charset=utf-8")
 
 
+@login_not_required
 @require_safe
 @cache_control(public=True, max_age=KEPT_S)
 def sign(request: HttpRequest) -> HttpResponseBase:
@@ -30,6 +33,7 @@ def sign(request: HttpRequest) -> HttpResponseBase:
     return HttpResponse(logo.read_bytes(), content_type=LOGO_TYPES[logo.suffix.lower()])
 
 
+@login_not_required
 @require_safe
 def legal(request: HttpRequest, name: str) -> HttpResponseBase:
     """The imprint or the privacy page, from the operator's file of Markdown or at another address."""

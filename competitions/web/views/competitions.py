@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.sign_in import AFTER_SIGN_IN
+from accounts.views import person
 from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
 from competitions.catalog.models import Announcement, Competition, Page, Series
 from competitions.catalog.questions import answers_of_form
@@ -58,6 +59,7 @@ def resolve_path(path: str) -> ResolverMatch | None:
         return None
 
 
+@login_not_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
@@ -80,6 +82,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/home/index.html", context)
 
 
+@login_not_required
 @require_safe
 def series(request: HttpRequest, slug: str) -> HttpResponse:
     """A series: what its tracks have in common, and the tracks that the visitor sees."""
@@ -89,6 +92,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "web/home/series.html", {"series": series, "cards": competition_cards(tracks, now)})
 
 
+@login_not_required
 @require_safe
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
@@ -105,6 +109,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
+@login_not_required
 @require_safe
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
@@ -122,6 +127,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     return render_tab(request, visited, "web/competition/data.html", context, tab="data")
 
 
+@login_not_required
 @require_safe
 def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
     """A page with a tab of its own."""
@@ -131,7 +137,6 @@ def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
 
 
 @require_safe
-@login_required
 def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> HttpResponseBase:
     """A phase's public data or starting kit, for those who accepted the rules and for organizers."""
     visited = visit(request, slug)
@@ -140,11 +145,11 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Htt
     if resource is None:
         raise Http404
     if not visited.is_organizer:
-        assert isinstance(request.user, User), "login_required"
-        require_registration(user=request.user, competition=visited.competition)
+        require_registration(user=person(request), competition=visited.competition)
     return stored_response(request, resource.file, file_name=resource.file_name)
 
 
+@login_not_required
 @require_safe
 def logo(request: HttpRequest, slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
@@ -153,6 +158,7 @@ def logo(request: HttpRequest, slug: str) -> HttpResponseBase:
     return _image_response(request, visited.competition, visited.competition.logo)
 
 
+@login_not_required
 @require_safe
 def cover(request: HttpRequest, slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
@@ -161,6 +167,7 @@ def cover(request: HttpRequest, slug: str) -> HttpResponseBase:
     return _image_response(request, visited.competition, visited.competition.cover)
 
 
+@login_not_required
 @require_safe
 def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """An image that a page of the competition shows, for whoever sees the competition."""
@@ -183,6 +190,7 @@ def _image_response(request: HttpRequest, competition: Competition, stored: Stor
     return response
 
 
+@login_not_required
 @require_safe
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
     return _rules_page(request, visit(request, slug))
@@ -215,15 +223,13 @@ def _is_closed(visited: Visit) -> bool:
 
 
 @require_POST
-@login_required
 def join(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept the rules and answer the organizer's questions; the form says which version was read."""
-    visited = visit(request, slug)
-    assert isinstance(request.user, User), "login_required"
+    visited, user = visit(request, slug), person(request)
     version = cleaned(JoinForm(request.POST))["rules_version"]
     try:
         registration = register(
-            user=request.user,
+            user=user,
             competition=visited.competition,
             rules_version=version,
             answers=answers_of_form(request.POST),
@@ -236,5 +242,5 @@ def join(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("web:rules", slug)
     if follows_link(request, visited.competition):
         return redirect(request.session[AFTER_SIGN_IN])
-    join_alone(user=request.user, competition=visited.competition, now=visited.now)
+    join_alone(user=user, competition=visited.competition, now=visited.now)
     return redirect("web:team", slug)

@@ -4,13 +4,13 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.views import person
 from competitions.environments.models import EnvironmentFile
 from competitions.environments.services import (
     environment_file_add,
@@ -23,13 +23,11 @@ from competitions.resources.rooms import take_upload, takes_uploads
 from competitions.web.forms import EnvironmentFileForm, cleaned
 from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.teams import person
 from competitions.web.visit import visit
 from core.refusals import Refusal
 
 
 @require_safe
-@login_required
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's weights and images, newest versions first, and the kinds that it may upload."""
     visited = visit(request, slug)
@@ -48,7 +46,6 @@ def environment(request: HttpRequest, slug: str) -> HttpResponse:
 
 @takes_uploads(visit, limit=lambda: settings.ENVIRONMENT_FILE_MAX_BYTES)
 @require_POST
-@login_required
 def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
     """Take a finished upload, or the file in the form, as the next version of a name."""
     visited, user = visit(request, slug), person(request)
@@ -73,7 +70,6 @@ def environment_add(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def environment_remove(request: HttpRequest, key: UUID) -> HttpResponse:
     """Remove one file; its name and digest stay on record."""
     user = person(request)

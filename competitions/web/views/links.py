@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -12,15 +12,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.models import User
 from accounts.sign_in import AFTER_SIGN_IN
+from accounts.views import person
 from competitions.teams import links, refusals, services
 from competitions.teams.models import InvitationLink
 from competitions.web.forms import LinkForm, cleaned
-from competitions.web.views.teams import person
 from competitions.web.visit import visit
 
 
 @require_POST
-@login_required
 def make(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a link to one's team."""
     visited = visit(request, slug)
@@ -34,7 +33,6 @@ def make(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def revoke(request: HttpRequest, key: UUID) -> HttpResponse:
     """End a link of one's team."""
     link = get_object_or_404(InvitationLink.objects.select_related("team__competition"), key=key)
@@ -43,6 +41,7 @@ def revoke(request: HttpRequest, key: UUID) -> HttpResponse:
     return redirect("web:team", link.team.competition.slug)
 
 
+@login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def join(request: HttpRequest, token: str) -> HttpResponse:

@@ -1,17 +1,96 @@
-"""A person's own page."""
+"""A person's own page: competitions, deadlines, everything that waits, notifications, tokens."""
 
-from django.contrib.auth.decorators import login_required
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from competitions.web.presentation.me import me_content
-from competitions.web.views.teams import person
+from accounts.models import ApiToken, User
+from accounts.views import person
+from competitions.catalog.models import Competition, CompetitionOrganizer, Phase
+from competitions.notifications.models import Notification
+from competitions.notifications.services import unread_notifications
+from competitions.teams.models import Membership, Registration
+from competitions.web.presentation.home import Home, home_content
+from competitions.web.presentation.timeline import Deadline, next_deadline
+
+SHOWN: Final = 8  # of each kind; where there is a page with all of them, it is linked
+
+
+@dataclass(frozen=True)
+class OwnCompetition:
+    """A competition that a person takes part in or organizes. `team` is empty while there is none."""
+
+    competition: Competition
+    team: str = ""
+    state: str = ""  # of the registration, where it is not approved
+    organizes: bool = False
+
+
+@dataclass(frozen=True)
+class Me:
+    """The content of a person's own page."""
+
+    competitions: Sequence[OwnCompetition]
+    deadlines: Sequence[Deadline]
+    waiting: Home
+    notifications: Sequence[Notification]
+    tokens: Sequence[ApiToken]
+    unread: int
+
+
+def me_content(user: User, now: datetime) -> Me:
+    """Everything in eight queries, however much of it there is."""
+    own = _competitions(user)
+    notifications: list[Any] = list(
+        Notification.objects.filter(user=user)
+        .select_related("competition")
+        .annotate(unread=unread_notifications(user))[:SHOWN]
+    )
+    tokens = ApiToken.objects.filter(user=user, revoked_at=None, expires_at__gt=now).order_by("expires_at")
+    return Me(
+        competitions=own,
+        deadlines=_deadlines([item.competition.pk for item in own], now),
+        waiting=home_content(user, now),
+        notifications=notifications,
+        tokens=list(tokens[:SHOWN]),
+        unread=notifications[0].unread if notifications else 0,
+    )
+
+
+def _competitions(user: User) -> list[OwnCompetition]:
+    """Those that the person organizes first, then those that they registered for, the newest first."""
+    organized = CompetitionOrganizer.objects.filter(user=user).select_related("competition").order_by("-pk")
+    own = {row.competition_id: OwnCompetition(row.competition, organizes=True) for row in organized}
+    team = Membership.objects.filter(user=user, competition=OuterRef("competition")).values("team__name")
+    joined: list[Any] = list(
+        Registration.objects.filter(user=user, competition__is_published=True)
+        .select_related("competition")
+        .annotate(team_name=Subquery(team))
+    )
+    for row in joined:
+        state = "" if row.state == Registration.State.APPROVED else row.get_state_display()
+        organizes = row.competition_id in own
+        own[row.competition_id] = OwnCompetition(row.competition, row.team_name or "", state, organizes)
+    return list(own.values())
+
+
+def _deadlines(competitions: Sequence[int], now: datetime) -> list[Deadline]:
+    """The next instants at which a phase of these competitions closes or opens, the soonest first."""
+    phases = Phase.objects.filter(competition__in=competitions, competition__is_published=True).exclude(
+        closes_at__lte=now
+    )
+    deadlines = (next_deadline([phase], now) for phase in phases.select_related("competition"))
+    return sorted(filter(None, deadlines), key=lambda deadline: deadline.at)[:SHOWN]
 
 
 @require_safe
-@login_required
 def me(request: HttpRequest) -> HttpResponse:
     """Competitions, deadlines, invitations, runs in progress, notifications and tokens of whoever asks."""
     me = me_content(person(request), timezone.now())

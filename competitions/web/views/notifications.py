@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.decorators import login_not_required
 from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -65,7 +65,6 @@ class PreferencesForm(forms.Form):
         return {Kind(name): Delivery(value) if value in Delivery else None for name, value in self.cleaned_data.items()}
 
 
-@login_required
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
     """The person's notifications, newest first."""
@@ -84,7 +83,6 @@ def inbox(request: HttpRequest) -> HttpResponse:
     return render(request, "web/me/notifications.html", context)
 
 
-@login_required
 @require_safe
 def follow(request: HttpRequest, pk: int) -> HttpResponse:
     """To the page that a notification is about; it is read then."""
@@ -93,7 +91,6 @@ def follow(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(notification.path)
 
 
-@login_required
 @require_POST
 def read(request: HttpRequest) -> HttpResponse:
     """Mark everything as read that the page had shown, and what is older."""
@@ -103,7 +100,6 @@ def read(request: HttpRequest) -> HttpResponse:
     return redirect("web:notifications")
 
 
-@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: HttpRequest) -> HttpResponse:
     """Choices of mails, for all competitions or for the one that `?competition=` names."""
@@ -125,6 +121,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     return render(request, "web/me/preferences.html", context, status=422 if form.is_bound else 200)
 
 
+@login_not_required
 @csrf_exempt  # mail programs post here by themselves; the signature says whose mails, and nothing else can be done with it
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest, token: str) -> HttpResponse:

@@ -1,6 +1,5 @@
 """The organizer's pages for bundles: import, export and clone, with their progress."""
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -8,24 +7,21 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from accounts.views import person
 from competitions.bundles.codabench_gaps import codabench_gaps
 from competitions.bundles.exports import export_begin
-from competitions.bundles.imports import clone_begin, import_begin
+from competitions.bundles.imports import clone_begin, import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
-from competitions.bundles.refusals import ORGANIZERS_ONLY
 from competitions.catalog.models import Competition
-from competitions.catalog.rights import may_host
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
 from competitions.resources.rooms import take_upload, takes_uploads
 from competitions.web.forms import BundleForm, ExportForm, cleaned
-from competitions.web.views.teams import person
 
 
 def _organizer(request: HttpRequest) -> User:
     user = person(request)
-    if not may_host(user):
-        raise ORGANIZERS_ONLY()
+    require_host(user)
     return user
 
 
@@ -34,7 +30,6 @@ def _managed(request: HttpRequest, slug: str) -> Competition:
 
 
 @require_safe
-@login_required
 def bundles(request: HttpRequest) -> HttpResponse:
     user = _organizer(request)
     context = {
@@ -48,7 +43,6 @@ def bundles(request: HttpRequest) -> HttpResponse:
 
 @takes_uploads(_organizer)
 @require_POST
-@login_required
 def bundle_send(request: HttpRequest) -> HttpResponse:
     """Take the file; a background process makes the competition, and the page shows how far it is."""
     user = _organizer(request)
@@ -71,20 +65,17 @@ def _imports(user: User) -> QuerySet[BundleImport]:
 
 
 @require_safe
-@login_required
 def bundle_import_page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "web/bundles/import.html", {"job": _job(request, pk)})
 
 
 @require_safe
-@login_required
 def bundle_status(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress of an import, served alone; it polls until the import is over."""
     return render(request, "web/bundles/_import_status.html", {"job": _job(request, pk)})
 
 
 @require_POST
-@login_required
 def bundle_export(request: HttpRequest, slug: str) -> HttpResponse:
     """Have the competition written as a zip: with its files, or with keys in their place."""
     competition, user = _managed(request, slug), _organizer(request)
@@ -101,21 +92,18 @@ def _export(request: HttpRequest, pk: int) -> BundleExport:
 
 
 @require_safe
-@login_required
 def bundle_export_page(request: HttpRequest, pk: int) -> HttpResponse:
     export = _export(request, pk)
     return render(request, "web/bundles/export.html", {"export": export, "gaps": codabench_gaps(export.competition)})
 
 
 @require_safe
-@login_required
 def bundle_export_status(request: HttpRequest, pk: int) -> HttpResponse:
     """The state of an export, served alone; it polls until the export is over."""
     return render(request, "web/bundles/_export_status.html", {"export": _export(request, pk)})
 
 
 @require_safe
-@login_required
 def bundle_export_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     export = _export(request, pk)
     if export.file is None:
@@ -124,7 +112,6 @@ def bundle_export_file(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 @require_POST
-@login_required
 def bundle_clone(request: HttpRequest, slug: str) -> HttpResponse:
     job = clone_begin(competition=_managed(request, slug), by=_organizer(request), now=timezone.now())
     return redirect("web:bundle-import", job.pk)

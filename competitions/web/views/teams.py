@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -11,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from accounts.views import person
 from competitions.submissions.quota import team_storage
 from competitions.teams import merging, services
 from competitions.teams.links import MOST_DAYS, live_links, signed_token
@@ -20,13 +20,7 @@ from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 
 
-def person(request: HttpRequest) -> User:
-    assert isinstance(request.user, User), "behind login_required"
-    return request.user
-
-
 @require_safe
-@login_required
 def team(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug, for_team=True)
     own = team_of_visit(visited)
@@ -68,37 +62,30 @@ def _merges(team: Team, visited: Visit) -> dict[str, object]:
     }
 
 
-def _back(slug: str) -> HttpResponse:
-    return redirect("web:team", slug)
-
-
 def _own_team(request: HttpRequest, slug: str) -> tuple[Visit, Team]:
     visited = visit(request, slug)
     return visited, services.require_team(user=person(request), competition=visited.competition)
 
 
 @require_POST
-@login_required
 def create(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     name = cleaned(TeamNameForm(request.POST))["name"]
     team = services.team_create(user=person(request), competition=visited.competition, name=name, now=visited.now)
     messages.success(request, f"The team “{team}” is yours. Invite others below, or submit right away.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
-@login_required
 def rename(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     name = cleaned(TeamNameForm(request.POST))["name"]
     services.team_rename(team=own, by=person(request), name=name)
     messages.success(request, f"Your team is called “{services.clean_team_name(name)}”.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
-@login_required
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     visited, own = _own_team(request, slug)
     values = cleaned(InvitationForm(request.POST))
@@ -106,30 +93,27 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     messages.success(
         request, f"{invitation.person} was invited and can accept until {invitation.expires_at:%Y-%m-%d %H:%M} UTC."
     )
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
-@login_required
 def hand_over(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     to = get_object_or_404(User, username=cleaned(HandOverForm(request.POST))["to"], memberships__team=own)
     services.captain_hand_over(team=own, by=person(request), to=to)
     messages.success(request, f"{to} is the captain now.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
-@login_required
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
     _, own = _own_team(request, slug)
     services.team_leave(team=own, by=person(request))
     messages.success(request, f"You left the team “{own}”.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
-@login_required
 def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     """Accept, decline (the invited person) or withdraw (the captain) an invitation."""
     invitation = get_object_or_404(Invitation.objects.select_related("team__competition"), key=key)
@@ -137,7 +121,7 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     user = person(request)
     if answer == "withdraw":
         services.invitation_withdraw(invitation=invitation, by=user)
-        return _back(slug)
+        return redirect("web:team", slug)
     invitation = get_object_or_404(Invitation, pk=invitation.pk, user=user)
     if answer == "accept":
         joined = services.invitation_accept(invitation=invitation, by=user, now=timezone.now())
@@ -145,22 +129,20 @@ def answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     else:
         services.invitation_decline(invitation=invitation, by=user)
         messages.info(request, f"You declined the invitation to “{invitation.team}”.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
-@login_required
 def merge_propose(request: HttpRequest, slug: str) -> HttpResponse:
     """Propose to another team that it joins this one."""
     visited, own = _own_team(request, slug)
     other = cleaned(MergeForm(request.POST))["other"]
     proposal = merging.merge_propose(team=own, by=person(request), other_name=other, now=visited.now)
     messages.success(request, f"The captain of “{proposal.other}” was asked. The teams merge when they accept.")
-    return _back(slug)
+    return redirect("web:team", slug)
 
 
 @require_POST
-@login_required
 def merge_answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     """Accept, decline (the other captain) or withdraw (the captain who proposed) a merge."""
     proposal = get_object_or_404(MergeProposal.objects.select_related("team__competition", "other"), key=key)
@@ -174,4 +156,4 @@ def merge_answer(request: HttpRequest, key: UUID, answer: str) -> HttpResponse:
     else:
         merging.merge_withdraw(proposal=proposal, by=user, now=now)
         messages.info(request, "The proposal was withdrawn.")
-    return _back(proposal.team.competition.slug)
+    return redirect("web:team", proposal.team.competition.slug)

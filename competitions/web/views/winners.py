@@ -6,12 +6,13 @@ from typing import Final, TypedDict
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
+from accounts.views import person
 from competitions.catalog.rights import organizes
 from competitions.disclosure.scores import board_refusal
 from competitions.resources.rooms import take_upload, takes_uploads
@@ -19,7 +20,6 @@ from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
 from competitions.web.presentation.charts import pair_chart
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.teams import person
 from competitions.web.visit import visit
 from competitions.winners import services
 from competitions.winners.models import Lane, Place
@@ -28,6 +28,7 @@ from competitions.winners.verification import verification_start
 from core.design.charts import Chart
 
 
+@login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Confirmed winners for everybody; organizers see the whole lane and invite."""
@@ -67,7 +68,6 @@ def _find(request: HttpRequest, key: UUID) -> tuple[Place, bool, bool]:
 
 
 @require_safe
-@login_required
 def place(request: HttpRequest, key: UUID) -> HttpResponse:
     """A winner's place: its state, its history, and the form for the next step."""
     place, is_mine, is_organizer = _find(request, key)
@@ -103,7 +103,6 @@ def _charts(comparison: Compared) -> list[Chart]:
 
 @takes_uploads(lambda request, key, action: _find(request, key))
 @require_POST
-@login_required
 def act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
     """One step of the team, or of an organizer."""
     _, _, is_organizer = _find(request, key)

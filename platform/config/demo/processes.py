@@ -50,6 +50,7 @@ def background_command(queue: Queue) -> list[str]:
 
 WORKER_CLASS: Final = "core.serving.worker.LoopWorker"
 USUAL_PORTS: Final = range(8000, 8020)
+WEB_PATIENCE_S: Final = 60.0
 
 
 class ProcessFailed(Exception):
@@ -135,8 +136,8 @@ class Processes:
             else:
                 raise ProcessFailed(f"The {name} ended with code {process.returncode}; see {self.logs / name}.log.")
 
-    def wait_for_web(self, timeout_s: float = 60) -> None:
-        deadline = time.monotonic() + timeout_s
+    def wait_for_web(self) -> None:
+        deadline = time.monotonic() + WEB_PATIENCE_S
         while time.monotonic() < deadline:
             self.check()
             try:
@@ -144,4 +145,6 @@ class Processes:
                     return
             except (urllib.error.URLError, ConnectionError, TimeoutError):
                 time.sleep(0.1)
-        raise ProcessFailed(f"The web server did not answer within {timeout_s:.0f} s; see {self.logs / 'web.log'}.")
+        raise ProcessFailed(
+            f"The web server did not answer within {WEB_PATIENCE_S:.0f} s; see {self.logs / 'web.log'}."
+        )

@@ -12,13 +12,26 @@ from typing import Any, Final
 
 import structlog
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Min, QuerySet
 from django.utils import timezone
 
-from core.background.after_commit import after_commit
 from core.background.rows import unclaimed
 from core.background.turns import turn_ask, turn_kept, turn_take, turns_waiting
 from core.celery import BROKER_AWAY, app
+
+
+def after_commit(work: Callable[..., Any], *arguments: Any) -> None:
+    """Call `work` when the transaction is committed, at once where there is none.
+
+    What was committed stands: Django logs what goes wrong then, and the request goes on to its answer.
+    """
+
+    def robust() -> None:  # Django asks for the name of what failed, and a `partial` has none
+        work(*arguments)
+
+    transaction.on_commit(robust, robust=True)
+
 
 log = structlog.get_logger(__name__)
 TASK: Final = "podium.background"
@@ -144,3 +157,9 @@ def _wake(queue: Queue) -> bool:
         log.warning("background_not_sent", queue=queue.value, error=str(error))
         return False
     return True
+
+
+@app.task(name=TASK)
+def background(queue: str) -> None:
+    """Do one piece of work of a queue."""
+    work(Queue(queue))

@@ -8,8 +8,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final
 from wsgiref.types import WSGIEnvironment
 
-from core.problems import CONTENT_TYPE, problem_document
-from core.refusals import Refusal
+from core.refusals import CONTENT_TYPE, Refusal, problem_document
 from core.serving.receiving import Admission, Admitted
 from core.serving.requests import StoredContent, parse_status
 

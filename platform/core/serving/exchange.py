@@ -5,6 +5,7 @@ import io
 import time
 from collections.abc import Coroutine
 from datetime import timedelta
+from email.utils import formatdate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 from wsgiref.types import WSGIEnvironment
@@ -17,7 +18,7 @@ from tornado.iostream import StreamClosedError
 from core.serving.answers import Answer, plain_answer, refusal_answer
 from core.serving.bodies import Body
 from core.serving.receiving import ASKING, BODY_TOO_LARGE, UNASKED_BYTES, Admission, ReceivingFull
-from core.serving.requests import http_date, wsgi_environment
+from core.serving.requests import wsgi_environment
 
 if TYPE_CHECKING:
     from core.serving.server import SiteServer
@@ -190,7 +191,7 @@ class Exchange(HTTPMessageDelegate):
         headers = HTTPHeaders()
         for name, value in answer.headers:
             headers.add(name, value.strip())
-        headers["Date"] = http_date()
+        headers["Date"] = formatdate(usegmt=True)
         self.connection.write_headers(ResponseStartLine("HTTP/1.1", answer.status, answer.reason), headers)
 
     async def _send_content(self, answer: Answer) -> int:

@@ -101,7 +101,7 @@ def takes_body(room: Room) -> Callable[[View], View]:
 def admit(request: HttpRequest, view: Callable[..., Any], kwargs: dict[str, object]) -> HttpResponseBase | None:
     """Set `request.admission` to what may come; raise a refusal, or return an API view's, for more."""
     size_bytes = announced_bytes(request)
-    if size_bytes <= UNASKED_BYTES and not _is_multipart(request) and not is_asking(request):
+    if size_bytes <= UNASKED_BYTES and request.content_type != "multipart/form-data" and not is_asking(request):
         admission = Admission(UNASKED_BYTES)
     else:
         answer = _admission(request, view, kwargs)
@@ -133,10 +133,6 @@ def announced_bytes(request: HttpRequest) -> int:
     """The length that the request names; 0 without one."""
     text = request.META.get("CONTENT_LENGTH") or "0"
     return int(text) if text.isascii() and text.isdecimal() else 0
-
-
-def _is_multipart(request: HttpRequest) -> bool:
-    return request.content_type == "multipart/form-data"
 
 
 def _admission(

@@ -1,7 +1,6 @@
 """A request's head as WSGI names it."""
 
 import sys
-from email.utils import formatdate
 from http import HTTPStatus
 from typing import IO, Final
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -65,8 +64,3 @@ def parse_status(text: str) -> tuple[int, str]:
     """Number and words of a WSGI status."""
     code, _, reason = text.partition(" ")
     return int(code), reason or HTTPStatus(int(code)).phrase
-
-
-def http_date() -> str:
-    """Now, as headers say it."""
-    return formatdate(usegmt=True)

@@ -9,8 +9,8 @@ from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.leaderboards.models import Entry, Score
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
-from competitions.teams.counts import count_teams
 from competitions.teams.models import Team
+from competitions.teams.services import count_teams
 from tests.scenario import Scenario
 
 FILLED: tuple[type[Model], ...] = (Team, Submission, Run, Score, Entry)

@@ -228,3 +228,7 @@ def test_an_account_elsewhere_with_a_known_address_opens_none_here(
     with pytest.raises(ImmediateHttpResponse) as led_back:
         ConnectedAccountAdapter().pre_social_login(request, login)
     assert led_back.value.response["Location"] == reverse("account_login")
+
+
+def test_whoever_could_not_sign_in_elsewhere_is_told_so_without_signing_in() -> None:
+    assert Client().get(reverse("socialaccount_login_error")).status_code == 401

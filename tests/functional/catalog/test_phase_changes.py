@@ -11,8 +11,7 @@ import time_machine
 from django.core.exceptions import ValidationError
 from django.urls import reverse
 
-from competitions.catalog.changes.phase_rules import faults_of_change
-from competitions.catalog.changes.phases import change_phase, store_phase
+from competitions.catalog.changes.phases import change_phase, faults_of_change, store_phase
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.notifications.models import Notification
 from core.confirmations import NeedsConfirmation

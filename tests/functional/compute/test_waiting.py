@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from competitions.runs.leases import reports
 from competitions.runs.models import Run
-from competitions.runs.queue.positions import expected_start, queue_positions
+from competitions.runs.queue.positions import queue_positions, queue_wait
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
 from tests.answers import read_result
@@ -41,7 +41,7 @@ def test_a_team_sees_its_place_in_fair_turns_and_when_it_may_start(site: Scenari
     run = late.runs.get()
     place = queue_positions([run])[run.pk].place
     assert place == 1, "the other team has four that wait and one that runs"
-    start = expected_start(run, place, now=site.now)
+    start = queue_wait(run.queue, place, now=site.now)
     assert start is not None
     assert 0 <= start[0] < 35 < start[1] < 90
     page = user_client(site.member(late.team)).get(reverse("web:submission", args=[late.pk])).content.decode()

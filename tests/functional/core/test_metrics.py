@@ -8,7 +8,7 @@ from django.test import Client
 
 from competitions.bundles.exports import export_begin
 from competitions.resources.uploads import remove_expired_uploads, upload_begin
-from competitions.runs.leases.expiry import expire_leases
+from competitions.runs.leases.retries import expire_leases
 from tests.background import run_background
 from tests.scenario import Scenario
 

@@ -13,9 +13,9 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from competitions.compute.models import Queue
-from competitions.runs.leases import expiry, retries
+from competitions.runs.leases import retries
 from competitions.runs.models import Run
-from competitions.runs.queue import waking
+from competitions.runs.queue import ranking
 from competitions.submissions.states import State
 from core import reconciler as service
 from core.management.commands import reconciler
@@ -118,7 +118,7 @@ def test_a_run_that_cannot_be_taken_back_keeps_no_other_waiting(
             raise ValueError("a board that nobody thought of")
         return lost(run, **arguments)
 
-    monkeypatch.setattr(expiry, "end_faulty_attempt", fails_for_one)
+    monkeypatch.setattr(retries, "end_faulty_attempt", fails_for_one)
     done = service.reconcile(now=site.now + timedelta(hours=1))
     assert done["leases_expired"] == 2
     assert Run.objects.filter(state=State.LEASED).get() == runs[0]
@@ -166,8 +166,8 @@ def test_a_broker_that_takes_no_wake_up_is_not_asked_for_every_queue(
         channels.append(channel)
         return False
 
-    monkeypatch.setattr(waking, "wake", refused)
-    assert waking.wake_waiting_queues(now=site.now) == 0
+    monkeypatch.setattr(ranking, "wake", refused)
+    assert ranking.wake_waiting_queues(now=site.now) == 0
     assert len(channels) == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from competitions.catalog.models import Column
 from competitions.disclosure.readers import reader_for
-from competitions.leaderboards.reading.positions import ScorePosition, score_position
+from competitions.leaderboards.reading.results import ScorePosition, score_position
 from competitions.leaderboards.services import board_rebuild
 from competitions.submissions.models import Submission
 from tests.scenario import Scenario

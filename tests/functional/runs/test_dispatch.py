@@ -11,9 +11,8 @@ from competitions.catalog.models import Competition
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
-from competitions.runs.leases.expiry import expire_leases
 from competitions.runs.leases.results import InvalidResult, Result
-from competitions.runs.leases.retries import WORKER_BREAKER
+from competitions.runs.leases.retries import WORKER_BREAKER, expire_leases
 from competitions.runs.models import Run, RunEvent
 from competitions.runs.refusals import ALREADY_ENDED, LeaseLost, StillRunning
 from competitions.runs.services import submission_cancel, submission_rerun
@@ -82,7 +81,7 @@ def test_a_move_that_is_not_in_the_table_is_an_error(site: Scenario, source: Sta
     site.submit()
     run = Run.objects.get()
     with pytest.raises(IllegalMove):
-        run_move(run_id=run.pk, attempt=1, source=source, target=target, actor="test", now=site.now)
+        run_move(Run(pk=run.pk, attempt=1), source=source, target=target, actor="test", now=site.now)
     assert Run.objects.get().state == State.QUEUED
 
 

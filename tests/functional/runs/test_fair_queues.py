@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from competitions.compute.models import ComputeWorker
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
-from competitions.runs.leases.expiry import expire_leases
+from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, TeamTurn
 from competitions.runs.queue import matching
 from competitions.runs.services import submission_rerun

@@ -13,7 +13,7 @@ from django.urls import reverse
 from accounts.models import token_create
 from competitions.catalog.models import Column
 from competitions.compute.models import ComputeWorker
-from competitions.runs.leases.expiry import expire_leases
+from competitions.runs.leases.retries import expire_leases
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import CUT_NOTICE, append_logs, log_text
 from competitions.runs.worker_api import jobs

@@ -15,9 +15,8 @@ from django.test import Client
 from django.urls import reverse
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.factsheets.answers import FactSheetInvalid, fact_sheet_questions, read_fact_sheet
 from competitions.factsheets.models import Question
-from competitions.factsheets.services import save_question
+from competitions.factsheets.services import FactSheetInvalid, fact_sheet_questions, read_fact_sheet, save_question
 from competitions.leaderboards.reading import board as reading
 from competitions.leaderboards.reading.export import csv_lines
 from competitions.leaderboards.services import board_rebuild

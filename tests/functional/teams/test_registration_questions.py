@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from competitions.catalog.models import Series
 from competitions.catalog.services import rules_publish
+from competitions.organize.workspace.registrations import registrations_csv
 from competitions.teams import refusals
-from competitions.teams.export import registrations_csv
 from competitions.teams.models import Registration, RegistrationQuestion
 from competitions.teams.services import register
 from tests.permissions import user_client

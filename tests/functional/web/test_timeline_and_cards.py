@@ -58,7 +58,7 @@ def test_the_next_date_is_the_first_close_of_an_open_phase_else_the_next_opening
     phases: list[Phase], expected: tuple[str, str] | None
 ) -> None:
     deadline = next_deadline(phases, NOW)
-    assert (deadline and (deadline.phase, deadline.verb)) == expected
+    assert (deadline and (deadline.phase.name, deadline.verb)) == expected
 
 
 def listed(site: Scenario, user: User | AnonymousUser) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ MAY_READ_STATES = {
     "competitions/catalog/sealed_keys.py": "keeps the record",
     "competitions/catalog/services.py": "reveals",
     "competitions/catalog/organizers.py": "lets administrators alone give the right",
-    "competitions/catalog/changes/phase_rules.py": "refuses what would open a seal",
+    "competitions/catalog/changes/phases.py": "refuses what would open a seal",
     "competitions/catalog/changes/board_rules.py": "refuses what would open a seal",
     "competitions/catalog/queue_rights.py": "keeps sealed scores from queues whose owner may not see them",
     "competitions/bundles/pushing/guards.py": "refuses what would open a seal",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from competitions.runs.models import Run, RunEvent
 from competitions.submissions.states import State
-from competitions.web.presentation.stages import run_stages
+from competitions.web.presentation.runs import run_stages
 
 START = datetime(2030, 5, 1, 12, tzinfo=UTC)
 

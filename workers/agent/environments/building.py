@@ -4,8 +4,6 @@ The worker fetches the wheels, which runs nothing; a container without network h
 no code that runs at installation, and the container has the limits of every other. So nothing of a team reaches the mirror.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

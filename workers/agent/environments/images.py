@@ -1,7 +1,5 @@
 """Images of teams on this host: under no name, and removed by age and room."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -3,8 +3,6 @@
 A worker calls no other host, wherever the mirror's pages may point.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

@@ -1,7 +1,5 @@
 """Choosing and fetching the wheels of a lock file, checked by the lock's digests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,20 +9,15 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from workers.agent.environments.mirror import IndexFile, Mirror, TooLarge
-from workers.errors import Judged, reading
+from workers.errors import DataRefused, reading
 from workers.protocol.files.locks import FILE_NAME, Locked
 from workers.protocol.files.markers import Python
 
 MAX_NAME = 255  # of a file
 
 
-class EnvironmentRefused(Judged):
+class EnvironmentRefused(DataRefused):
     """An environment that cannot be made, by what its team asked for. `code` is a stable word."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
 
 
 @dataclass(frozen=True)

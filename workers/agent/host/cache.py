@@ -1,7 +1,5 @@
 """Input files on the worker's disk, unpacked once, kept by digest, read-only to containers."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import hashlib

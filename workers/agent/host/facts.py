@@ -1,14 +1,15 @@
 """The hardware and the software that runs had, for the receipt and the worker's page."""
 
-from __future__ import annotations
-
 import platform
+import re
+import shutil
 import socket
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from workers.agent.host.gpus import Gpu
-from workers.agent.host.toolkit import toolkit_version
 from workers.engines.base import EngineFacts
 from workers.engines.spec import MAX_OPEN_FILES
 from workers.protocol.hosts import Host
@@ -48,16 +49,45 @@ def open_files(slots: int, pids: int, file_max: Path = Path("/proc/sys/fs/file-m
     return max(MIN_OPEN_FILES, min(MAX_OPEN_FILES, share // pids))
 
 
-def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+def cpu_model() -> str:
     """The processor's name, as the kernel gives it."""
     try:
-        lines = cpuinfo.read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor() or platform.machine())
 
 
-def boot_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
+def boot_id() -> str:
     """Changes with every start of the host: monotonic times of another boot mean nothing."""
-    return path.read_text().strip()
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+# Older ones let an image name a library that a hook loads as root of the host: CVE-2025-23266.
+LEAST: Final = (1, 17, 8)
+PROGRAMS: Final = ("nvidia-ctk", "nvidia-container-runtime", "nvidia-container-cli")
+VERSION: Final = re.compile(r"version:? v?(\d+\.\d+\.\d+)")
+TIMEOUT_S: Final = 30.0
+
+
+def toolkit_version() -> str:
+    """The version of the toolkit, such as `1.17.8`; empty where this process sees none."""
+    for program in PROGRAMS:
+        path = shutil.which(program)
+        if path is None:
+            continue
+        try:
+            done = subprocess.run([path, "--version"], check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if match := VERSION.search(done.stdout):
+            return match[1]
+    return ""
+
+
+def toolkit_fault(version: str) -> str:
+    """A few words on why a toolkit of this version must not be used; else, or if not known, empty."""
+    if not version or tuple(map(int, version.split("."))) >= LEAST:
+        return ""
+    return f"NVIDIA container toolkit {version}, older than {'.'.join(map(str, LEAST))}"

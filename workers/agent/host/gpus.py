@@ -1,7 +1,5 @@
 """GPUs by UUID, MIG slices too, as NVML knows them; none on a host without a driver."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Files and folders that a disk can still take: it may be full of them while bytes are free."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Final

@@ -3,8 +3,6 @@
 These are containers, file systems, folders and control groups.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Lanes keep a slot busy: one run executes, the next is prepared, the last is finished."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

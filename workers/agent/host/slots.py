@@ -1,7 +1,5 @@
 """A slot executes one run at a time, with one GPU or none."""
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid

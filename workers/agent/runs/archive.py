@@ -1,14 +1,12 @@
 """Unpacks zip archives from outside: nothing outside the target, no links, bounded in all."""
 
-from __future__ import annotations
-
 import os
 import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from workers.errors import Judged, reading
+from workers.errors import DataRefused, reading
 from workers.sandbox.collect import BLOCK_BYTES
 
 MAX_ENTRIES = 200_000
@@ -18,13 +16,8 @@ MAX_DEPTH = 64
 CHUNK_BYTES = 1 << 20
 
 
-class ArchiveRefused(Judged):
+class ArchiveRefused(DataRefused):
     """The archive breaks a rule; `code` names it."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
 
 
 def _damage(words: str) -> ArchiveRefused:

@@ -1,13 +1,11 @@
 """A stage's command, read from the program's `metadata.yaml` or `metadata`: an argv, never a shell."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 from pathlib import Path
 
-from workers.errors import Judged, reading
+from workers.errors import DataRefused, reading
 from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
 
 METADATA_NAMES = ("metadata.yaml", "metadata")
@@ -33,13 +31,8 @@ PLACEHOLDERS = {
 }
 
 
-class CommandMissing(Judged):
+class CommandMissing(DataRefused):
     """The program does not say how to run it; `code` and a sentence for whoever wrote it."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
 
 
 @reading(lambda words: CommandMissing("bad_metadata", f"The program's metadata file cannot be read: {words}."))

@@ -1,7 +1,5 @@
 """One attempt of one run, from a staged job to a result to be sent. It does not call the site."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """One run in this process, from its claim or its adoption to its end."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -193,7 +191,7 @@ class RunHandling:
         self._held.ahead(self.folder.lease, False)
         try:
             if self.job.gpus and not self._adopted and self.slot.check_gpu():
-                self.execution.verdict = _gpu_verdict(str(self.slot.gpu_fault))
+                self.execution.verdict = infrastructure(SandboxError("gpu_unclean", str(self.slot.gpu_fault)))
             self._guard(self.execution.execute)
             if self.job.gpus:
                 self.slot.check_gpu()
@@ -326,7 +324,3 @@ class RunHandling:
 
 def _disk_verdict(error: OSError) -> Verdict:
     return infrastructure(SandboxError("worker_disk", f"the worker's folder: {error.strerror or error}"))
-
-
-def _gpu_verdict(fault: str) -> Verdict:
-    return infrastructure(SandboxError("gpu_unclean", fault))

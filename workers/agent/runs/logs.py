@@ -1,7 +1,5 @@
 """The worker's own log: one JSON object per line on standard error, with the run it is about."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from typing import Any
@@ -11,7 +9,7 @@ import structlog
 from workers.protocol.jobs import Job
 
 
-def set_up_logging(level: int = logging.INFO) -> None:
+def set_up_logging() -> None:
     """Write the worker's log as JSON lines on standard error: `timestamp`, `level`, `event` and more."""
     structlog.configure(
         processors=[
@@ -20,7 +18,7 @@ def set_up_logging(level: int = logging.INFO) -> None:
             structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer(default=str),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
 

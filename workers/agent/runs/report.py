@@ -1,7 +1,5 @@
 """Descriptions of a run's stages: evidence for the site, and metadata for Codabench's scorers."""
 
-from __future__ import annotations
-
 from workers.engines.spec import StageSpec
 from workers.protocol.results import StageRecord
 from workers.protocol.stages import StageName

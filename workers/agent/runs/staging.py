@@ -1,7 +1,5 @@
 """Staging: from a job to containers that only need to be started."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 It is written before the containers are started.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -76,7 +74,7 @@ class RunFolder:
         self._write_state(durably=True)
 
     @classmethod
-    def load(cls, runs: Path, lease: str) -> tuple[RunFolder, Job]:
+    def load(cls, runs: Path, lease: str) -> tuple["RunFolder", Job]:
         """Open the folder that an earlier process left.
 
         Raises `OSError`, `ValueError` or `MessageInvalid` when it is not whole.

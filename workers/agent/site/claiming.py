@@ -1,7 +1,5 @@
 """Asks the site for runs, and does not ask when a run could only fail here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

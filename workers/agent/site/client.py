@@ -1,11 +1,8 @@
 """HTTP with the site: time-outs on every call, back-off, and errors by what to do about them."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import random
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,12 +90,9 @@ def _backoff() -> Callable[[], float]:
 class SiteClient:
     """The protocol's calls, over connections that are kept alive. Safe to share between threads."""
 
-    def __init__(
-        self, site: str, queue_token: str, *, stop: threading.Event | None = None, verify: bool | str = True
-    ) -> None:
+    def __init__(self, site: str, queue_token: str, *, verify: bool | str = True) -> None:
         self._base = urljoin(site.rstrip("/") + "/", "api/worker/v1/")
         self._queue_token = queue_token
-        self._stop = stop or threading.Event()
         self._session = requests.Session()
         self._verify = verify
         self._session.headers["User-Agent"] = f"podium-worker/{__version__}"
@@ -219,8 +213,9 @@ class SiteClient:
                 wait = pause()
                 if isinstance(error, AnswerLost):  # the site is there: what waits for this answer goes on soon
                     wait = min(wait, LONGEST_PAUSE_AFTER_A_LOSS_S * CHANCE.uniform(0.5, 1.0))
-                if time.monotonic() + wait > until or self._stop.wait(wait):
+                if time.monotonic() + wait > until:
                     raise
+                time.sleep(wait)
 
     def _post(self, path: str, token: str, message: Message) -> requests.Response:
         return self._call("POST", path, token, json=message.model_dump(mode="json", exclude_unset=True))

@@ -1,7 +1,5 @@
 """Keeps a run's lease alive and its page current, from the claim to the end."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

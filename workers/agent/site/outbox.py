@@ -1,7 +1,5 @@
 """The files that leave a run: outputs, packed while it goes on, logs, and the page with details."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Executor, Future

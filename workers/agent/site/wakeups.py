@@ -1,7 +1,5 @@
 """Wake-ups: a message says "there may be work" and nothing else. Without a broker the worker polls."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CPU time and peak memory of a stage, from a control group that outlives the container."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from pathlib import Path
@@ -67,9 +65,9 @@ class Cgroup:
         return []
 
 
-def group_names(key: str, root: Path = CGROUP_ROOT) -> set[str]:
+def group_names(key: str) -> set[str]:
     """Names of the groups with this word in them, in every hierarchy and of either driver."""
-    parents = {root / "podium.slice", *root.glob("podium"), *root.glob("*/podium")}
+    parents = {CGROUP_ROOT / "podium.slice", *CGROUP_ROOT.glob("podium"), *CGROUP_ROOT.glob("*/podium")}
     folders = (path.name for parent in parents if parent.is_dir() for path in parent.iterdir() if key in path.name)
     return {name.removeprefix("podium-").removesuffix(".slice") for name in folders}
 

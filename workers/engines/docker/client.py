@@ -3,8 +3,6 @@
 Nothing here knows about runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools
@@ -29,8 +27,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 import docker
 from workers.engines.base import ContainerState, EngineFacts, Usage, never
 from workers.engines.docker.cgroup import Cgroup, group_names
-from workers.engines.docker.config import container_config
-from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.docker.config import container_config, seccomp_profile
 from workers.engines.faults import is_of_host
 from workers.engines.images import ImageFacts, hook_variables, unsuitable
 from workers.engines.spec import StageSpec
@@ -45,16 +42,16 @@ SHELL = "/bin/sh"
 
 
 @contextmanager
-def engine_errors(doing: str) -> Iterator[None]:
-    """Turn what the Docker SDK raises into `SandboxError` with a stable code."""
+def engine_errors(doing: str, *, besides: Collection[int] = ()) -> Iterator[None]:
+    """Turn what the Docker SDK raises into `SandboxError` with a stable code; pass over these statuses."""
     try:
         yield
-    except ImageNotFound as error:
-        raise SandboxError("image_missing", f"{doing}: {error.explanation}") from error
-    except NotFound as error:
-        raise SandboxError("container_missing", f"{doing}: {error.explanation}") from error
     except APIError as error:
-        raise SandboxError("engine_error", f"{doing}: {error.explanation or error}") from error
+        if error.status_code in besides:
+            return
+        kinds = {ImageNotFound: "image_missing", NotFound: "container_missing"}
+        code = next((code for kind, code in kinds.items() if isinstance(error, kind)), "engine_error")
+        raise SandboxError(code, f"{doing}: {error.explanation or error}") from error
     except (DockerException, requests.RequestException, HTTPError, OSError) as error:
         raise SandboxError("engine_unreachable", f"{doing}: {error}") from error
 
@@ -176,12 +173,8 @@ class DockerEngine:
 
     def remove_image(self, image: str) -> None:
         """See `Engine`."""
-        try:
-            with engine_errors("removing an image"):
-                self.api.remove_image(image)
-        except SandboxError as error:
-            if error.code != "image_missing":
-                raise
+        with engine_errors("removing an image", besides=(404,)):
+            self.api.remove_image(image)
 
     def image_names(self) -> tuple[str, ...]:
         """See `Engine`."""
@@ -313,13 +306,8 @@ class DockerEngine:
 
     def kill(self, container: str) -> None:
         """SIGKILL to all of it; no error when it has ended already."""
-        try:
+        with engine_errors("killing the container", besides=(404, 409)):
             self.api.kill(container)
-        except (NotFound, APIError) as error:
-            if error.status_code not in (404, 409):
-                raise SandboxError("engine_error", f"killing the container: {error.explanation}") from error
-        except (DockerException, requests.RequestException) as error:
-            raise SandboxError("engine_unreachable", f"killing the container: {error}") from error
 
     def was_signalled(self, container: str, since: datetime) -> bool:
         """True if the engine was told to kill or stop the container since then; it forgets after a while."""
@@ -346,15 +334,8 @@ class DockerEngine:
 
     def remove(self, container: str) -> None:
         """Remove it with its anonymous volumes, killing what still runs; no error when it is gone already."""
-        try:
+        with engine_errors("removing the container", besides=(404, 409)):  # 409: its removal is in progress
             self.api.remove_container(container, v=True, force=True)
-        except NotFound:
-            return
-        except APIError as error:
-            if error.status_code != 409:  # its removal is in progress
-                raise SandboxError("engine_error", f"removing the container: {error.explanation}") from error
-        except (DockerException, requests.RequestException) as error:
-            raise SandboxError("engine_unreachable", f"removing the container: {error}") from error
 
     def collect(self, container: str, *, follow: bool, tail: int | None = None) -> Generator[bytes]:
         """Chunks of standard output and error as they were written; `close()` ends it.
@@ -463,9 +444,7 @@ def parse_time(text: str) -> datetime | None:
     """The engine's RFC 3339 time with nanoseconds; None for its year 1, which says "never"."""
     if text.startswith("0001-"):
         return None
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", text)
-    if match is None:
-        raise SandboxError("engine_error", f"the engine gave a time that cannot be read: {text!r}")
-    moment, fraction, zone = match.groups()
-    microseconds = f"{fraction or '.0'}000000"[:7]
-    return datetime.fromisoformat(f"{moment}{microseconds}{zone.replace('Z', '+00:00')}").astimezone(UTC)
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError as error:
+        raise SandboxError("engine_error", f"the engine gave a time that cannot be read: {text!r}") from error

@@ -1,14 +1,48 @@
 """A container in the engine's own JSON: its mounts, limits and all that is taken away from it."""
 
-from __future__ import annotations
-
+import json
+import stat
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workers.engines.docker.seccomp import seccomp_profile
 from workers.engines.spec import OUTPUT_TARGET, WORKING_DIR, Mount, StageSpec
 from workers.protocol.limits import MIB, Limits
+
+PROFILE = Path(__file__).with_name("seccomp.json")
+MAKES_LINKS = ("symlink", "symlinkat")
+MAKES_NODES = {"mknod": 1, "mknodat": 2}  # with the place of `mode` among the arguments
+REGULAR = (0, stat.S_IFREG)
+
+
+@cache
+def seccomp_profile(*, plain_files: bool = False) -> str:
+    """The profile as the engine takes it in `security_opt`.
+
+    Refused beyond what engines refuse themselves: ptrace and process_vm_* (reading another process's memory), io_uring
+    and vsock, alg and other socket families (kernel attack surface that crosses containers), new namespaces, keyrings,
+    bpf, perf, userfaultfd, 32-bit system calls. Allowed sockets: unix, inet, inet6, netlink.
+
+    With `plain_files` symbolic links, pipes with a name and devices cannot be made either: for participants' code beside a scoring
+    program that reads the same folder. io_uring and `open_by_handle_at`, which could go round that, are refused in any case.
+    """
+    text = PROFILE.read_text()
+    return json.dumps(_plain_files_alone(json.loads(text))) if plain_files else text
+
+
+def _plain_files_alone(profile: dict[str, Any]) -> dict[str, Any]:
+    refused = {*MAKES_LINKS, *MAKES_NODES}
+    for rule in profile["syscalls"]:
+        rule["names"] = [name for name in rule["names"] if name not in refused]
+    profile["syscalls"] += [_regular_only(*item, kind) for item in MAKES_NODES.items() for kind in REGULAR]
+    return profile
+
+
+def _regular_only(name: str, index: int, kind: int) -> dict[str, Any]:
+    mode = {"index": index, "value": stat.S_IFMT(0o177777), "valueTwo": kind, "op": "SCMP_CMP_MASKED_EQ"}
+    return {"names": [name], "action": "SCMP_ACT_ALLOW", "args": [mode]}
+
 
 # The engine drops the older of two such files: what a flood writes before the worker begins to read must fit, or its first lines are gone.
 MIN_LOG_FILE_BYTES = 64 * MIB
@@ -103,7 +137,7 @@ def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
         "ShmSize": max(MIN_SHM_BYTES, limits.memory_bytes // 2),
         "Tmpfs": {"/tmp": _tmpfs_options(limits, "exec")} | _volumes(spec),
         "Ulimits": _ulimits(spec),
-        "Mounts": [_bind(mount) for mount in spec.mounts] + [_output(spec.output)],
+        "Mounts": [_bind(mount) for mount in (*spec.mounts, Mount(spec.output, OUTPUT_TARGET, writable=True))],
         "CgroupParent": cgroup_parent,
         "LogConfig": _log_config(limits),
         "DeviceRequests": _gpu(spec.gpu_uuid),
@@ -152,16 +186,6 @@ def _bind(mount: Mount) -> dict[str, Any]:
         "Source": str(mount.source),
         "Target": mount.target,
         "ReadOnly": not mount.writable,
-        "BindOptions": {"Propagation": "rprivate"},
-    }
-
-
-def _output(path: Path) -> dict[str, Any]:
-    return {
-        "Type": "bind",
-        "Source": str(path),
-        "Target": OUTPUT_TARGET,
-        "ReadOnly": False,
         "BindOptions": {"Propagation": "rprivate"},
     }
 

@@ -5,8 +5,6 @@ its layout (`describe_archive`) and hands the engine a new archive with the same
 names in an archive would otherwise take the place of images that the host has.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

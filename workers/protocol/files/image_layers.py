@@ -3,8 +3,6 @@
 Nothing of them is kept.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import tarfile

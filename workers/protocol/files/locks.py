@@ -4,8 +4,6 @@ Site and worker read it by the same rules, which are narrower than pip's: no opt
 anything comes from, and nothing in it is run. pip never sees the file: it is given a list that `written_lock` writes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

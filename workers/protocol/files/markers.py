@@ -4,8 +4,6 @@ The Python of an image is not known then, and nothing that a container says of i
 for each Python that an image may have, and a worker looks up its own. A marker that asks for anything else has no value, and is refused.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """YAML that a stranger wrote, read within bounds: plain values, a few levels deep, no aliases."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import yaml
@@ -13,16 +11,14 @@ MAX_DEPTH: Final = 8
 class _Loader(yaml.SafeLoader):
     """Refuses anchors, aliases and merges, of which a few lines can stand for gigabytes, and deep nesting."""
 
-    def __init__(self, text: str, max_depth: int) -> None:
-        super().__init__(text)
-        self.depth, self.max_depth = 0, max_depth
+    depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.YAMLError("anchors and aliases are not allowed")
-        if self.depth >= self.max_depth:
-            raise yaml.YAMLError(f"values are nested more than {self.max_depth} levels deep")
+        if self.depth >= MAX_DEPTH:
+            raise yaml.YAMLError(f"values are nested more than {MAX_DEPTH} levels deep")
         self.depth += 1
         try:
             return super().compose_node(parent, index)
@@ -38,13 +34,13 @@ class NotPlainYaml(Exception):
     """The text is no YAML, or more than plain values. `str()` says what."""
 
 
-def read_plain_yaml(text: str, *, max_characters: int = MAX_CHARACTERS, max_depth: int = MAX_DEPTH) -> object:
+def read_plain_yaml(text: str, *, max_characters: int = MAX_CHARACTERS) -> object:
     """The value of a YAML text. Raises `NotPlainYaml`."""
     if len(text) > max_characters:
         raise NotPlainYaml(f"it is longer than {max_characters:,} characters")
     loader = None
     try:
-        loader = _Loader(text, max_depth)
+        loader = _Loader(text)
         return loader.get_single_data()
     except MemoryError:
         raise

@@ -1,22 +1,62 @@
 """The trial, the review and the publication."""
 
+from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from competitions.catalog.models import Column
 from competitions.catalog.readiness import competition_warnings
+from competitions.disclosure.outputs import visible_streams
+from competitions.disclosure.readers import reader_for
+from competitions.disclosure.streams import LogStream
+from competitions.leaderboards.reading.results import known_results
+from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
 from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.paths import first_open
 from competitions.organize.views.access import own_draft
 from competitions.organize.views.guided.rail import step_rail
-from competitions.organize.views.guided.trial_result import trial_result
+from competitions.runs.queue.positions import queue_positions
+from competitions.runs.records.logs import log_text
+from competitions.submissions.models import Submission
 from competitions.web.checklist import checklist
+from competitions.web.progress import Progress, submission_progress
+
+LOG_CHARS: Final = 20_000
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """Scores of a trial that the organizer may see; a sealed part is scored and stays sealed."""
+
+    submission: Submission
+    progress: Progress
+    scores: list[tuple[Column, str]]
+    withholds_scores: bool
+    log: str
+    seconds: float | None
+
+
+def trial_result(draft: CompetitionDraft) -> TrialResult | None:
+    """The trial as its owner may see it; None where there is none."""
+    rows = Submission.objects.select_related("phase__competition", "team", "submitted_by", "file")
+    submission = rows.prefetch_related("runs__task", "runs__queue").filter(pk=draft.trial_id or 0).first()
+    if submission is None:
+        return None
+    load_boards([submission.phase])
+    reader, runs = reader_for(draft.owner), list(submission.runs.all())
+    results = known_results(with_scores([submission])[0], reader)
+    progress = submission_progress(submission, queue_positions(runs), now=reader.now)
+    sees_log = LogStream.SCORING in visible_streams(reader, submission.phase)
+    log = "".join(log_text(run, LogStream.SCORING) for run in runs)[-LOG_CHARS:] if sees_log else ""
+    seconds = (submission.finished_at - submission.created_at).total_seconds() if submission.finished_at else None
+    return TrialResult(submission, progress, results.values, results.withholds_scores, log, seconds)
 
 
 def _context(draft: CompetitionDraft) -> dict[str, object]:
@@ -24,21 +64,18 @@ def _context(draft: CompetitionDraft) -> dict[str, object]:
 
 
 @require_safe
-@login_required
 def trial(request: HttpRequest, key: UUID) -> HttpResponse:
     draft = own_draft(request, key)
     return render(request, "organize/guided/trial.html", _context(draft) | {"rail": step_rail(draft, "trial")})
 
 
 @require_safe
-@login_required
 def status(request: HttpRequest, key: UUID) -> HttpResponse:
     """The progress of build and trial, served alone; it asks again until both are over."""
     return render(request, "organize/guided/_build.html", _context(own_draft(request, key)))
 
 
 @require_POST
-@login_required
 def build(request: HttpRequest, key: UUID) -> HttpResponse:
     """Have the competition made of the answers, in the background."""
     draft = own_draft(request, key)
@@ -47,7 +84,6 @@ def build(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 @require_safe
-@login_required
 def review(request: HttpRequest, key: UUID) -> HttpResponse:
     draft = own_draft(request, key)
     warnings = competition_warnings(draft.competition) if draft.competition else []
@@ -57,7 +93,6 @@ def review(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def publish(request: HttpRequest, key: UUID) -> HttpResponse:
     """Show the competition to everybody."""
     competition = draft_publish(draft=own_draft(request, key))

@@ -5,8 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -18,10 +17,9 @@ from competitions.organize.previews import step_preview
 from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
 from competitions.organize.steps.paths import draft_path, find_slot, find_step, first_open, is_done
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
-from competitions.organize.views.access import own_draft, sent_upload
+from competitions.organize.views.access import answer_upload, own_draft, sent_upload
 from competitions.organize.views.guided.rail import step_rail
 from competitions.resources.rooms import takes_uploads
-from core.refusals import Refusal
 from files.text import is_number
 
 OF_THE_PAGE: Final = ("csrfmiddlewaretoken", "version", "go")
@@ -35,7 +33,6 @@ def _step(draft: CompetitionDraft, slug: str) -> Step:
 
 
 @require_safe
-@login_required
 def current(request: HttpRequest, key: UUID) -> HttpResponse:
     """To the step where the owner was, or to the trial when all are done."""
     draft = own_draft(request, key)
@@ -46,7 +43,6 @@ def current(request: HttpRequest, key: UUID) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     """Show a step, or keep what was entered and go on. What is not right is kept too when one goes back."""
     draft = own_draft(request, key)
@@ -110,7 +106,6 @@ def _preview(draft: CompetitionDraft, chosen: Step, form: StepForm) -> Mapping[s
 
 
 @require_POST
-@login_required
 def preview(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     """The preview of the step with these values, which are not kept."""
     draft = own_draft(request, key)
@@ -130,20 +125,16 @@ def _slot(draft: CompetitionDraft, role: str) -> FileSlot:
 
 @takes_uploads(lambda request, key, role: own_draft(request, key))
 @require_POST
-@login_required
 def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """Take a finished upload (the page's script) or a file in the form (without script)."""
     draft = own_draft(request, key)
     slot = _slot(draft, role)
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
+
+    def keep() -> str:
         drafts.draft_attach(draft=draft, slot=slot, upload=sent_upload(request), now=timezone.now())
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    url = _step_url(draft, slot)
-    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+        return _step_url(draft, slot)
+
+    return answer_upload(request, keep)
 
 
 def _step_url(draft: CompetitionDraft, slot: FileSlot) -> str:
@@ -152,7 +143,6 @@ def _step_url(draft: CompetitionDraft, slot: FileSlot) -> str:
 
 
 @require_safe
-@login_required
 def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """The progress of reading a file, served alone; the page loads itself again once it is over."""
     draft = own_draft(request, key)
@@ -164,7 +154,6 @@ def file_status(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def detach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     draft = own_draft(request, key)
     slot = _slot(draft, role)
@@ -173,7 +162,6 @@ def detach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def discard(request: HttpRequest, key: UUID) -> HttpResponse:
     """Throw the draft away."""
     draft = own_draft(request, key)

@@ -2,12 +2,12 @@
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.catalog.rights import may_host
 from competitions.organize import hosts
@@ -15,7 +15,6 @@ from competitions.organize.drafts import draft_begin
 from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.steps.paths import draft_path
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 
 class BeginForm(forms.Form):
@@ -33,7 +32,6 @@ class RequestForm(forms.Form):
 
 
 @require_safe
-@login_required
 def start(request: HttpRequest) -> HttpResponse:
     user = person(request)
     host_request = HostRequest.objects.filter(user=user).first()
@@ -49,7 +47,6 @@ def start(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def begin(request: HttpRequest) -> HttpResponse:
     """A new draft, and its first step."""
     chosen = CompetitionDraft.Start(cleaned(BeginForm(request.POST))["start"])
@@ -58,7 +55,6 @@ def begin(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def ask(request: HttpRequest) -> HttpResponse:
     """Ask the administrators for the right to host."""
     purpose = cleaned(RequestForm(request.POST))["purpose"]

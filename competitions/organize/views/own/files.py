@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.organize.editing.resources import (
     ResourceForm,
     add_resource,
@@ -23,22 +23,19 @@ from competitions.organize.editing.resources import (
 )
 from competitions.organize.forms import KindForm, ResourceFilterForm
 from competitions.organize.hosts import require_host
-from competitions.organize.views.access import sent_upload
-from competitions.organize.views.changes import change_page, delete_page, page_context
+from competitions.organize.views.access import answer_upload, sent_upload
+from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.teams import list_page
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Resource
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.versions import count_uses, storage_used
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
-from core.refusals import Refusal
 
 PAGE_SIZE: Final = 50
 
 
 @require_safe
-@login_required
 def files(request: HttpRequest) -> HttpResponse:
     """The asker's files, the newest first, narrowed by the address; and how much room they take."""
     user = person(request)
@@ -53,12 +50,11 @@ def files(request: HttpRequest) -> HttpResponse:
         "used": storage_used(user),
         "limit": None if user.is_superuser else settings.ORGANIZER_STORAGE_BYTES,
     }
-    return render(request, "organize/own/files.html", page_context(None, "files") | context)
+    return render_page(request, None, "organize/own/files.html", context, tab="files")
 
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
 @require_http_methods(["POST"])
-@login_required
 def add(request: HttpRequest) -> HttpResponse:
     """Store an upload as a file of the kind in the form, sent by the page's script or the form."""
     kind = cleaned(KindForm(request.POST))["kind"]
@@ -67,7 +63,6 @@ def add(request: HttpRequest) -> HttpResponse:
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def file(request: HttpRequest, key: UUID) -> HttpResponse:
     """Name a file and share it; a file that is sent is its new version."""
     user = person(request)
@@ -98,22 +93,18 @@ def _new_version(request: HttpRequest, before: Resource) -> Resource:
     return fresh
 
 
-def _answer(request: HttpRequest, keep: Callable[[], Resource]) -> HttpResponse:
-    """Keep what was sent, and lead to its page; for the page's script as JSON, a refusal too."""
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
-        resource = keep()
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    messages.success(request, f"{resource.file_name} was uploaded.")
-    url = reverse("organize:own-file", args=[resource.key])
-    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+def _answer(request: HttpRequest, store: Callable[[], Resource]) -> HttpResponse:
+    """Store what was sent, and lead to its page."""
+
+    def keep() -> str:
+        resource = store()
+        messages.success(request, f"{resource.file_name} was uploaded.")
+        return reverse("organize:own-file", args=[resource.key])
+
+    return answer_upload(request, keep)
 
 
 @require_safe
-@login_required
 def download(request: HttpRequest, key: UUID) -> HttpResponseBase:
     """The bytes of one's own file."""
     resource = get_object_or_404(own_resources(person(request)).select_related("file"), key=key)
@@ -121,7 +112,6 @@ def download(request: HttpRequest, key: UUID) -> HttpResponseBase:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete(request: HttpRequest, key: UUID) -> HttpResponse:
     """Say what keeps a file, or delete it."""
     chosen = get_object_or_404(own_resources(person(request)), key=key)

@@ -5,22 +5,21 @@ from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.views import person
 from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from competitions.organize.editing.queues import QueueForm, own_queues, running_on, with_loads
 from competitions.organize.forms import TokenForm, WorkerForm
 from competitions.organize.hosts import require_staff
-from competitions.organize.views.changes import change_page, page_context
+from competitions.organize.views.changes import change_page, render_page
 from competitions.web.forms import cleaned
-from competitions.web.views.teams import person
 
 WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]], int]]]] = {
     "drain": ("gets no more runs; what it has goes on to its end", lambda rows: drain_workers(rows, timezone.now())),
@@ -37,29 +36,24 @@ def _own(request: HttpRequest, name: str) -> Queue:
 
 
 @require_safe
-@login_required
 def queues(request: HttpRequest) -> HttpResponse:
     """The asker's queues with what waits and runs there."""
     user = person(request)
     require_staff(user)
     rows = with_loads(own_queues(user)).select_related("owner").prefetch_related("workers")
-    return render(request, "organize/own/queues.html", page_context(None, "queues") | {"queues": rows})
+    return render_page(request, None, "organize/own/queues.html", {"queues": rows}, tab="queues")
 
 
 @never_cache
 @require_safe
-@login_required
 def queue(request: HttpRequest, name: str) -> HttpResponse:
     """One queue: what waits and runs, its workers, and its token."""
     shown, now = get_object_or_404(with_loads(Queue.objects.filter(pk=_own(request, name).pk))), timezone.now()
     workers = [(worker, worker.is_silent(now)) for worker in shown.workers.all()]
-    return render(
-        request, "organize/own/queue.html", page_context(None, "queues") | {"queue": shown, "workers": workers}
-    )
+    return render_page(request, None, "organize/own/queue.html", {"queue": shown, "workers": workers}, tab="queues")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def settings(request: HttpRequest, name: str = "") -> HttpResponse:
     """Change a queue, or add one."""
     user = person(request)
@@ -77,25 +71,23 @@ def settings(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @never_cache
 @require_POST
-@login_required
 def token(request: HttpRequest, name: str) -> HttpResponse:
     """Make a new token, shown once, or revoke the present one; asks first, naming what it stops."""
     chosen, values = _own(request, name), cleaned(TokenForm(request.POST))
     is_new = values["action"] == "issue"
     if chosen.token_digest and not values["confirmed"]:
         context = {"queue": chosen, "is_new": is_new, "running": running_on(chosen)}
-        return render(request, "organize/own/token.html", page_context(None, "queues") | context)
+        return render_page(request, None, "organize/own/token.html", context, tab="queues")
     if is_new:
         secret = queue_issue_token(chosen)
         context = {"queue": chosen, "secret": secret}
-        return render(request, "organize/own/token.html", page_context(None, "queues") | context)
+        return render_page(request, None, "organize/own/token.html", context, tab="queues")
     queue_revoke_token(chosen)
     messages.success(request, f"No worker of {chosen} is let in from now on. Make a new token to go on.")
     return redirect("organize:queue", chosen.name)
 
 
 @require_POST
-@login_required
 def worker(request: HttpRequest, name: str, key: UUID) -> HttpResponse:
     """Drain a worker, take it back, or release it from quarantine."""
     chosen = _own(request, name)

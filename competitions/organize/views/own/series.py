@@ -2,29 +2,26 @@
 
 from functools import partial
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.organize.editing.series import SeriesForm, own_series, remove_series, series_deletion
 from competitions.organize.hosts import require_host
-from competitions.organize.views.changes import change_page, delete_page, page_context
-from competitions.web.views.teams import person
+from competitions.organize.views.changes import change_page, delete_page, render_page
 
 
 @require_safe
-@login_required
 def series_list(request: HttpRequest) -> HttpResponse:
     """The asker's series with their tracks."""
     user = person(request)
     require_host(user)
     rows = own_series(user).prefetch_related("tracks")
-    return render(request, "organize/own/series.html", page_context(None, "series") | {"rows": rows})
+    return render_page(request, None, "organize/own/series.html", {"rows": rows}, tab="series")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def series(request: HttpRequest, slug: str = "") -> HttpResponse:
     """Change a series, or add one."""
     user = person(request)
@@ -39,7 +36,6 @@ def series(request: HttpRequest, slug: str = "") -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Say what goes with a series, then delete it."""
     chosen = get_object_or_404(own_series(person(request)), slug=slug)

@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from csp.decorators import csp_exempt
+from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.clickjacking import xframe_options_sameorigin
@@ -12,8 +13,8 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.questions import shown_answer
-from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import entry_rank, first_entry
@@ -51,6 +52,7 @@ def _visible_board(entry: Entry, visited: Visit) -> Leaderboard | None:
     return board if visited.can_see_board(board) else None
 
 
+@login_not_required
 @require_safe
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of a board: its score over time, its values, and the team's public answers."""
@@ -110,6 +112,7 @@ def _chart(entry: Entry, primary: Column | None, now: datetime) -> Chart | None:
     return improvement_chart(steps, primary, entry.team.name, until=min(now, entry.leaderboard.phase.closes_at or now))
 
 
+@login_not_required
 @require_safe
 def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
     """A team's public page: people and visible rows. 404 without such a row, so as not to reveal teams."""
@@ -152,6 +155,7 @@ def _row_of_team(entry: Entry, board: Leaderboard) -> dict[str, object]:
     }
 
 
+@login_not_required
 @csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
 @require_safe
 @xframe_options_sameorigin

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -57,6 +58,7 @@ from files.text import is_number
 SHORTEST_SEARCH: Final = 2
 
 
+@login_not_required
 @require_safe
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
@@ -326,6 +328,7 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
     return caches["pages"].get_or_set(key, lambda: entry_rank(entry))
 
 
+@login_not_required
 @require_safe
 def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
@@ -338,6 +341,7 @@ def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpRes
     return csv_response(board)
 
 
+@login_not_required
 @require_safe
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Score over time: the board's best and, for members, their team's submissions, with a table."""

@@ -4,12 +4,13 @@ import json
 
 from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.decorators import login_not_required
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
 from competitions.disclosure.scores import board_refusal, may_see_manifest, may_see_scores
@@ -22,7 +23,6 @@ from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned
 from competitions.web.presentation.charts import rank_chart
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from files.text import is_number
 
@@ -38,6 +38,7 @@ def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> 
     return visited, board
 
 
+@login_not_required
 @require_safe
 def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """A revealed board's manifest, for `podium verify`; not before, as its salt would reveal scores."""
@@ -54,6 +55,7 @@ def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     )
 
 
+@login_not_required
 @require_safe
 def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
@@ -82,7 +84,6 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def reveal(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponse:
     """The preview of a reveal, and the reveal itself; for the competition's organizers."""
     visited = visit(request, slug)

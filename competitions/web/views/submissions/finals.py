@@ -4,12 +4,12 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from accounts.views import person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.leaderboards.picks import finals_choose, may_choose
 from competitions.leaderboards.ranking.rules import Rule
@@ -18,7 +18,6 @@ from competitions.submissions.states import LIVE, State
 from competitions.teams.models import Team
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, submission_page
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.teams import person
 from competitions.web.visit import Visit, team_of_visit, visit
 from files.text import is_number
 
@@ -41,7 +40,6 @@ class FinalsForm(forms.Form):
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def finals(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """The list, newest first, and what is ticked on it."""
     visited = visit(request, slug)

@@ -4,7 +4,6 @@ from uuid import UUID
 
 from csp.decorators import csp_exempt
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -12,18 +11,18 @@ from django.utils import timezone
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Leaderboard
 from competitions.catalog.questions import answers_of_form, shown_answer
 from competitions.disclosure.outputs import DETAILED_RESULTS, may_download, programs_are_withheld, visible_streams
 from competitions.disclosure.readers import Reader, reader_for
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.disclosure.streams import LogStream
-from competitions.factsheets.answers import fact_sheet_questions
 from competitions.factsheets.models import Question
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
-from competitions.leaderboards.reading.positions import score_position
-from competitions.leaderboards.reading.results import known_results
+from competitions.leaderboards.reading.results import known_results, score_position
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
@@ -37,16 +36,13 @@ from competitions.submissions.fact_sheets import fact_sheet_edit, fact_sheet_is_
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
-from competitions.web.datasets import growing_context
 from competitions.web.details import details_response
-from competitions.web.presentation.logs import shown_log
-from competitions.web.presentation.stages import run_history, run_stages
+from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
 from competitions.web.refused_forms import entered_values
 from competitions.web.submission_rows import build_rows
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.teams import person
 from competitions.web.visit import visit
 
 
@@ -64,7 +60,6 @@ def _scored(submission: Submission) -> ScoredSubmission:
 
 
 @require_safe
-@login_required
 def row(request: HttpRequest, pk: int) -> HttpResponse:
     """One row of the list, served alone: it asks again until the submission has ended."""
     submission = find(request, pk)
@@ -74,7 +69,6 @@ def row(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@login_required
 def detail(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     visited = visit(request, submission.phase.competition.slug)
@@ -88,7 +82,6 @@ def detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_safe
-@login_required
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """The part of a submission's page that changes while it runs."""
     context = _detail_context(request, find(request, pk), reader_for(person(request)))
@@ -161,7 +154,6 @@ def shown_answers(submission: Submission, questions: list[Question]) -> list[tup
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
 def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
     """The submission's answers with their history, and the form to change them until the deadline."""
     submission, user = find(request, pk), person(request)
@@ -195,7 +187,6 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object
 
 
 @require_safe
-@login_required
 def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """A file of a run's newest attempt: of the named run, else of the first with it that is no smoke run."""
     submission, chosen = find(request, pk), request.GET.get("run", "")
@@ -212,14 +203,12 @@ def output(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
 
 
 @require_safe
-@login_required
 def source(request: HttpRequest, pk: int) -> HttpResponseBase:
     submission = find(request, pk)
     return stored_response(request, submission.file, file_name=submission.file_name)
 
 
 @require_POST
-@login_required
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     submission = find(request, pk)
     submission_cancel(submission=submission, actor=f"user:{person(request).username}", now=timezone.now())
@@ -228,7 +217,6 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     """Take the team's dataset off a board that grows."""
     dataset = dataset_withdraw(submission=find(request, pk), by=person(request), now=timezone.now())
@@ -237,7 +225,6 @@ def withdraw(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@login_required
 def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResponse:
     """Choose the submission for a board of its phase, or take the choice back."""
     submission, user = find(request, pk), person(request)
@@ -249,7 +236,6 @@ def pick(request: HttpRequest, pk: int, board_key: str, action: str) -> HttpResp
 
 @csp_exempt()  # type: ignore[arg-type]  # its types know no view with arguments
 @require_safe
-@login_required
 @xframe_options_sameorigin
 def details(request: HttpRequest, pk: int, run_id: UUID) -> HttpResponse:
     """The scoring program's page of details, for a frame in which its scripts reach nothing."""

@@ -3,25 +3,25 @@
 from typing import Final
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.views import person
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.questions import answers_of_form
 from competitions.disclosure.scores import visible_columns
 from competitions.environments.choice import NamedEnvironment
 from competitions.environments.models import EnvironmentFile
-from competitions.factsheets.answers import fact_sheet_questions
+from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.models import Pick
 from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.rooms import take_upload, takes_uploads
-from competitions.submissions.quota import Allowance, allowances, smoke_allowance
+from competitions.submissions.quota import allowances, smoke_allowance
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
@@ -30,7 +30,6 @@ from competitions.web.presentation.charts import own_chart
 from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
 from competitions.web.views.competitions import render_tab
-from competitions.web.views.teams import person
 from competitions.web.visit import Visit, visit
 from core.design.charts import Chart
 from core.refusals import Refusal
@@ -46,7 +45,6 @@ FILTERS: Final[dict[str, tuple[State, ...]]] = {
 
 
 @require_safe
-@login_required
 def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     """The team's submissions, newest first, with the panel to make one."""
     visited = visit(request, slug, for_team=True)
@@ -102,7 +100,7 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         "is_open": phase.is_open(visited.now) or phase.takes_late(visited.now),
         "is_late": phase.takes_late(visited.now),
         "selections": selections(visited, phase, team_id),
-        "smoke_runs": _smoke_runs(visited, phase, team_id),
+        "smoke_runs": smoke_allowance(team_id, now=visited.now) if phase.has_smoke_run else None,
         "exhausted": next((limit for limit in limits if not limit.left), None),
         "file_name": phase.official_file_name,
         "brought": _brought(phase, team_id),
@@ -111,11 +109,6 @@ def _panel(request: HttpRequest, visited: Visit, phase: Phase, team_id: int) -> 
         else [],
         "entered": entered,
     }
-
-
-def _smoke_runs(visited: Visit, phase: Phase, team_id: int) -> Allowance | None:
-    """The team's free smoke runs of today, where the phase has some."""
-    return smoke_allowance(team_id, now=visited.now) if phase.has_smoke_run else None
 
 
 def _brought(phase: Phase, team_id: int) -> dict[str, list[str]]:
@@ -139,7 +132,6 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 
 @takes_uploads(visit)
 @require_POST
-@login_required
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
     """Make a submission from a finished upload, or from a file in the form.
 

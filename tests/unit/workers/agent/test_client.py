@@ -157,13 +157,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.slept: list[float] = []
 
     def monotonic(self) -> float:
         return self.now
 
-    def wait(self, seconds: float) -> bool:
+    def sleep(self, seconds: float) -> None:
         self.now += seconds
-        return False
+        self.slept.append(seconds)
 
     def after(self, seconds: float, answer: Answer) -> Answer:
         def answer_later(handler: Handler) -> None:
@@ -177,7 +178,6 @@ class Clock:
 def clock(site: Site, monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(clients, "time", clock)
-    monkeypatch.setattr(site.client._stop, "wait", clock.wait)
     return clock
 
 
@@ -339,29 +339,20 @@ def test_a_redirect_is_not_followed_with_the_token(site: Site) -> None:
     assert len(site.seen) == 1
 
 
-def test_a_lost_answer_is_asked_for_again_soon_also_after_many_losses(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr(site.client._stop, "wait", waited.append)
+def test_a_lost_answer_is_asked_for_again_soon_also_after_many_losses(site: Site, clock: Clock) -> None:
     site.will(*[lose_answer] * 12, status(200, {"state": "finished"}))
     site.client.complete("r", "token", RESULT, patience_s=60)
-    assert len(waited) == 12
-    assert max(waited) <= clients.LONGEST_PAUSE_AFTER_A_LOSS_S
+    assert len(clock.slept) == 12
+    assert max(clock.slept) <= clients.LONGEST_PAUSE_AFTER_A_LOSS_S
 
 
 def test_a_site_that_is_down_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     client = SiteClient("http://127.0.0.1:9", "t")
-    waited: list[float] = []
-
-    def wait(seconds: float) -> bool:
-        waited.append(seconds)
-        return len(waited) == 8
-
-    monkeypatch.setattr(client._stop, "wait", wait)
+    clock = Clock()
+    monkeypatch.setattr(clients, "time", clock)
     with pytest.raises(SiteUnreachable):
         client.complete("r", "token", RESULT, patience_s=600)
-    assert max(waited) > 5
+    assert max(clock.slept[:8]) > 5
 
 
 @pytest.mark.parametrize(("code", "is_lost"), [("attempt_answered", False), ("lease_lost", True)])

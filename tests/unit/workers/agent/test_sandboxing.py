@@ -15,14 +15,12 @@ import pytest
 
 from tests.unit.workers.limits import limits
 from workers.agent.adoption import Adoption
-from workers.agent.host.facts import open_files
+from workers.agent.host.facts import open_files, toolkit_version
 from workers.agent.host.slots import Slot
-from workers.agent.host.toolkit import toolkit_version
 from workers.agent.runs.handling import HeldRuns
 from workers.agent.runs.state import RunFolder
 from workers.engines.docker.client import read_image
-from workers.engines.docker.config import MASKED_PATHS, container_config
-from workers.engines.docker.seccomp import seccomp_profile
+from workers.engines.docker.config import MASKED_PATHS, container_config, seccomp_profile
 from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount, StageSpec
 from workers.engines.users import DEFAULT_UID, FIRST_UID, Runner, slot_uid

@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class CodabenchApiConfig(AppConfig):
-    name = "competitions.codabench_api"
