@@ -134,6 +134,12 @@ PHASE_HAS_SUBMISSIONS: Final = RefusalKind(
     409, "phase_has_submissions", "Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date."
 )
 
+SOLUTION_IN_WORK: Final = RefusalKind(
+    409,
+    "solution_in_work",
+    "Submissions are being scored again with the last new solution. Wait until that is over, then upload another one.",
+)
+
 FILE_CHANGED_ELSEWHERE: Final = RefusalKind(
     409,
     "file_changed_elsewhere",

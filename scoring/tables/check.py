@@ -15,11 +15,12 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables.align import Places, find_places, normalize_ids, reorder
+from scoring.tables.delimited import plain_number
 from scoring.tables.file_types import join_values, printable
-from scoring.tables.files import LIMIT_BYTES, Source, open_table, read_source
+from scoring.tables.files import LIMIT_BYTES, Source, open_table, read_source, require_rows
+from scoring.tables.places import SHOWN, name_repeats
 from scoring.tables.schema import Column, ColumnType, TableSchema
 
-_SHOWN: Final = 5
 _TYPES: Final[dict[ColumnType, pl.DataType]] = {"number": pl.Float64(), "integer": pl.Int64(), "text": pl.String()}
 
 
@@ -91,7 +92,9 @@ def read_submission(
         return _Reader(source, schema, ids).read()[0]
 
 
-def read_reordered(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFrame:
+def read_reordered(
+    path: Path, schema: TableSchema, ids: pl.Series, *, filename: str | None = None
+) -> pl.DataFrame:
     """As `read_submission`, the rows in the order of `ids`.
 
     >>> import tempfile
@@ -101,7 +104,7 @@ def read_reordered(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFr
     ...     read_reordered(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows()
     [(2, 2.5), (1, 1.5)]
     """
-    with open_table(path) as source:
+    with open_table(path, filename=filename) as source:
         table, places = _Reader(source, schema, ids).read()
         return table if places is None else reorder(table, places, ids, schema.id_column)
 
@@ -145,6 +148,7 @@ class _Reader:
                 raise
             table = read_source(self.source, types=types, as_text=True)  # a cell is not of its type: below it is named
         _require_columns(table, self.schema)
+        require_rows(table)
         return pl.DataFrame([self._cast_column(table, name, types[name]) for name in self.schema.names])
 
     def _cast_column(self, table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
@@ -154,7 +158,8 @@ class _Reader:
             return _ids_as_numbers(column) if kind == pl.Int64 else column.cast(kind, strict=False)
         if kind == pl.String:
             allowed = next(known.allowed for known in self.schema.columns if known.name == name)
-            return _as_allowed(column.cast(kind), allowed)
+            texts = _as_allowed(column.cast(kind), allowed)
+            return texts.fill_null("") if "" in allowed else texts  # a CSV has one empty cell for both
         return column if column.dtype == kind else self._as_numbers(table, name, kind)
 
     def _as_numbers(self, table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
@@ -167,8 +172,8 @@ class _Reader:
             wrong &= text != ""
         plain = "whole number" if kind == pl.Int64 else "number"
         right = f"give a {plain} in every row"
-        if is_text and text.filter(wrong).str.contains(",").any():
-            right += ", with a decimal point and nothing between thousands"
+        if is_text and wrong.any():
+            right += _number_advice(text.filter(wrong))
         self._refuse(table, name, wrong, "wrong_type", lambda value: f"{value!a} is no {plain}", right)
         return numbers
 
@@ -188,8 +193,7 @@ class _Reader:
             what = f"it is empty in {self._places(submitted.is_null())}"
             raise ScoringInputError("nan", where, what, "give each row its id")
         if submitted.n_unique() < len(submitted):
-            repeated = submitted.is_duplicated() & ~submitted.is_first_distinct()
-            what = f"{_first(submitted.filter(repeated))} is there again in {self._places(repeated)}"
+            what = name_repeats(submitted, self.source.place)
             raise ScoringInputError("duplicate_ids", where, what, "give each id once")
         if self.ids is not None:
             self._require_same_ids(
@@ -249,7 +253,7 @@ class _Reader:
 
     def _places(self, wrong: pl.Series, ids: pl.Series | None = None) -> str:
         rows = wrong.arg_true()
-        first = rows.head(_SHOWN).to_list()
+        first = rows.head(SHOWN).to_list()
         tails = ["" if ids is None else f" (id {ascii(ids[row])[:60]})" for row in first]
         shown = [self.source.place(row) + tail for row, tail in zip(first, tails, strict=True)]
         return join_values(shown, total=len(rows))
@@ -295,8 +299,16 @@ def _whole(values: pl.Series) -> pl.Series:
     return values.cast(pl.Int64, strict=False).fill_null(rounded) if values.dtype == pl.String else rounded
 
 
+def _number_advice(wrong: pl.Series) -> str:
+    """How numbers are written, where some of the texts that are none have separators."""
+    written = next(filter(None, map(plain_number, wrong.head(SHOWN).to_list())), "")
+    if not written and not wrong.str.contains(",").any():
+        return ""
+    return ", with a decimal point and nothing between thousands" + (f": {written}" if written else "")
+
+
 def _first(values: pl.Series) -> str:
-    return join_values([ascii(value) for value in values.head(_SHOWN).to_list()], total=len(values))
+    return join_values([ascii(value) for value in values.head(SHOWN).to_list()], total=len(values))
 
 
 def _count(ids: pl.Series) -> str:

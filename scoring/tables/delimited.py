@@ -19,6 +19,7 @@ from typing import Any, Final
 import polars as pl
 
 from scoring.errors import ScoringInputError
+from scoring.tables.encodings import require_utf8
 
 _START_BYTES: Final = 1 << 20  # the header ends within
 _FIRST_LINES: Final = 10_000
@@ -28,6 +29,12 @@ _QUOTED: Final = re.compile(r'"[^"]*"')
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _DECIMAL_COMMA: Final = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
 _THOUSANDS: Final = r"^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$"  # or a decimal comma: nobody can tell
+
+
+_GROUPED: Final = r"\s*[+-]?\d{1,3}(?:[,.'’\u00a0\u202f ]\d{3})+(?:[.,]\d+)?\s*"
+_GROUPED_SURELY: Final = r"\s*[+-]?\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?:\.\d+)?\s*"  # no list of numbers, no version
+_SEPARATOR_OF_THOUSANDS: Final = "[,.'’\u00a0\u202f ]"
+_PLAIN: Final = r"\s*[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?\s*"
 
 
 @dataclass(frozen=True)
@@ -92,12 +99,9 @@ def _read_start(path: Path) -> str:
         start = file.read(_START_BYTES)
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(start)
-    except UnicodeDecodeError as error:
-        raise _not_utf8() from error
-
-
-def _not_utf8() -> ScoringInputError:
-    return ScoringInputError("unknown_format", "the table", "it is no UTF-8 text", "save it in the encoding UTF-8")
+    except UnicodeDecodeError:
+        require_utf8(path)
+        raise
 
 
 def _find_separator(outside: str) -> str:
@@ -135,7 +139,7 @@ def _parse(path: Path, layout: Layout, types: Mapping[str, Any], as_text: bool) 
         return _read_twice_for_booleans(read, None, known)
     except pl.exceptions.ComputeError as error:
         if "utf-8" in str(error):
-            raise _not_utf8() from error
+            require_utf8(path)
         _require_width(path, layout)
         raise
 
@@ -223,3 +227,34 @@ def _with_points(column: pl.Series, *, is_number: bool) -> pl.Series:
     if numbers.null_count() == column.null_count():
         return numbers
     return points if is_number else column
+
+
+def plain_number(text: str) -> str:
+    """A number with separators between thousands as it should be written; empty for any other text.
+
+    >>> plain_number("1,234.5"), plain_number("1.234.567,8"), plain_number("1,500"), plain_number("x")
+    ('1234.5', '1234567.8', '1500 (or 1.500, if the comma is a decimal comma)', '')
+    """
+    if not re.fullmatch(_GROUPED, text):
+        return ""
+    if re.fullmatch(r"\s*[+-]?\d{1,3},\d{3}\s*", text):
+        joined = text.strip().replace(",", "")
+        return f"{joined} (or {text.strip().replace(',', '.')}, if the comma is a decimal comma)"
+    separators = re.findall(_SEPARATOR_OF_THOUSANDS, text.strip())
+    *groups, last = re.split(_SEPARATOR_OF_THOUSANDS, text.strip())
+    has_fraction = len(last) != 3 or separators[-1] != separators[0]
+    return f"{''.join(groups)}.{last}" if has_fraction else "".join([*groups, last])
+
+
+def first_grouped(column: pl.Series) -> int | None:
+    """The row of the first number with a separator between thousands, where all of a text column is numbers.
+
+    >>> first_grouped(pl.Series(["7", "1,234"])), first_grouped(pl.Series(["1,234", "a"]))
+    (1, None)
+    """
+    if column.dtype != pl.String:
+        return None
+    grouped = column.str.contains(f"^(?:{_GROUPED_SURELY})$")
+    if not grouped.any() or not column.drop_nulls().str.contains(f"^(?:{_GROUPED_SURELY}|{_PLAIN})$").all():
+        return None
+    return int(grouped.arg_true()[0])

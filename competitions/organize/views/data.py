@@ -43,6 +43,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     """Every file of the competition by task and phase; `?outdated=yes` adds submissions to run again."""
     competition = managed_competition(request, slug)
     tasks = competition.tasks.filter(dataset=None).select_related(*(f"{name}__file" for name in OF_TASKS))
+    tasks = tasks.prefetch_related("phases")
     phases = competition.phases.select_related(*(f"{name}__file" for name in OF_PHASES)).order_by("index", "pk")
     runs = Run.objects.filter(submission__phase__competition=competition)
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None

@@ -308,7 +308,7 @@ def test_bounds_that_are_not_finite_are_none() -> None:
 
 def test_a_name_or_a_class_with_a_nul_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"id,a\0b\n1,2\n")
-    with pytest.raises(ScoringInputError, match="holds a NUL character; leave that out"):
+    with pytest.raises(ScoringInputError, match="holds a NUL character in place 2; leave that out"):
         read_table(tmp_path / "x.csv")
     with pytest.raises(ScoringInputError, match="holds a NUL character; leave that out"):
         Column("kind", "text", allowed=("a\0", "b"))

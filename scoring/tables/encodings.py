@@ -1,0 +1,73 @@
+"""Encodings of text files: UTF-16 is written anew as UTF-8, and what is neither is named with its line."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+from typing import Final
+
+from scoring.errors import ScoringInputError
+
+EXCEL_STEPS: Final = "in Excel, choose Save As and then CSV UTF-8 (Comma delimited)"
+_CHUNK: Final = 1 << 20
+_MARKS: Final = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+def wide_encoding(path: Path) -> str | None:
+    r"""The encoding of a text of two or four bytes a character, by its first bytes; None for any other.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_bytes("id\n7\n".encode("utf-16-le"))
+    ...     wide_encoding(path)
+    'utf-16-le'
+    """
+    with path.open("rb") as file:
+        start = file.read(4)
+    marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
+    if marked is not None or len(start) < 4:
+        return marked
+    unmarked = {(True, False, True, False): "utf-16-le", (False, True, False, True): "utf-16-be"}
+    return unmarked.get(tuple(map(bool, start)))  # type: ignore[call-overload,no-any-return]  # of four bytes
+
+
+def write_as_utf8(path: Path, encoding: str, target: Path, limit_bytes: int) -> None:
+    """Write the text to `target` as UTF-8. Raises `ScoringInputError` where it ends within a character, or is too large."""
+    decoder, written = codecs.getincrementaldecoder(encoding)(), 0
+    with path.open("rb") as file, target.open("wb") as copy:
+        while True:
+            chunk = file.read(_CHUNK)
+            try:
+                written += copy.write(decoder.decode(chunk, final=not chunk).encode())
+            except UnicodeError as error:
+                what = f"it begins as {encoding.upper()} and holds something else"
+                raise ScoringInputError("unknown_format", "the table", what, f"save it as UTF-8: {EXCEL_STEPS}") from error
+            if written > limit_bytes:
+                what = f"it unpacks to more than {limit_bytes:,} bytes"
+                raise ScoringInputError("too_large", "the table", what, "give a smaller one")
+            if not chunk:
+                return
+
+
+def require_utf8(path: Path) -> None:
+    """Refuse a text that is no UTF-8, with the line of its first wrong byte and what that is in Windows' encoding."""
+    decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
+    with path.open("rb") as file:
+        while True:
+            chunk = file.read(_CHUNK)
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                line += error.object[: error.start].count(b"\n")
+                raise _not_utf8(line, error.object[error.start]) from error
+            if not chunk:
+                return
+            line += chunk.count(b"\n")
+
+
+def _not_utf8(line: int, byte: int) -> ScoringInputError:
+    what, letter = "it is no UTF-8 text", bytes([byte]).decode("cp1252", errors="replace")
+    if letter.isalpha():
+        what += f" (it holds the byte 0x{byte:02X}, which is “{letter}” in Windows-1252 and Latin-1)"
+    return ScoringInputError("unknown_format", f"line {line:,}", what, f"save the file as UTF-8: {EXCEL_STEPS}")
