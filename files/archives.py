@@ -215,8 +215,8 @@ def _check_entry(entry: zipfile.ZipInfo, files: dict[str, zipfile.ZipInfo], fold
     if fault := _path_fault(name, parts):
         raise InvalidFile(
             "zip_path_outside",
-            f"{what} has a member {name[:200]!r} whose path is not allowed: {fault}. Use plain relative paths: no '..', no backslash, no drive, "
-            f"at most {MAX_DEPTH} folders deep, {MAX_NAME_BYTES} bytes a name and {MAX_PATH_BYTES:,} bytes in all.",
+            f"{what} has a member {name[:200]!r} whose path is not allowed: {fault}. Use plain relative paths: no '..', no backslash, "
+            f"no drive, at most {MAX_DEPTH} folders deep, {MAX_NAME_BYTES} bytes a name and {MAX_PATH_BYTES:,} bytes in all.",
         )
     if entry.flag_bits & 0x1:
         raise InvalidFile("zip_encrypted", f"{what} is encrypted (member {name!r}). Make the zip without a password.")

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.resources.models import Resource, StoredFile
+from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
@@ -145,7 +145,7 @@ class NewSolution(AskedRow):
     fault = models.TextField(blank=True, help_text="Why it cannot be used, for the organizers.")
     facts = models.JSONField(default=dict, blank=True, help_text="What differs from the solution in force.")
     compared_with = models.ForeignKey(
-        Resource, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", help_text="The former reference data."
+        StoredFile, on_delete=models.PROTECT, related_name="+", help_text="The reference data in force at the upload."
     )
     reference = models.ForeignKey(
         StoredFile,

@@ -24,9 +24,7 @@ TEXT_REFUSED: Final = RefusalKind(422, "text_refused", "{detail}")
 def one_line(text: str) -> None:
     """Raise `ValidationError` unless the text stands on one line, and every program can show it."""
     if found := first_control_character(text):
-        raise ValidationError(
-            f"Write it on one line, without control characters: there is {found}.", code="one_line"
-        )
+        raise ValidationError(f"Write it on one line, without control characters: there is {found}.", code="one_line")
 
 
 def _require(check: Callable[[str], None], text: object, name: str) -> None:

@@ -15,6 +15,7 @@ import polars as pl
 from scoring.metrics.metric import Floats, Metric, Parameters, Settings
 from scoring.tables.align import read_ids
 from scoring.tables.columns import LEAST, as_booleans, distinct_classes, schema_for
+from scoring.tables.delimited import name_on_one_line
 from scoring.tables.schema import Column, TableSchema, Value
 
 _SOME_DAY: Final = datetime(2000, 1, 1)  # noqa: DTZ001  # a date as tables have them
@@ -121,7 +122,7 @@ def _shares(about: _Learning) -> Constants:
     """The share of the ones in each column, or of each class."""
     if about.metric.prediction.layout == "same":
         return {name: _share(about.known[name], distinct_classes(about.known[name])[-1]) for name in about.targets}
-    shares = {str(value): _share(about.first, value) for value in distinct_classes(about.first)}
+    shares = {name_on_one_line(str(value)): _share(about.first, value) for value in distinct_classes(about.first)}
     prefix = f"{about.targets[0]}_"
     names = [column.name for column in about.schema.columns]
     given = {name: shares.get(name.removeprefix(prefix), shares.get(name, 0.0)) for name in names}

@@ -92,9 +92,7 @@ def read_submission(
         return _Reader(source, schema, ids).read()[0]
 
 
-def read_reordered(
-    path: Path, schema: TableSchema, ids: pl.Series, *, filename: str | None = None
-) -> pl.DataFrame:
+def read_reordered(path: Path, schema: TableSchema, ids: pl.Series, *, filename: str | None = None) -> pl.DataFrame:
     """As `read_submission`, the rows in the order of `ids`.
 
     >>> import tempfile

@@ -11,6 +11,7 @@ import polars as pl
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.metrics.metric import Kind, Metric, Naming, Parameters, Settings
+from scoring.tables.delimited import name_on_one_line
 from scoring.tables.file_types import join_values
 from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, Pattern, TablePreview
 from scoring.tables.schema import Column, TableSchema, Value
@@ -225,7 +226,6 @@ class _Asked:
     targets: tuple[str, ...]
     settings: Settings
 
-
     @property
     def names(self) -> tuple[str, ...]:
         classes = distinct_classes(self.solution[self.targets[0]]) if _is_per_class(self.metric) else ()
@@ -250,7 +250,9 @@ def prediction_names(
     first = targets[0]
     layout = metric.prediction.layout
     if layout == "per class":
-        return tuple(f"{first}_{value}" if isinstance(value, int) else str(value) for value in classes)
+        return tuple(
+            f"{first}_{value}" if isinstance(value, int) else name_on_one_line(str(value)) for value in classes
+        )
     if layout == "per level":
         return tuple(f"{first}_q{level:g}" for level in settings["levels"])
     if layout == "per member":

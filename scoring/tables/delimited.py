@@ -31,9 +31,11 @@ _DECIMAL_COMMA: Final = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
 _THOUSANDS: Final = r"^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$"  # or a decimal comma: nobody can tell
 
 
-_GROUPED: Final = r"\s*[+-]?\d{1,3}(?:[,.'’\u00a0\u202f ]\d{3})+(?:[.,]\d+)?\s*"
-_GROUPED_SURELY: Final = r"\s*[+-]?\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?:\.\d+)?\s*"  # no list of numbers, no version
-_SEPARATOR_OF_THOUSANDS: Final = "[,.'’\u00a0\u202f ]"
+_GROUPED: Final = r"\s*[+-]?\d{1,3}(?:[,.'\u2019\u00a0\u202f ]\d{3})+(?:[.,]\d+)?\s*"
+_GROUPED_SURELY: Final = (
+    r"\s*[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?:\.\d+)?\s*"  # no list of numbers, no version
+)
+_SEPARATOR_OF_THOUSANDS: Final = "[,.'\u2019\u00a0\u202f ]"
 _PLAIN: Final = r"\s*[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?\s*"
 
 
@@ -77,14 +79,14 @@ def _read_layout(path: Path, *, is_tsv: bool) -> Layout:
         header = next((record for record in records if record), [])
     except csv.Error as error:
         raise ScoringInputError("unknown_format", "the header", "a quote in it does not end", "end it") from error
-    names = tuple(map(_on_one_line, header))
+    names = tuple(map(name_on_one_line, header))
     return Layout(names, separator, "\r" if "\r" in outside and "\n" not in outside else "\n")
 
 
-def _on_one_line(name: str) -> str:
+def name_on_one_line(name: str) -> str:
     r"""The name with a blank for each line break and the blanks around it.
 
-    >>> _on_one_line(" a \n\n b\r\nc ")
+    >>> name_on_one_line(" a \n\n b\r\nc ")
     ' a b c '
     """
     first, *others = re.split("[\r\n]+", name)

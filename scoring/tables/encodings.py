@@ -10,6 +10,7 @@ from scoring.errors import ScoringInputError
 
 EXCEL_STEPS: Final = "in Excel, choose Save As and then CSV UTF-8 (Comma delimited)"
 _CHUNK: Final = 1 << 20
+_UNMARKED: Final = {b"\1\0\1\0": "utf-16-le", b"\0\1\0\1": "utf-16-be"}  # where the first characters are ASCII
 _MARKS: Final = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -28,8 +29,7 @@ def wide_encoding(path: Path) -> str | None:
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
     if marked is not None or len(start) < 4:
         return marked
-    unmarked = {(True, False, True, False): "utf-16-le", (False, True, False, True): "utf-16-be"}
-    return unmarked.get(tuple(map(bool, start)))  # type: ignore[call-overload,no-any-return]  # of four bytes
+    return _UNMARKED.get(bytes(map(bool, start)))
 
 
 def write_as_utf8(path: Path, encoding: str, target: Path, limit_bytes: int) -> None:
@@ -42,7 +42,9 @@ def write_as_utf8(path: Path, encoding: str, target: Path, limit_bytes: int) -> 
                 written += copy.write(decoder.decode(chunk, final=not chunk).encode())
             except UnicodeError as error:
                 what = f"it begins as {encoding.upper()} and holds something else"
-                raise ScoringInputError("unknown_format", "the table", what, f"save it as UTF-8: {EXCEL_STEPS}") from error
+                raise ScoringInputError(
+                    "unknown_format", "the table", what, f"save it as UTF-8: {EXCEL_STEPS}"
+                ) from error
             if written > limit_bytes:
                 what = f"it unpacks to more than {limit_bytes:,} bytes"
                 raise ScoringInputError("too_large", "the table", what, "give a smaller one")

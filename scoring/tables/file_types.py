@@ -32,7 +32,13 @@ _MAGIC: Final = {
 }
 _SPREADSHEETS: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 _OLD_EXCEL: Final = b"\xd0\xcf\x11\xe0"
-_FIRST_IN_WORKBOOKS: Final = (b"[Content_Types].xml", b"_rels/.rels", b"docProps/", b"xl/", b"mimetypeapplication/vnd.oasis")
+_FIRST_IN_WORKBOOKS: Final = (
+    b"[Content_Types].xml",
+    b"_rels/.rels",
+    b"docProps/",
+    b"xl/",
+    b"mimetypeapplication/vnd.oasis",
+)
 _START_BYTES: Final = 100
 _BEGINNINGS: Final = {
     ".parquet": b"PAR1",

@@ -33,9 +33,11 @@ def name_repeats(values: pl.Series, place: Place = row_number) -> str:
     """
     again = values.is_not_null() & ~values.is_first_distinct()
     repeated = values.filter(again).unique(maintain_order=True)
-    named = []
-    for value in repeated.head(SHOWN):
-        rows = (values == value).arg_true()
-        named.append(f"{ascii(value)[:80]} is in {join_values([place(row) for row in rows.head(_SHOWN_OF_ONE)], total=len(rows), show=_SHOWN_OF_ONE)}")
+    named = [f"{ascii(value)[:80]} is in {_first_places(values == value, place)}" for value in repeated.head(SHOWN)]
     more = f"; and {len(repeated) - SHOWN:,} more are repeated" if len(repeated) > SHOWN else ""
     return "; ".join(named) + more
+
+
+def _first_places(chosen: pl.Series, place: Place) -> str:
+    rows = chosen.arg_true()
+    return join_values([place(row) for row in rows.head(_SHOWN_OF_ONE)], total=len(rows), show=_SHOWN_OF_ONE)

@@ -24,7 +24,9 @@ def _answers(draft: CompetitionDraft) -> dict[str, object]:
     names = ("about", "schedule", "columns", "metric", "split", "dataset", "program")
     answers: dict[str, object] = {name: question_answered(draft, name) for name in names}
     titles = (
-        [metric["title"] for metric in metric_facts(cast("MetricChoice", answers["metric"]))] if answers["metric"] else []
+        [metric["title"] for metric in metric_facts(cast("MetricChoice", answers["metric"]))]
+        if answers["metric"]
+        else []
     )
     sample = next((file for file in draft.files.all() if file.role == SAMPLE.role), None)
     file_name = SAMPLE.role + ending_of(sample.file_name if sample else MADE_SAMPLE)

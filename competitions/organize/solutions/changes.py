@@ -46,8 +46,15 @@ def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> N
     require_room(by, upload.file.size_bytes)
     require_ending(upload.file_name, TABLES)
     solution_leave(task=locked, now=now)
+    before = locked.reference_data
+    assert before is not None, "its page is shown for tasks with reference data alone"
     solution = NewSolution.objects.create(
-        task=locked, by=by, file=upload.file, file_name=upload.file_name, compared_with=locked.reference_data, asked_at=now
+        task=locked,
+        by=by,
+        file=upload.file,
+        file_name=upload.file_name,
+        compared_with=before.file,
+        asked_at=now,
     )
     jobs.send_after_commit(SOLUTION_JOB, solution.pk)
     return solution
@@ -61,7 +68,7 @@ def solution_leave(*, task: Task, now: datetime) -> None:
         return
     if solution.state in IN_WORK:
         raise SOLUTION_IN_WORK()
-    files = [solution.file_id, solution.reference_id]
+    files = [solution.file_id, solution.reference_id, solution.compared_with_id]
     solution.delete()
     mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)
 
@@ -111,10 +118,12 @@ def solution_apply(*, competition: Competition, task: Task, by: User, confirmed:
     Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, or `StorageQuotaUsed`.
     """
     slot = solution_slot(Task.objects.select_for_update(of=("self",)).get(pk=task.pk))
-    rows = NewSolution.objects.select_for_update(of=("self",)).select_related("task__competition", "reference")
-    solution = rows.filter(task=slot.row, state=State.READY).first()
+    rows = NewSolution.objects.select_for_update(of=("self",)).select_related(
+        "task__competition", "task__reference_data", "reference", "compared_with"
+    )
+    solution = rows.filter(task=task.pk, state=State.READY).first()
     before = slot.resource
-    if solution is None or solution.reference is None or before is None or solution.compared_with != before:
+    if solution is None or solution.reference is None or before is None or solution.compared_with != before.file:
         raise FILE_CHANGED_ELSEWHERE()
     if confirmed != solution_confirmation(solution):
         raise FILE_CHANGED_ELSEWHERE()

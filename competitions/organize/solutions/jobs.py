@@ -44,7 +44,7 @@ def solution_perform(pk: int) -> None:
     claimed = claim(waiting_solutions(), pk)
     if claimed is None:
         return
-    solution = NewSolution.objects.select_related("task__competition", "file", "compared_with__file").get(pk=pk)
+    solution = NewSolution.objects.select_related("task__competition", "file", "compared_with").get(pk=pk)
     if solution.state == State.CONFIRMED:
         with claimed.kept():
             _score_again(solution, claimed)
@@ -62,7 +62,7 @@ SOLUTION: Final = jobs.Job(
 
 def _compare(solution: NewSolution, claimed: Claim) -> None:
     """Store what differs, and the reference data with the new solution; or the fault."""
-    if solution.attempts > settings.BACKGROUND_ATTEMPTS or solution.compared_with is None:
+    if solution.attempts > settings.BACKGROUND_ATTEMPTS:
         claimed.release(state=State.FAILED, fault=OURS)
         return
     with tempfile.TemporaryDirectory(prefix="solution-") as folder:
@@ -75,13 +75,11 @@ def _compare(solution: NewSolution, claimed: Claim) -> None:
 
 
 def _answer(solution: NewSolution, target: Path, claimed: Claim) -> dict[str, Any]:
-    before = solution.compared_with
-    assert before is not None, "asked above"
     with ExitStack() as opened:
         sample = _sample(solution.task)
         request = {
             "do": "compare",
-            "reference": str(opened.enter_context(local_copy(before.file))),
+            "reference": str(opened.enter_context(local_copy(solution.compared_with))),
             "path": str(opened.enter_context(local_copy(solution.file))),
             "file_name": solution.file_name,
             "sample": [str(opened.enter_context(local_copy(sample.file))), sample.file_name] if sample else None,

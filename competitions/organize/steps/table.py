@@ -129,7 +129,13 @@ class ColumnsForm(StepForm):
             self.add_error("id_column", f"{what} Give both files the same ids.")
 
 
-_FAMILIES: Final = {"binary": "two values", "class": "classes", "count": "numbers", "number": "numbers", "text": "texts"}
+_FAMILIES: Final = {
+    "binary": "two values",
+    "class": "classes",
+    "count": "numbers",
+    "number": "numbers",
+    "text": "texts",
+}
 
 
 def propose_targets(solution: Solution, sample: Solution | None) -> tuple[list[str], str]:
@@ -173,7 +179,9 @@ def allowed_metrics(draft: "CompetitionDraft") -> list[Metric]:
         metric for metric in metrics_for(TablePreview.from_json(solution), targets) if grouped or not metric.needs_group
     ]
     given = len(predicted_in_sample(draft))
-    return sorted(metrics, key=lambda metric: bool(given) and given != len(_expected(draft, metric, {}) or range(given)))
+    return sorted(
+        metrics, key=lambda metric: bool(given) and given != len(_expected(draft, metric, {}) or range(given))
+    )
 
 
 def predicted_in_sample(draft: "CompetitionDraft") -> dict[str, bool]:
@@ -298,7 +306,9 @@ class MetricForm(StepForm):
             assert first is not None, "without a first metric there are no others"
             wanted = self._predicted(first, self.cleaned_data.get("parameters", {}))
             if not self.errors and self._predicted(METRICS[name], parameters) != wanted:
-                what = f"{METRICS[name].title} needs other predictions than {first.title}, so it cannot stand beside it."
+                what = (
+                    f"{METRICS[name].title} needs other predictions than {first.title}, so it cannot stand beside it."
+                )
                 self.add_error("more", f"{what} Choose metrics of one kind.")
         return further
 

@@ -147,7 +147,9 @@ def _require_same_parts(rule: Reference, before: pl.DataFrame, after: pl.DataFra
     if present != coming:
         said = [", ".join(sorted(name or "one part" for name in parts)) for parts in (present, coming)]
         what = f"its parts are {said[1]}, and the boards show {said[0]}"
-        raise ScoringInputError("unknown_class", THE_FILE, what, "mark its rows as the present solution does, or leave out Usage")
+        raise ScoringInputError(
+            "unknown_class", THE_FILE, what, "mark its rows as the present solution does, or leave out Usage"
+        )
 
 
 def _require_same_schema(rule: Reference, after: pl.DataFrame) -> None:
@@ -158,9 +160,7 @@ def _require_same_schema(rule: Reference, after: pl.DataFrame) -> None:
     fresh = schema_for(
         after, metric_named(first.name), id_column=rule.id_column, targets=rule.targets, parameters=first.parameters
     )
-    named = [
-        replace(column, name=now.name) for column, now in zip(fresh.columns, rule.schema.columns, strict=False)
-    ]
+    named = [replace(column, name=now.name) for column, now in zip(fresh.columns, rule.schema.columns, strict=False)]
     if len(fresh.columns) != len(rule.schema.columns) or tuple(named) != rule.schema.columns:
         what = f"the classes of {join_values([ascii(name) for name in rule.targets])} are others than before"
         raise ScoringInputError("unknown_class", THE_FILE, what, "keep to the classes that teams' tables know")

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -81,9 +81,7 @@ def _columns_by_name(sample: pl.DataFrame, schema: TableSchema) -> Mapping[str, 
     return match.columns
 
 
-def _take_sample(
-    folder: Path, solution: pl.DataFrame, reference: table_reference.TableReference, plan: Plan
-) -> Path:
+def _take_sample(folder: Path, solution: pl.DataFrame, reference: table_reference.TableReference, plan: Plan) -> Path:
     """Copy the organizer's sample once it was seen that a team could send it in."""
     path, name = plan["files"][SAMPLE_ROLE]
     ids, columns = read_ids(solution, reference.id_column), reference.schema.columns
