@@ -243,7 +243,7 @@ def _twice(name: str, what: str) -> InvalidFile:
 
 
 def _path_fault(name: str, parts: list[str]) -> str:
-    """The fault of a path that not every worker unpacks below its folder, and to the same place; else empty."""
+    """The fault of a path that some worker would unpack elsewhere than below its folder; else empty."""
     faults = {
         "it begins with a slash": name.startswith("/"),
         "it holds a backslash": "\\" in name,

@@ -105,7 +105,7 @@ class Solution(PreviewDocument):
 
 
 class SolutionFacts(TypedDict):
-    """What differs between a new solution and the one in force, in rows; `ids` are the first that differ.
+    """Rows that differ between a new solution and the one in force; `ids` are the first of them.
 
     `columns` counts by column; `moved` rows change their part, `left_out` ones count no more.
     """

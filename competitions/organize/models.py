@@ -127,7 +127,7 @@ class DraftFile(AskedRow):
 
 
 class NewSolution(AskedRow):
-    """A new solution of a task that scores tables: a background process compares it, and later scores with it again."""
+    """A new solution of a task that scores tables, compared in the background and then scored with."""
 
     class State(models.TextChoices):
         READING = "reading", "being read"

@@ -23,8 +23,10 @@ TEXT_REFUSED: Final = RefusalKind(422, "text_refused", "{detail}")
 
 def one_line(text: str) -> None:
     """Raise `ValidationError` unless the text stands on one line, and every program can show it."""
-    if found := first_control_character(text):
-        raise ValidationError(f"Write it on one line, without control characters: there is {found}.", code="one_line")
+    if character := first_control_character(text):
+        raise ValidationError(
+            f"Write it on one line, without control characters: there is {character}.", code="one_line"
+        )
 
 
 def _require(check: Callable[[str], None], text: object, name: str) -> None:

@@ -34,7 +34,7 @@ _BY_MEDIAN: Final = (
 
 
 def sample_submission(solution: pl.DataFrame, schema: TableSchema) -> pl.DataFrame:
-    """A valid table that knows nothing: zeros, the first class, equal probabilities, a date or word where text must stand.
+    """A valid table that knows nothing: zeros, the first class, equal probabilities, a word or a date.
 
     >>> sample_submission(pl.DataFrame({"id": [1], "price": [9.5]}), TableSchema("id", (Column("price"),))).rows()
     [(1, 0.0)]

@@ -17,8 +17,7 @@ from scoring.errors import ScoringInputError
 from scoring.tables.align import Places, find_places, normalize_ids, reorder
 from scoring.tables.delimited import plain_number
 from scoring.tables.file_types import join_values, printable
-from scoring.tables.files import LIMIT_BYTES, Source, open_table, read_source, require_rows
-from scoring.tables.places import SHOWN, name_repeats
+from scoring.tables.files import LIMIT_BYTES, SHOWN, Source, name_repeats, open_table, read_source, require_rows
 from scoring.tables.schema import Column, ColumnType, TableSchema
 
 _TYPES: Final[dict[ColumnType, pl.DataType]] = {"number": pl.Float64(), "integer": pl.Int64(), "text": pl.String()}
@@ -298,7 +297,7 @@ def _whole(values: pl.Series) -> pl.Series:
 
 
 def _number_advice(wrong: pl.Series) -> str:
-    """How numbers are written, where some of the texts that are none have separators."""
+    """Advice on numbers, where some of the texts that are none have separators."""
     written = next(filter(None, map(plain_number, wrong.head(SHOWN).to_list())), "")
     if not written and not wrong.str.contains(",").any():
         return ""

@@ -134,7 +134,7 @@ def schema_for(
 
 
 def schema_like(table: pl.DataFrame, id_column: str) -> TableSchema:
-    """A schema with the table's own columns: numbers are numbers, all else is text; cells may be empty where some are.
+    """A schema with the table's own columns: numbers or texts; cells may be empty where some are.
 
     >>> schema_like(pl.DataFrame({"id": [1], "price": [2.5]}), "id").names
     ('id', 'price')

@@ -249,7 +249,7 @@ def plain_number(text: str) -> str:
 
 
 def first_grouped(column: pl.Series) -> int | None:
-    """The row of the first number with a separator between thousands, where all of a text column is numbers.
+    """The row of the first number with a separator between thousands, where all texts are numbers.
 
     >>> first_grouped(pl.Series(["7", "1,234"])), first_grouped(pl.Series(["1,234", "a"]))
     (1, None)

@@ -1,4 +1,4 @@
-"""Encodings of text files: UTF-16 is written anew as UTF-8, and what is neither is named with its line."""
+"""Encodings of text files: UTF-16 is written anew as UTF-8; the line of what is neither is named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,18 @@ def wide_encoding(path: Path) -> str | None:
 
 
 def write_as_utf8(path: Path, encoding: str, target: Path, limit_bytes: int) -> None:
-    """Write the text to `target` as UTF-8. Raises `ScoringInputError` where it ends within a character, or is too large."""
+    """Write the text to `target` as UTF-8.
+
+    Raises `ScoringInputError` where it is not in that encoding, or is too large.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path, target = Path(folder) / "p.csv", Path(folder) / "q.csv"
+    ...     _ = path.write_bytes("ort\\nZürich\\n".encode("utf-16"))
+    ...     write_as_utf8(path, "utf-16", target, 100)
+    ...     target.read_text("utf-8")
+    'ort\\nZürich\\n'
+    """
     decoder, written = codecs.getincrementaldecoder(encoding)(), 0
     with path.open("rb") as file, target.open("wb") as copy:
         while True:
@@ -53,7 +64,19 @@ def write_as_utf8(path: Path, encoding: str, target: Path, limit_bytes: int) -> 
 
 
 def require_utf8(path: Path) -> None:
-    """Refuse a text that is no UTF-8, with the line of its first wrong byte and what that is in Windows' encoding."""
+    """Refuse a text that is no UTF-8, with the line of its first wrong byte.
+
+    A byte that is a letter in Windows' encoding is shown as that.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "p.csv"
+    ...     _ = path.write_bytes(b"ort\\nUlm\\n\\xc5s\\n")
+    ...     require_utf8(path)
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: line 3: it is no UTF-8 text (it holds the byte 0xC5, which is “Å” in Windows-1252 and Latin-1); \
+save the file as UTF-8: in Excel, choose Save As and then CSV UTF-8 (Comma delimited).
+    """
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 1
     with path.open("rb") as file:
         while True:

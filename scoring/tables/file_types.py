@@ -101,10 +101,10 @@ def is_table_name(filename: str) -> bool:
     return (PurePath(name.stem) if name.suffix in (".gz", ".zst") else name).suffix in _ENDINGS
 
 
-def ending_of(filename: str) -> str:
+def table_ending(filename: str) -> str:
     """The ending by which a table's file is read, with that of its packing.
 
-    >>> ending_of("Final.v2.CSV.gz"), ending_of("final.v2.csv")
+    >>> table_ending("Final.v2.CSV.gz"), table_ending("final.v2.csv")
     ('.csv.gz', '.csv')
     """
     suffixes = PurePath(filename.lower()).suffixes

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -49,6 +49,11 @@ _UNREADABLE: Final = (
 )
 """Raised by polars, numpy and zipfile on files that are damaged, encrypted or too large for the machine."""
 
+SHOWN: Final = 5
+"""Ids or places that a sentence names."""
+_SHOWN_OF_ONE: Final = 3
+Place: TypeAlias = Callable[[int], str]
+"""Where row N (from 0) stands, for a person, such as ``line 2``."""
 Types = Mapping[str, Any]
 """Polars types by column."""
 
@@ -68,6 +73,33 @@ class Source:
         """
         first_line = {"csv": 2, "tsv": 2, "jsonl": 1}.get(self.format)
         return f"row {row + 1:,}" if first_line is None else f"line {row + first_line:,}"
+
+
+def row_number(row: int) -> str:
+    """The place of a row of which nothing but its number is known.
+
+    >>> row_number(0)
+    'row 1'
+    """
+    return f"row {row + 1:,}"
+
+
+def name_repeats(values: pl.Series, place: Place = row_number) -> str:
+    """Name the first values that are there more than once, each with its first places; empty if none is.
+
+    >>> name_repeats(pl.Series([7, 8, 7]))
+    '7 is in row 1, row 3'
+    """
+    again = values.is_not_null() & ~values.is_first_distinct()
+    repeated = values.filter(again).unique(maintain_order=True)
+    named = [f"{ascii(value)[:80]} is in {_first_places(values == value, place)}" for value in repeated.head(SHOWN)]
+    more = f"; and {len(repeated) - SHOWN:,} more are repeated" if len(repeated) > SHOWN else ""
+    return "; ".join(named) + more
+
+
+def _first_places(chosen: pl.Series, place: Place) -> str:
+    rows = chosen.arg_true()
+    return join_values([place(row) for row in rows.head(_SHOWN_OF_ONE)], total=len(rows), show=_SHOWN_OF_ONE)
 
 
 def read_table(path: Path, *, filename: str | None = None, types: Types | None = None) -> pl.DataFrame:

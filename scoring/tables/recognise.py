@@ -12,8 +12,7 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables.delimited import first_grouped, plain_number
-from scoring.tables.files import Source, open_table, read_source
-from scoring.tables.places import name_repeats
+from scoring.tables.files import Source, name_repeats, open_table, read_source
 from scoring.tables.schema import without_defaults
 from scoring.tables.splitting import usage_column
 

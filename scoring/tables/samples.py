@@ -1,4 +1,4 @@
-"""An organizer's sample submission: which of its columns answers which target, and whether it fits the solution."""
+"""An organizer's sample submission: which column answers which target, and if it fits the solution."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def match_columns(expected: Mapping[str, bool], given: Mapping[str, bool]) -> Co
     {'price': 'Price', 'kind': 'label'}
     """
     if len(expected) != len(given):
-        what = f"it has {_named(given, 'prediction column')}, and {_named(expected, 'column')} must be predicted"
+        what = f"it has {_count(given, 'prediction column')}, and {_count(expected, 'column')} must be predicted"
         right = "choose targets and a metric that go with the sample, or upload another sample"
         raise ScoringInputError("wrong_shape", THE_SAMPLE, what, right)
     matched: dict[str, str] = {}
     for is_same in _BY_NAME:
         for name in [name for name in expected if name not in matched]:
             left = [column for column in given if column not in matched.values()]
-            found = [column for column in left if is_same(_letters(name), _letters(column), name == column)]
-            if len(found) == 1:
-                matched[name] = found[0]
+            named = [column for column in left if is_same(_letters(name), _letters(column), name == column)]
+            if len(named) == 1:
+                matched[name] = named[0]
     rest = [name for name in expected if name not in matched]
     left = [column for column in given if column not in matched.values()]
     matched |= _by_kind(rest, left, expected, given)
@@ -78,7 +78,7 @@ def _by_kind(
     return matched | dict(zip(names, [column for column in left if column not in matched.values()], strict=True))
 
 
-def _named(columns: Mapping[str, bool], what: str) -> str:
+def _count(columns: Mapping[str, bool], what: str) -> str:
     shown = ", ".join(ascii(name)[:60] for name in list(columns)[:5])
     more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
     return f"{len(columns)} {what}{'' if len(columns) == 1 else 's'} ({shown}{more})" if columns else f"no {what}"
@@ -103,15 +103,23 @@ def require_sample(
 
     `targets` are the solution's columns that the schema's columns answer, in their order, where there is one for each.
     Raises `ScoringInputError` in words for the organizer.
+
+    >>> import tempfile
+    >>> from scoring.tables.schema import Column
+    >>> solution = pl.DataFrame({"id": [1, 2], "price": [2.0, 3.0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "sample.csv"
+    ...     _ = path.write_text("id,price\\n1,0\\n2,0\\n")
+    ...     require_sample(path, "sample.csv", TableSchema("id", (Column("price"),)), solution, solution["id"], ["price"])
     """
     try:
         table = read_reordered(path, schema, ids, filename=file_name)
     except ScoringInputError as error:
         right = _FOR_ORGANIZERS.get(error.code, error.right)
         raise ScoringInputError(error.code, f"{THE_SAMPLE}, {error.where}", error.what, right) from error
-    told = list(_columns_with_answers(table, schema, solution, targets))
-    if told:
-        what = f"its column {told[0]!a} holds the answers: in every row it is what the solution says"
+    revealing = list(_columns_with_answers(table, schema, solution, targets))
+    if revealing:
+        what = f"its column {revealing[0]!a} holds the answers: in every row it is what the solution says"
         right = "teams download the sample, so give a constant, or leave it out and one is made"
         raise ScoringInputError("bad_reference", THE_SAMPLE, what, right)
 

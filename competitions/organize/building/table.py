@@ -21,7 +21,10 @@ from competitions.organize.tables.writing import BASELINE, SAMPLE_ROLE
 
 
 def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
-    """Write the bundle into an empty folder. The sample is the organizer's, the best constant, or what teams start from."""
+    """Write the bundle into an empty folder.
+
+    The sample is the organizer's, the best constant, or what teams start from.
+    """
     chosen, columns = cast("MetricChoice", answers.steps["metric"]), cast("Columns", answers.steps["columns"])
     metrics = metric_facts(chosen)
     predictions = cast("Predictions | None", answers.steps.get(PREDICTIONS.slug) or None)

@@ -9,7 +9,7 @@ from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.questions import question_answered
 from competitions.organize.steps.table import SAMPLE, metric_facts
 from competitions.organize.tables.writing import SAMPLE as MADE_SAMPLE
-from scoring.tables.file_types import ending_of
+from scoring.tables.file_types import table_ending
 
 PAGES: Final = ("overview", "data", "evaluation", "rules")
 
@@ -29,5 +29,5 @@ def _answers(draft: CompetitionDraft) -> dict[str, object]:
         else []
     )
     sample = next((file for file in draft.files.all() if file.role == SAMPLE.role), None)
-    file_name = SAMPLE.role + ending_of(sample.file_name if sample else MADE_SAMPLE)
+    file_name = SAMPLE.role + table_ending(sample.file_name if sample else MADE_SAMPLE)
     return answers | {"metric_title": "".join(titles[:1]), "more_titles": titles[1:], "sample_name": file_name}

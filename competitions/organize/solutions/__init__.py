@@ -1,1 +1,1 @@
-"""A new solution of a table competition: read, compared, confirmed, and everything scored with it again."""
+"""New solutions of table competitions: compared, confirmed, and everything scored with them again."""

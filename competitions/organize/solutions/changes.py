@@ -102,8 +102,8 @@ def _differences(facts: SolutionFacts) -> Iterator[str]:
         yield f"{left_out} not in the new file. Teams still send them, and they count no more."
 
 
-def _rows(count: int, one: str, several: str) -> str:
-    return f"{count:,} row {one}" if count == 1 else f"{count:,} rows {several}"
+def _rows(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} row {singular}" if count == 1 else f"{count:,} rows {plural}"
 
 
 def solution_confirmation(solution: NewSolution) -> str:

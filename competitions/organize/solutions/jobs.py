@@ -99,7 +99,10 @@ def _sample(task: Task) -> Any:
 
 
 def _score_again(solution: NewSolution, claimed: Claim) -> None:
-    """Queue every submission that was scored with former data; safe to run twice, as those that wait are left out."""
+    """Queue every submission that was scored with former data.
+
+    Those that wait are left out, so it may run twice.
+    """
     outdated, refused = sorted(outdated_submissions(_runs(solution))), 0
     for submission in Submission.objects.filter(pk__in=outdated).order_by("pk").iterator():
         try:

@@ -21,7 +21,10 @@ ZIPS: Final = (".zip",)
 
 
 def require_ending(file_name: str, suffixes: tuple[str, ...]) -> None:
-    """Refuse a file by its name; of a spreadsheet, say what to press. Raises `InvalidFile` or `WRONG_KIND_OF_FILE`."""
+    """Refuse a file by its name; of a spreadsheet, say what to press.
+
+    Raises `InvalidFile` or `WRONG_KIND_OF_FILE`.
+    """
     if suffixes == TABLES:
         try:
             require_no_spreadsheet(file_name)
@@ -64,7 +67,10 @@ class StepForm(forms.Form):
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the path. `preview` is the template beside it; `is_asked` says if a draft's path has it."""
+    """One question of the path.
+
+    `preview` is the template beside it; `is_asked` says if a draft's path has it.
+    """
 
     slug: str
     title: str

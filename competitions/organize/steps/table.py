@@ -185,7 +185,7 @@ def allowed_metrics(draft: "CompetitionDraft") -> list[Metric]:
 
 
 def predicted_in_sample(draft: "CompetitionDraft") -> dict[str, bool]:
-    """The prediction columns of the sample submission, and if they hold numbers; none where there is no sample."""
+    """The prediction columns of the sample submission, if there is one, and if they hold numbers."""
     sample, identity = sample_preview(draft), "".join(_answer(draft, "columns", "id_column")[:1])
     columns = sample["columns"] if sample else []
     return {column["name"]: column["type"] != "text" for column in columns if column["name"] != identity}
@@ -199,7 +199,7 @@ def _expected(draft: "CompetitionDraft", metric: Metric, parameters: Mapping[str
 
 
 def _classes(draft: "CompetitionDraft", target: str) -> list[Value] | None:
-    """The classes of a column in order, as the scoring library has them; None where they are too many or too long."""
+    """The classes of a column as the scoring library has them; None where they are too many or too long."""
     solution = solution_preview(draft)
     column = next((column for column in solution["columns"] if column["name"] == target), None) if solution else None
     texts = column.get("classes", []) if column is not None else []
@@ -259,9 +259,9 @@ class MetricForm(StepForm):
 
     def _predicted(self, metric: Metric, parameters: Mapping[str, object]) -> "Predicted":
         """The predictions that the metric needs; metrics on one board need the same."""
-        asked = metric.prediction
-        kind = "class" if asked.kind == "binary" else asked.kind
-        return asked.layout, kind, _expected(self.draft, metric, parameters)
+        prediction = metric.prediction
+        kind = "class" if prediction.kind == "binary" else prediction.kind
+        return prediction.layout, kind, _expected(self.draft, metric, parameters)
 
     def settings(self) -> list[tuple[Metric, list[forms.BoundField]]]:
         """The metrics that have settings, each with their fields. Those of the chosen ones count."""
@@ -304,8 +304,8 @@ class MetricForm(StepForm):
         further = {name: self._changed_parameters(METRICS[name]) for name in names}
         for name, parameters in further.items():
             assert first is not None, "without a first metric there are no others"
-            wanted = self._predicted(first, self.cleaned_data.get("parameters", {}))
-            if not self.errors and self._predicted(METRICS[name], parameters) != wanted:
+            needed = self._predicted(first, self.cleaned_data.get("parameters", {}))
+            if not self.errors and self._predicted(METRICS[name], parameters) != needed:
                 what = (
                     f"{METRICS[name].title} needs other predictions than {first.title}, so it cannot stand beside it."
                 )
@@ -459,7 +459,7 @@ class PredictionsForm(StepForm):
 
 
 def expected_columns(draft: "CompetitionDraft") -> dict[str, bool] | None:
-    """The columns that teams predict by the answers so far, and if they hold numbers; None where that is not known."""
+    """The columns that teams predict, and if they hold numbers; None where that is not known yet."""
     metric = METRICS.get("".join(_answer(draft, "metric", "metric")[:1]))
     if metric is None or solution_preview(draft) is None or not _answer(draft, "columns", "targets"):
         return None

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final
@@ -18,8 +18,7 @@ from scoring.tables import table_reference
 from scoring.tables.align import read_ids
 from scoring.tables.columns import schema_for
 from scoring.tables.file_types import join_values
-from scoring.tables.files import open_table, read_source, require_rows
-from scoring.tables.places import SHOWN
+from scoring.tables.files import SHOWN, open_table, read_source, require_rows
 from scoring.tables.recognise import require_plain_numbers
 from scoring.tables.scores import score_table
 from scoring.tables.splitting import USAGE, read_usage, usage_column
@@ -32,7 +31,7 @@ Reference = table_reference.TableReference
 def compare_solution(
     reference: str, path: str, file_name: str, sample: list[str] | None, target: str
 ) -> dict[str, SolutionFacts]:
-    """Compare a new solution with that of the zip `reference`, and write the zip with the new one to `target`.
+    """Compare a new solution with that of the zip `reference`, and write one with the new to `target`.
 
     Raises `ScoringInputError` where teams' tables could not be scored with it.
     """
@@ -43,15 +42,18 @@ def compare_solution(
             rule, before = table_reference.read(folder)
             given = _read(Path(path), file_name, before, rule)
             after = _place_beside(rule, before, given)
-            rule = replace(rule, usage_column=USAGE if USAGE in after.columns else None)
-            _require_same_parts(rule, before, after)
+            fresh = replace(rule, usage_column=USAGE if USAGE in after.columns else None)
+            _require_same_parts(
+                table_reference.solution_parts(rule, before), table_reference.solution_parts(fresh, after)
+            )
             _require_same_schema(rule, after)
-            facts = _differences(rule, before, after, given.height)
+            moved = _count_moved(_parts(rule, before), _parts(fresh, after))
+            facts = _differences(rule, before, after, moved=moved, left_out=before.height - given.height)
             _remove_tables(folder)
             metric_file = folder / table_reference.OWN_METRIC
             own = metric_file.read_bytes() if metric_file.exists() else None
-            table_reference.write(folder, after, rule, metric_file=own)
-            _try_on_sample(rule, folder, sample)
+            table_reference.write(folder, after, fresh, metric_file=own)
+            _try_on_sample(fresh, folder, sample)
             _pack(archive, folder, Path(target))
     return {"facts": facts}
 
@@ -112,11 +114,11 @@ def _place_beside(rule: Reference, before: pl.DataFrame, given: pl.DataFrame) ->
     usage = _usage(rule, before, given)
     named = usage_column(given)
     plain = given.drop(named) if named is not None else given
-    kept = before.select(identity).join(plain.with_columns(usage), on=identity, how="left", maintain_order="left")
+    table = before.select(identity).join(plain.with_columns(usage), on=identity, how="left", maintain_order="left")
     is_left_out = ~before[identity].is_in(given[identity].implode())
     if is_left_out.any():
-        kept = _with_old_rows(kept, before, is_left_out, _compared(rule, before))
-    return kept if rule.usage_column is not None or (kept[USAGE] != "Public").any() else kept.drop(USAGE)
+        table = _with_old_rows(table, before, is_left_out, _compared(rule, before))
+    return table if rule.usage_column is not None or (table[USAGE] != "Public").any() else table.drop(USAGE)
 
 
 def _usage(rule: Reference, before: pl.DataFrame, given: pl.DataFrame) -> pl.Series:
@@ -130,26 +132,25 @@ def _usage(rule: Reference, before: pl.DataFrame, given: pl.DataFrame) -> pl.Ser
 
 
 def _with_old_rows(
-    kept: pl.DataFrame, before: pl.DataFrame, is_left_out: pl.Series, compared: Sequence[str]
+    table: pl.DataFrame, before: pl.DataFrame, is_left_out: pl.Series, compared: Sequence[str]
 ) -> pl.DataFrame:
     """The table with the present values in rows that the new file leaves out, marked as Ignored."""
     for name in compared:
-        old = before[name].cast(kept[name].dtype, strict=False)
-        kept = kept.with_columns(kept[name].zip_with(~is_left_out, old).alias(name))
-    ignored = pl.Series(["Ignored"]).new_from_index(0, kept.height)
-    return kept.with_columns(kept[USAGE].zip_with(~is_left_out, ignored).alias(USAGE))
+        old = before[name].cast(table[name].dtype, strict=False)
+        table = table.with_columns(table[name].zip_with(~is_left_out, old).alias(name))
+    ignored = pl.Series(["Ignored"]).new_from_index(0, table.height)
+    return table.with_columns(table[USAGE].zip_with(~is_left_out, ignored).alias(USAGE))
 
 
-def _require_same_parts(rule: Reference, before: pl.DataFrame, after: pl.DataFrame) -> None:
-    usage = next((name for name in (USAGE, usage_column(before)) if name in before.columns), None)
-    present = set(table_reference.solution_parts(replace(rule, usage_column=usage), before))
-    coming = set(table_reference.solution_parts(rule, after))
-    if present != coming:
-        said = [", ".join(sorted(name or "one part" for name in parts)) for parts in (present, coming)]
-        what = f"its parts are {said[1]}, and the boards show {said[0]}"
-        raise ScoringInputError(
-            "unknown_class", THE_FILE, what, "mark its rows as the present solution does, or leave out Usage"
-        )
+def _require_same_parts(present: Collection[str], coming: Collection[str]) -> None:
+    """Refuse a solution with other parts, whose scores the boards do not have."""
+    if set(present) == set(coming):
+        return
+    now, then = (", ".join(sorted(name or "one part" for name in parts)) for parts in (present, coming))
+    what = f"its parts are {then}, and the boards show {now}"
+    raise ScoringInputError(
+        "unknown_class", THE_FILE, what, "mark its rows as the present solution does, or leave out Usage"
+    )
 
 
 def _require_same_schema(rule: Reference, after: pl.DataFrame) -> None:
@@ -166,35 +167,44 @@ def _require_same_schema(rule: Reference, after: pl.DataFrame) -> None:
         raise ScoringInputError("unknown_class", THE_FILE, what, "keep to the classes that teams' tables know")
 
 
-def _differences(rule: Reference, before: pl.DataFrame, after: pl.DataFrame, given_rows: int) -> SolutionFacts:
-    """Counts of what differs. Raises `ScoringInputError` where nothing does."""
-    identity, counts = before[rule.id_column], dict[str, int]()
+def _differences(
+    rule: Reference, before: pl.DataFrame, after: pl.DataFrame, *, moved: int, left_out: int
+) -> SolutionFacts:
+    """Count what differs. Raises `ScoringInputError` where nothing does."""
+    counts = dict[str, int]()
     differs = pl.Series([False]).new_from_index(0, before.height)
     for name in _compared(rule, before):
-        old, new = before[name], after[name]
-        kind = pl.Float64 if old.dtype.is_numeric() and new.dtype.is_numeric() else pl.String
-        is_other = old.cast(kind).ne_missing(new.cast(kind))
+        is_other = _is_other(before[name], after[name])
         counts[name] = int(is_other.sum())
         differs |= is_other
-    is_moved = _parts(before).ne_missing(_parts(after)) & (_parts(after) != "Ignored")
-    left_out = before.height - given_rows
-    if not (differs.any() or is_moved.any() or left_out):
+    if not (differs.any() or moved or left_out):
         what = "it says the same as the present one in every row"
         raise ScoringInputError("bad_parameter", THE_FILE, what, "there is nothing to change")
     return {
         "rows": before.height,
         "differ": int(differs.sum()),
-        "ids": [str(value)[:60] for value in identity.filter(differs).head(SHOWN)],
+        "ids": [str(value)[:60] for value in before[rule.id_column].filter(differs).head(SHOWN)],
         "columns": {name: count for name, count in counts.items() if count},
-        "moved": int(is_moved.sum()),
+        "moved": moved,
         "left_out": left_out,
     }
 
 
-def _parts(table: pl.DataFrame) -> pl.Series:
+def _is_other(old: pl.Series, new: pl.Series) -> pl.Series:
+    kind = pl.Float64 if old.dtype.is_numeric() and new.dtype.is_numeric() else pl.String
+    return old.cast(kind).ne_missing(new.cast(kind))
+
+
+def _parts(rule: Reference, table: pl.DataFrame) -> pl.Series:
     """The part of each row; all are public where no column says it."""
-    name = usage_column(table)
-    return read_usage(table, name) if name is not None else pl.Series(["Public"]).new_from_index(0, table.height)
+    if rule.usage_column is not None:
+        return read_usage(table, rule.usage_column)
+    return pl.Series(["Public"]).new_from_index(0, table.height)
+
+
+def _count_moved(before: pl.Series, after: pl.Series) -> int:
+    """Count rows of another part than before; those that count no more are counted as left out."""
+    return int((before.ne_missing(after) & (after != "Ignored")).sum())
 
 
 def _ids(ids: pl.Series) -> str:
@@ -208,7 +218,10 @@ def _remove_tables(folder: Path) -> None:
 
 
 def _try_on_sample(rule: Reference, folder: Path, sample: list[str] | None) -> None:
-    """Score the sample with it, so that targets of another kind are found; an organizer's own code is not run here."""
+    """Score the sample with it, so that targets of another kind are found.
+
+    An organizer's own code is not run here.
+    """
     if sample is None or any(metric.is_own for metric in rule.metrics):
         return
     with tempfile.TemporaryDirectory() as parent:

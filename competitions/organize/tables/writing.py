@@ -16,7 +16,7 @@ from scoring.tables.align import read_ids
 from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.check import check_table
 from scoring.tables.columns import require_column, schema_like
-from scoring.tables.file_types import ending_of, join_values
+from scoring.tables.file_types import join_values, table_ending
 from scoring.tables.files import read_table
 from scoring.tables.samples import THE_SAMPLE, match_columns, require_sample, schema_with_names
 from scoring.tables.schema import TableSchema
@@ -28,7 +28,10 @@ BASELINE: Final = "constant_baseline.csv"
 
 
 def write_files(target: str, plan: Plan) -> dict[str, object]:
-    """Write the files; returns the schema of submissions, the parts and the sample's name. Raises `ScoringInputError`."""
+    """Write the files; returns the schema of submissions, the parts and the sample's name.
+
+    Raises `ScoringInputError`.
+    """
     folder = Path(target)
     solution = divide(_table(plan, "solution"), plan["split"], plan["targets"])
     chosen = [table_reference.ChosenMetric(**metric) for metric in plan["metrics"]]
@@ -61,7 +64,10 @@ def write_files(target: str, plan: Plan) -> dict[str, object]:
 
 
 def _schema_of_sample(reference: table_reference.TableReference, plan: Plan) -> TableSchema:
-    """The schema with the columns of the organizer's sample: as they are for a metric file, else by what they answer."""
+    """The schema with the columns of the organizer's sample.
+
+    A metric file gets them as they are; else they are called by what they answer.
+    """
     sample = _table(plan, SAMPLE_ROLE)
     require_column(sample, reference.id_column)
     if reference.metrics[0].is_own:
@@ -87,7 +93,7 @@ def _take_sample(folder: Path, solution: pl.DataFrame, reference: table_referenc
     ids, columns = read_ids(solution, reference.id_column), reference.schema.columns
     targets = reference.targets if len(reference.targets) == len(columns) else reference.targets[:1]
     require_sample(Path(path), name, reference.schema, solution, ids, targets)
-    return Path(shutil.copyfile(path, folder / f"{SAMPLE_ROLE}{ending_of(name)}"))
+    return Path(shutil.copyfile(path, folder / f"{SAMPLE_ROLE}{table_ending(name)}"))
 
 
 def _make_sample(folder: Path, solution: pl.DataFrame, reference: table_reference.TableReference) -> Path:
@@ -142,4 +148,4 @@ def _write_public(folder: Path, sample: Path, plan: Plan) -> None:
     for role in ("training", "test"):
         if role in plan["files"]:
             path, name = plan["files"][role]
-            shutil.copyfile(path, folder / f"{role}{ending_of(name)}")
+            shutil.copyfile(path, folder / f"{role}{table_ending(name)}")

@@ -62,7 +62,7 @@ def _take(request: HttpRequest, task: Task) -> HttpResponse:
 @require_safe
 @login_required
 def solution_status(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """How far the new solution is, served alone; it asks again until that is over."""
+    """The progress of the new solution, served alone; it asks again until that is over."""
     competition = managed_competition(request, slug)
     return render(request, "organize/editing/_solution.html", _context(competition, _task(competition, pk)))
 

@@ -1,4 +1,4 @@
-"""A new solution of a running table competition: compared first, in force once confirmed, then all is scored again."""
+"""A new solution of a running table competition: compared, put in force, then all is scored again."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Correction:
         """Upload a solution and have it compared; returns what the page said at once and says then."""
         sent = SimpleUploadedFile(name, text.encode())
         headers = {"Referer": f"http://testserver{self.url}"}
-        said = self.client.post(self.url, {"file": sent}, follow=True, headers=headers).content.decode()
+        answer = self.client.post(self.url, {"file": sent}, follow=True, headers=headers).content.decode()
         run_background(at=self.site.now, only=SOLUTION.name)
-        return said + self.page()
+        return answer + self.page()
 
     def confirm(self, page: str) -> Any:
         confirmed = re.findall(r'name="confirmed" value="([^"]+)"', page)
@@ -142,7 +142,8 @@ def test_what_was_confirmed_is_for_the_data_and_the_scores_of_then(correction: C
     site.score(predictions(site, 10, 20, 30), 0.0)
     assert "Something changed since you read what the new file does" in correction.confirm(page).content.decode()
     page = correction.page()
-    Resource.objects.filter(pk=correction.task.reference_data_id).update(file=store_bytes(b"another version"))
+    assert correction.task.reference_data is not None
+    Resource.objects.filter(pk=correction.task.reference_data.pk).update(file=store_bytes(b"another version"))
     assert "Something changed since you read what the new file does" in correction.confirm(page).content.decode()
     assert correction.solution.state == "ready"
 

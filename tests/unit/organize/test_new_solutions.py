@@ -1,4 +1,4 @@
-"""A new solution beside the one in force: what differs, what stays, and what teams' tables could not follow."""
+"""A new solution beside the one in force: what differs, what stays, and what is refused."""
 
 from __future__ import annotations
 
