@@ -1,9 +1,10 @@
 """Drafts and uploads that a request names: they belong to the person who asks, or do not exist."""
 
+from collections.abc import Callable
 from uuid import UUID
 
-from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
 from competitions.organize.forms import UploadForm
@@ -12,6 +13,7 @@ from competitions.resources.models import Upload
 from competitions.resources.rooms import take_upload
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
+from core.refusals import Refusal
 
 
 def own_draft(request: HttpRequest, key: UUID) -> CompetitionDraft:
@@ -24,6 +26,21 @@ def sent_upload(request: HttpRequest) -> Upload:
     """The upload: sent by the page's script, which names it, or with the form itself. Raises `NO_FILE`."""
     values = cleaned(UploadForm(request.POST, request.FILES))
     return take_upload(person(request), values["file"], timezone.now(), key=values["upload"])
+
+
+def answer_upload(request: HttpRequest, take: Callable[[Upload], str]) -> HttpResponse:
+    """Answer a sent upload with the address that `take` returns.
+
+    The page's script gets it in JSON, a form by a redirect.
+    """
+    wants_json = request.headers.get("Accept", "") == "application/json"
+    try:
+        url = take(sent_upload(request))
+    except Refusal as refusal:
+        if not wants_json:
+            raise
+        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
+    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
 
 
 def upload_named(request: HttpRequest, key: UUID | None) -> Upload:

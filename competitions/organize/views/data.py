@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
@@ -24,17 +24,17 @@ from competitions.organize.editing.data import (
 from competitions.organize.editing.deletions import task_delete, task_deletion
 from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, UploadForm
-from competitions.organize.views.access import sent_upload, upload_named
+from competitions.organize.views.access import answer_upload, upload_named
 from competitions.organize.views.changes import change_page, delete_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import PAGE_SIZE
+from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.web.forms import cleaned
 from competitions.web.presentation.table_head import table_head
 from competitions.web.views.teams import person
-from core.refusals import Refusal
 
 
 @require_safe
@@ -72,16 +72,12 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
         return _confirm_page(request, competition, slot)
     if "confirmed" in request.POST:
         return _replace(request, competition, slot)
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
-        upload = sent_upload(request)
+
+    def take(upload: Upload) -> str:
         upload_check(slot, upload, person(request))
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    url = f"{request.path}?upload={upload.key}"
-    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+        return f"{request.path}?upload={upload.key}"
+
+    return answer_upload(request, take)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

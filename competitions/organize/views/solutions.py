@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -20,12 +20,12 @@ from competitions.organize.solutions.changes import (
     solution_slot,
     solution_upload,
 )
-from competitions.organize.views.access import sent_upload
+from competitions.organize.views.access import answer_upload
 from competitions.organize.views.workspace import managed_competition
+from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
-from core.refusals import Refusal
 
 
 @takes_uploads(lambda request, slug, pk: managed_competition(request, slug))
@@ -45,18 +45,12 @@ def solution(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if "leave" in request.POST:
         solution_leave(task=task, now=timezone.now())
         return redirect("organize:data", competition.slug)
-    return _take(request, task)
 
+    def take(upload: Upload) -> str:
+        solution_upload(task=task, upload=upload, by=person(request), now=timezone.now())
+        return request.path
 
-def _take(request: HttpRequest, task: Task) -> HttpResponse:
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
-        solution_upload(task=task, upload=sent_upload(request), by=person(request), now=timezone.now())
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    return JsonResponse({"url": request.path}, status=201) if wants_json else redirect(request.path)
+    return answer_upload(request, take)
 
 
 @require_safe

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -18,10 +18,10 @@ from competitions.organize.previews import step_preview
 from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
 from competitions.organize.steps.paths import draft_path, find_slot, find_step, first_open, is_done
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
-from competitions.organize.views.access import own_draft, sent_upload
+from competitions.organize.views.access import answer_upload, own_draft
 from competitions.organize.views.guided.rail import step_rail
+from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
-from core.refusals import Refusal
 from files.text import is_number
 
 OF_THE_PAGE: Final = ("csrfmiddlewaretoken", "version", "go")
@@ -135,15 +135,12 @@ def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     """Take a finished upload (the page's script) or a file in the form (without script)."""
     draft = own_draft(request, key)
     slot = _slot(draft, role)
-    wants_json = request.headers.get("Accept", "") == "application/json"
-    try:
-        drafts.draft_attach(draft=draft, slot=slot, upload=sent_upload(request), now=timezone.now())
-    except Refusal as refusal:
-        if not wants_json:
-            raise
-        return JsonResponse({"code": refusal.code, "detail": refusal.detail}, status=refusal.http_status)
-    url = _step_url(draft, slot)
-    return JsonResponse({"url": url}, status=201) if wants_json else redirect(url)
+
+    def take(upload: Upload) -> str:
+        drafts.draft_attach(draft=draft, slot=slot, upload=upload, now=timezone.now())
+        return _step_url(draft, slot)
+
+    return answer_upload(request, take)
 
 
 def _step_url(draft: CompetitionDraft, slot: FileSlot) -> str:
