@@ -590,7 +590,7 @@ PREDICTIONS: Final = Step(
     PredictionsForm,
     preview="organize/guided/previews/sample.html",
     template="predictions",
-    intro="At the left is what is scored, at the right the column of your sample submission.",
+    intro="Choose the column of your sample submission for each one that is scored.",
     is_asked=asks_for_columns,
 )
 SPLIT: Final = Step(

@@ -13,6 +13,7 @@ from competitions.organize.editing.tasks import competition_tasks
 from competitions.organize.forms import ConfirmedForm
 from competitions.organize.models import NewSolution
 from competitions.organize.solutions.changes import (
+    IN_WORK,
     solution_apply,
     solution_confirmation,
     solution_consequences,
@@ -56,9 +57,13 @@ def solution(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_safe
 @login_required
 def solution_status(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The progress of the new solution, served alone; it asks again until that is over."""
+    """The progress of the new solution, served alone; the page loads itself again once it is over."""
     competition = managed_competition(request, slug)
-    return render(request, "organize/editing/_solution.html", _context(competition, _task(competition, pk)))
+    context = _context(competition, _task(competition, pk))
+    response = render(request, "organize/editing/_solution.html", context)
+    if not context["is_in_work"]:
+        response.headers["HX-Refresh"] = "true"
+    return response
 
 
 def _task(competition: Competition, pk: int) -> Task:
@@ -79,6 +84,7 @@ def _context(competition: Competition, task: Task) -> dict[str, object]:
         "tab": "data",
         "task": task,
         "solution": chosen,
+        "is_in_work": chosen is not None and chosen.state in (NewSolution.State.READING, *IN_WORK),
         "sentences": solution_consequences(chosen) if chosen is not None else [],
         "confirmation": solution_confirmation(chosen) if chosen is not None and is_ready else "",
         "outdated_url": reverse("organize:data", args=[competition.slug]) + "?outdated=yes",

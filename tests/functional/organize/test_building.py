@@ -347,7 +347,7 @@ def test_a_sample_that_does_not_go_with_the_metric_is_named_before_anything_is_b
     guided.attach(SOLUTION)
     guided.attach(TWO, role="sample_submission", name="sample.csv")
     guided.answer("columns", targets=["price"])
-    guided.answer("metric", metric="mae")
+    assert guided.answer("metric", metric="mae")["Location"].endswith("/steps/predictions/")
     words = "the sample submission: it has 2 prediction columns (&#x27;first&#x27;, &#x27;second&#x27;), and 1 column"
     assert words in guided.page("steps/predictions/")
     assert words in guided.answer("predictions").content.decode()

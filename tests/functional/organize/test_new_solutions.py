@@ -127,6 +127,17 @@ def test_once_confirmed_all_is_scored_again_and_it_is_said_who_moved(correction:
     assert f"First is {close.team.name}; it was {exact.team.name}." in page
 
 
+def test_the_page_asks_until_the_comparison_is_over_and_then_loads_itself_again(correction: Correction) -> None:
+    site, status = correction.site, f"{correction.url}status/"
+    upload = site.upload(NEW.encode(), "s.csv", user=site.organizer)
+    solution_upload(task=correction.task, upload=upload, by=site.organizer, now=site.now)
+    waiting = correction.client.get(status)
+    assert (f'hx-get="{status}"' in waiting.content.decode(), "HX-Refresh" in waiting.headers) == (True, False)
+    run_background(at=site.now, only=SOLUTION.name)
+    ready = correction.client.get(status)
+    assert ("hx-get" in ready.content.decode(), ready.headers["HX-Refresh"]) == (False, "true")
+
+
 def test_nothing_is_told_of_a_sealed_board(correction: Correction) -> None:
     site = correction.site
     site.sealed.tasks.set([correction.task])

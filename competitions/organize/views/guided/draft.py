@@ -65,9 +65,10 @@ def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     except DraftChangedElsewhere as refusal:
         messages.error(request, refusal.detail)
         return _page(request, draft, chosen, form, status=refusal.http_status)
-    if not goes_back and not is_done(own_draft(request, key), chosen):
+    saved = own_draft(request, key)  # what was answered may decide what is asked next
+    if not goes_back and not is_done(saved, chosen):
         raise FILES_MISSING()
-    return redirect(_neighbour(draft, chosen, -1 if goes_back else 1))
+    return redirect(_neighbour(saved, chosen, -1 if goes_back else 1))
 
 
 def _sent(request: HttpRequest) -> dict[str, list[str]]:

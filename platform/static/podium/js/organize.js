@@ -26,6 +26,8 @@
       part.hidden = !isShown;
       part.disabled = !isShown; // what nobody sees is not sent
     }
+    const first = document.querySelector('[name="metric"]:checked')?.value;
+    for (const box of document.querySelectorAll('[name="more"]')) box.closest("div").hidden = box.value === first;
   };
   // What differs from what the site sent: its own proposals are not replaced by those of the page before.
   const wasChanged = (control) => {
