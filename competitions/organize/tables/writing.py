@@ -16,13 +16,15 @@ from scoring.tables.align import read_ids
 from scoring.tables.baselines import constant_baseline, sample_submission
 from scoring.tables.check import check_table
 from scoring.tables.columns import require_column, schema_like
+from scoring.tables.encodings import wide_encoding, write_as_utf8
 from scoring.tables.file_types import join_values, table_ending
-from scoring.tables.files import read_table
+from scoring.tables.files import LIMIT_BYTES, read_table
 from scoring.tables.samples import THE_SAMPLE, match_columns, require_sample, schema_with_names
 from scoring.tables.schema import TableSchema
 from scoring.tables.splitting import USAGE, read_usage, with_usage
 
 SAMPLE_ROLE: Final = "sample_submission"
+PLAIN_TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")
 SAMPLE: Final = "sample_submission.csv"
 BASELINE: Final = "constant_baseline.csv"
 
@@ -93,7 +95,17 @@ def _take_sample(folder: Path, solution: pl.DataFrame, reference: table_referenc
     ids, columns = read_ids(solution, reference.id_column), reference.schema.columns
     targets = reference.targets if len(reference.targets) == len(columns) else reference.targets[:1]
     require_sample(Path(path), name, reference.schema, solution, ids, targets)
-    return Path(shutil.copyfile(path, folder / f"{SAMPLE_ROLE}{table_ending(name)}"))
+    return _copy_table(Path(path), name, folder / f"{SAMPLE_ROLE}{table_ending(name)}")
+
+
+def _copy_table(path: Path, name: str, target: Path) -> Path:
+    """Copy a table for teams; a plain text that is UTF-16 becomes UTF-8, which every program reads."""
+    encoding = wide_encoding(path) if table_ending(name) in PLAIN_TEXTS else None
+    if encoding is None:
+        shutil.copyfile(path, target)
+    else:
+        write_as_utf8(path, encoding, target, LIMIT_BYTES)
+    return target
 
 
 def _make_sample(folder: Path, solution: pl.DataFrame, reference: table_reference.TableReference) -> Path:
@@ -148,4 +160,4 @@ def _write_public(folder: Path, sample: Path, plan: Plan) -> None:
     for role in ("training", "test"):
         if role in plan["files"]:
             path, name = plan["files"][role]
-            shutil.copyfile(path, folder / f"{role}{table_ending(name)}")
+            _copy_table(Path(path), name, folder / f"{role}{table_ending(name)}")

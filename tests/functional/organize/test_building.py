@@ -390,6 +390,44 @@ def test_a_text_target_with_a_metric_file_is_tried_on_the_sample_that_is_made(si
     assert (guided.draft.trial.status, guided.draft.trial.reason) == ("queued", "")
 
 
+def test_a_metric_file_gets_the_columns_of_the_hosts_sample(site: Scenario) -> None:
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.attach(TWO.encode("utf-16"), role="sample_submission", name="sample.csv")
+    guided.answer("columns", targets=["price"])
+    source = "def score(solution, submission, row_id_column_name):\n    return submission['first'].mean()\n"
+    guided.attach(source, role="metric", name="m.py", step="metric")
+    asked_next = guided.answer("metric", metric="metric.py", own_title="Distance")["Location"]
+    assert asked_next.endswith("/steps/split/"), "no column of it answers a target"
+    guided.answer("split")
+    guided.finish()
+    phase = made(guided.build()).phases.get()
+    assert [column["name"] for column in (phase.prediction_format or {})["table"]["columns"]] == ["first", "second"]
+    assert phase.sample_submission is not None
+    with open_stored(phase.sample_submission.file) as file:
+        assert file.read().decode("utf-8") == TWO, "what teams download is UTF-8"
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_columns_of_many_classes_are_matched_by_name_alone(site: Scenario, is_named: bool) -> None:
+    kinds = [f"kind{number}" for number in range(25)]
+    columns = kinds[::-1] if is_named else [f"p{number}x" for number in range(25)]
+    guided = begun(site, Start.TABLE)
+    guided.attach("id,kind\n" + "".join(f"{row},{kinds[row % 25]}\n" for row in range(150)))
+    sample = f"id,{','.join(columns)}\n" + "".join(f"{row}{',0.04' * 25}\n" for row in range(150))
+    guided.attach(sample, role="sample_submission", name="sample.csv")
+    guided.answer("columns", targets=["kind"])
+    assert guided.answer("metric", metric="class_log_loss")["Location"].endswith("/steps/split/")
+    guided.answer("split", how="none")
+    guided.finish()
+    draft = guided.build()
+    if is_named:
+        written = (made(draft).phases.get().prediction_format or {})["table"]["columns"]
+        assert [column["name"] for column in written] == sorted(kinds)
+    else:
+        assert "no name says which column answers" in draft.build_faults[0]
+
+
 def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(site: Scenario) -> None:
     guided = table(site)
     guided.answer("metric", metric="mae", more=["rmse", "huber_loss"], **{"huber_loss-delta": "2"})
