@@ -152,7 +152,10 @@ class _Reader:
         column = table[name]
         if name == self.schema.id_column:
             column = normalize_ids(column) if column.dtype != kind else column
-            return _ids_as_numbers(column) if kind == pl.Int64 else column.cast(kind, strict=False)
+            if kind == pl.Int64:
+                return _ids_as_numbers(column)
+            texts = column.cast(kind, strict=False)
+            return texts if self.ids is None else _with_zeros(texts, self.ids)
         if kind == pl.String:
             allowed = next(known.allowed for known in self.schema.columns if known.name == name)
             texts = _as_allowed(column.cast(kind), allowed)
@@ -276,6 +279,19 @@ def _ids_as_numbers(ids: pl.Series) -> pl.Series:
         return ids
     numbers = _whole(ids.str.strip_chars())
     return numbers.cast(pl.String).fill_null(ids) if numbers.null_count() > ids.null_count() else numbers
+
+
+def _with_zeros(submitted: pl.Series, ids: pl.Series) -> pl.Series:
+    """The texts as the wanted ids are written, where those have zeros in front that programs drop."""
+    if ids.head(1).cast(pl.Int64, strict=False).null_count():
+        return submitted  # of most texts the first one tells
+    numbers = ids.cast(pl.Int64, strict=False)
+    if numbers.null_count() or numbers.n_unique() < len(numbers):
+        return submitted
+    given = _ids_as_numbers(submitted)
+    if given.dtype != pl.Int64:
+        return submitted
+    return given.replace_strict(numbers, ids, default=submitted, return_dtype=pl.String)
 
 
 def _as_allowed(texts: pl.Series, allowed: Sequence[Any]) -> pl.Series:

@@ -19,6 +19,7 @@ from competitions.organize.steps.paths import find_slot
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored
 from competitions.runs.models import RunLog
+from competitions.submissions.states import REASONS, Reason
 from tests.background import run_background
 from tests.functional.organize.guided import SOLUTION, Guided, npz
 from tests.permissions import user_client
@@ -449,6 +450,16 @@ def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(site:
 def test_boards_of_the_guided_path_give_no_exact_scores(site: Scenario) -> None:
     for board in made(table(site).build()).phases.get().leaderboards.all():
         assert not board.gives_exact_scores, board.title
+
+
+def test_a_trial_that_fails_speaks_to_the_host(site: Scenario) -> None:
+    guided = table(site)
+    guided.build()
+    body = {"outcome": "failed", "reason": Reason.OUTPUT_INVALID, "code": "nan", "detail": "'price': it is empty."}
+    guided.answer_trial(body, columns=["mae_public"])
+    page = guided.page("trial/")
+    assert "A team that sends in the sample would read this. Read the log, change the solution" in page
+    assert REASONS[Reason.OUTPUT_INVALID].advice not in page
 
 
 def test_one_board_where_there_is_no_private_part(site: Scenario) -> None:

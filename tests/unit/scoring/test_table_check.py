@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from scoring.errors import ScoringInputError
-from scoring.tables.check import check_table, read_submission
+from scoring.tables.check import check_table, read_reordered, read_submission
 from scoring.tables.files import write_table
 from scoring.tables.schema import Column, TableSchema
 
@@ -129,6 +129,14 @@ def test_ids_that_look_like_numbers_may_be_text(tmp_path: Path) -> None:
     text = HEADER + RIGHT.replace("3,", "03,", 1)
     assert "3 ids are missing: '01', '02'" not in checked(tmp_path, text, pl.Series(["03", "1", "2"]))
     assert checked(tmp_path, text, pl.Series(["03", "1", "2"])) == ""
+    assert checked(tmp_path, HEADER + RIGHT, pl.Series(["03", "01", "02"])) == "", "pandas drops the zeros"
+    assert read_reordered(tmp_path / "p.csv", SCHEMA, pl.Series(["03", "01", "02"]))["q"].to_list() == [0.5, 0.0, 0.9]
+    assert read_submission(tmp_path / "p.csv", SCHEMA, pl.Series(["03", "01", "02"]))["id"].to_list() == [
+        "03",
+        "01",
+        "02",
+    ]
+    assert "missing_ids" in checked(tmp_path, HEADER + RIGHT, pl.Series(["03", "3", "2"]))
 
 
 PRICES = TableSchema("id", (Column("price"), Column("n", "integer")))
