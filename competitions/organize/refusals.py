@@ -137,7 +137,7 @@ PHASE_HAS_SUBMISSIONS: Final = RefusalKind(
 SOLUTION_IN_WORK: Final = RefusalKind(
     409,
     "solution_in_work",
-    "Submissions are being scored again with the last new solution. Wait until that is over, then upload another one.",
+    "Submissions are being queued at this moment to be scored with the last new solution. Wait some seconds, then try again.",
 )
 
 FILE_CHANGED_ELSEWHERE: Final = RefusalKind(

@@ -26,7 +26,6 @@ from core.confirmations import state_digest
 SOLUTION_JOB: Final = "new-solution"
 FILE_NAME: Final = "reference_data.zip"
 State = NewSolution.State
-IN_WORK: Final = (State.CONFIRMED, State.RESCORING)
 
 
 def solution_slot(task: Task) -> Slot:
@@ -62,11 +61,11 @@ def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> N
 
 @transaction.atomic
 def solution_leave(*, task: Task, now: datetime) -> None:
-    """Forget the task's last new solution. Raises `SOLUTION_IN_WORK` while submissions are scored with it."""
+    """Forget the task's last new solution. Raises `SOLUTION_IN_WORK` while submissions are queued for it."""
     solution = NewSolution.objects.select_for_update(of=("self",)).filter(task=task).first()
     if solution is None:
         return
-    if solution.state in IN_WORK:
+    if solution.state == State.CONFIRMED:
         raise SOLUTION_IN_WORK()
     files = [solution.file_id, solution.reference_id, solution.compared_with_id]
     solution.delete()

@@ -31,6 +31,9 @@ from core.refusals import Refusal
 
 log = structlog.get_logger(__name__)
 OURS: Final = "It could not be read by a fault of ours; the administrators find it in the log. Upload it again."
+NOT_ALL: Final = (
+    "Not all could be queued by a fault of ours, which the administrators find in the log. Find them under Data."
+)
 State = NewSolution.State
 
 
@@ -45,12 +48,10 @@ def solution_perform(pk: int) -> None:
     if claimed is None:
         return
     solution = NewSolution.objects.select_related("task__competition", "file", "compared_with").get(pk=pk)
-    if solution.state == State.CONFIRMED:
-        with claimed.kept():
-            _score_again(solution, claimed)
-        return
+    work = _score_again if solution.state == State.CONFIRMED else _compare
     try:
-        _compare(solution, claimed)
+        with claimed.kept():
+            work(solution, claimed)
     except Stopped:
         log.info("solution_comparison_stopped", solution=pk)
 
@@ -103,6 +104,9 @@ def _score_again(solution: NewSolution, claimed: Claim) -> None:
 
     Those that wait are left out, so it may run twice.
     """
+    if solution.attempts > settings.BACKGROUND_ATTEMPTS:
+        claimed.release(state=State.RESCORING, outcome=[NOT_ALL])
+        return
     outdated, refused = sorted(outdated_submissions(_runs(solution))), 0
     for submission in Submission.objects.filter(pk__in=outdated).order_by("pk").iterator():
         try:

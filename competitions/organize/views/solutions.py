@@ -1,5 +1,7 @@
 """A new solution of a task in the workspace: upload, comparison, confirmation, and who moved."""
 
+from typing import Final
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,7 +15,6 @@ from competitions.organize.editing.tasks import competition_tasks
 from competitions.organize.forms import ConfirmedForm
 from competitions.organize.models import NewSolution
 from competitions.organize.solutions.changes import (
-    IN_WORK,
     solution_apply,
     solution_confirmation,
     solution_consequences,
@@ -27,6 +28,9 @@ from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.web.forms import cleaned
 from competitions.web.views.teams import person
+
+State = NewSolution.State
+IN_WORK: Final = (State.READING, State.CONFIRMED, State.RESCORING)
 
 
 @takes_uploads(lambda request, slug, pk: managed_competition(request, slug))
@@ -78,13 +82,14 @@ def _task(competition: Competition, pk: int) -> Task:
 def _context(competition: Competition, task: Task) -> dict[str, object]:
     rows = NewSolution.objects.filter(task=task).select_related("task__competition", "task__reference_data", "file")
     chosen = rows.first()
-    is_ready = chosen is not None and chosen.state == NewSolution.State.READY
+    is_ready = chosen is not None and chosen.state == State.READY
     return {
         "competition": competition,
         "tab": "data",
         "task": task,
         "solution": chosen,
-        "is_in_work": chosen is not None and chosen.state in (NewSolution.State.READING, *IN_WORK),
+        "is_in_work": chosen is not None and chosen.state in IN_WORK,
+        "takes_file": chosen is None or chosen.state not in (State.READING, State.CONFIRMED),
         "sentences": solution_consequences(chosen) if chosen is not None else [],
         "confirmation": solution_confirmation(chosen) if chosen is not None and is_ready else "",
         "outdated_url": reverse("organize:data", args=[competition.slug]) + "?outdated=yes",

@@ -207,3 +207,14 @@ def test_a_comparison_that_breaks_off_again_and_again_is_given_up(correction: Co
     NewSolution.objects.filter(pk=solution.pk).update(attempts=3)
     run_background(at=site.now, only=SOLUTION.name)
     assert "by a fault of ours" in correction.page()
+
+
+def test_what_cannot_be_queued_again_and_again_is_said_and_another_file_is_taken(correction: Correction) -> None:
+    correction.confirm(correction.send(NEW))
+    NewSolution.objects.update(attempts=3)
+    run_background(at=correction.site.now, only=SOLUTION.name)
+    assert (correction.solution.state, "Not all could be queued" in correction.solution.outcome[0]) == (
+        "rescoring",
+        True,
+    )
+    assert "2 rows differ of 3" in correction.send("id,price\n1,1\n2,25\n3,3\n")
