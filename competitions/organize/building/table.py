@@ -9,6 +9,7 @@ from competitions.organize.building.document import (
     Answers,
     Bounded,
     Sample,
+    board,
     column,
     copy_program,
     document,
@@ -72,10 +73,10 @@ def _document(answers: Answers, metrics: Sequence[MetricFacts], reference: dict[
 def _boards(metrics: Sequence[MetricFacts], parts: list[str]) -> list[dict[str, object]]:
     """An open board, and a sealed one for the private part, if any; teams select what counts there."""
     if len(parts) < 2:
-        return [_board("Leaderboard", "main", _columns(metrics, ""))]
+        return [board("Leaderboard", "main", _columns(metrics, ""))]
     return [
-        _board("Public", "public", _columns(metrics, "_public")),
-        _board("Private", "private", _columns(metrics, "_private"), visibility="sealed", rule="selected"),
+        board("Public", "public", _columns(metrics, "_public")),
+        board("Private", "private", _columns(metrics, "_private"), visibility="sealed", rule="selected"),
     ]
 
 
@@ -91,9 +92,3 @@ def _columns(metrics: Sequence[MetricFacts], part: str) -> list[dict[str, object
         )
         for index, metric in enumerate(metrics)
     ]
-
-
-def _board(title: str, key: str, columns: list[dict[str, object]], **extra: Any) -> dict[str, object]:
-    """A board without exact scores: those help to guess labels."""
-    podium = {"exact_scores": False, **extra}
-    return {"title": title, "key": key, "submission_rule": "Force_Best", "columns": columns, "podium": podium}

@@ -447,9 +447,14 @@ def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(site:
     assert "Root mean squared error" in guided.page("steps/pages/")
 
 
-def test_boards_of_the_guided_path_give_no_exact_scores(site: Scenario) -> None:
-    for board in made(table(site).build()).phases.get().leaderboards.all():
-        assert not board.gives_exact_scores, board.title
+def test_boards_of_the_guided_path_give_no_exact_scores(site: Scenario, code: Guided) -> None:
+    dataset = begun(site, Start.DATASET)
+    dataset.answer("dataset", dataset="ogbl-vessel")
+    dataset.answer("labels")
+    dataset.finish()
+    for guided in (table(site), code, dataset):
+        boards = list(made(guided.build()).phases.get().leaderboards.all())
+        assert [board.gives_exact_scores for board in boards] == [False] * (len(boards) or 1), guided.draft.start
 
 
 def test_a_trial_that_fails_speaks_to_the_host(site: Scenario) -> None:
