@@ -125,7 +125,7 @@ class ColumnsForm(StepForm):
             what = f"The sample submission has no column “{identity}”, only {there}. Call the id alike in both files."
             self.add_error("id_column", what)
         elif sample["rows"] != solution["rows"]:
-            what = f"The sample submission has {sample['rows']:,} rows, and the solution {solution['rows']:,}."
+            what = f"The solution has {solution['rows']:,} rows, and the sample submission {sample['rows']:,}."
             self.add_error("id_column", f"{what} Give both files the same ids.")
 
 

@@ -162,7 +162,7 @@ def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
     ("sample", "words"),
     [
         ("row_id,price\n1,0\n", "The sample submission has no column “id”, only “row_id”, “price”. Call the id alike"),
-        ("id,price\n1,0\n", "The sample submission has 1 rows, and the solution 30. Give both files the same ids."),
+        ("id,price\n1,0\n", "The solution has 30 rows, and the sample submission 1. Give both files the same ids."),
     ],
 )
 def test_a_sample_with_other_ids_is_refused_to_the_host(guided: Guided, sample: str, words: str) -> None:
