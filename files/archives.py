@@ -212,11 +212,11 @@ def _check_entry(entry: zipfile.ZipInfo, files: dict[str, zipfile.ZipInfo], fold
     """
     is_folder, name = entry.filename.endswith("/"), entry.filename.removesuffix("/")
     parts = name.split("/")
-    if not _stays_inside(name, parts):
+    if fault := _path_fault(name, parts):
         raise InvalidFile(
             "zip_path_outside",
-            f"{what} has a member {name[:200]!r} whose path is not allowed. Use plain relative paths: no '..', no backslash, no drive, "
-            f"at most {MAX_DEPTH} folders deep, {MAX_NAME_BYTES} bytes a name and {MAX_PATH_BYTES:,} bytes in all.",
+            f"{what} has a member {name[:200]!r} whose path is not allowed: {fault}. Use plain relative paths: no '..', no backslash, "
+            f"no drive, at most {MAX_DEPTH} folders deep, {MAX_NAME_BYTES} bytes a name and {MAX_PATH_BYTES:,} bytes in all.",
         )
     if entry.flag_bits & 0x1:
         raise InvalidFile("zip_encrypted", f"{what} is encrypted (member {name!r}). Make the zip without a password.")
@@ -242,13 +242,19 @@ def _twice(name: str, what: str) -> InvalidFile:
     return InvalidFile("zip_duplicate_name", f"{what} has two different members called {name!r}. Keep one of them.")
 
 
-def _stays_inside(name: str, parts: list[str]) -> bool:
-    """A path that every worker unpacks below its folder, and to the same place."""
-    if name.startswith("/") or "\\" in name or "\x00" in name or name[1:2] == ":" or len(parts) > MAX_DEPTH:
-        return False
-    if len(name.encode()) > MAX_PATH_BYTES:
-        return False
-    return all(part not in ("", ".", "..") and len(part.encode()) <= MAX_NAME_BYTES for part in parts)
+def _path_fault(name: str, parts: list[str]) -> str:
+    """The fault of a path that some worker would unpack elsewhere than below its folder; else empty."""
+    faults = {
+        "it begins with a slash": name.startswith("/"),
+        "it holds a backslash": "\\" in name,
+        "it holds the character NUL": "\x00" in name,
+        f"it begins with the drive {name[:2]!r}": name[1:2] == ":",
+        f"it is {len(parts)} folders deep": len(parts) > MAX_DEPTH,
+        "it is too long": len(name.encode()) > MAX_PATH_BYTES,
+        "a part of it is empty, '.' or '..'": not {"", ".", ".."}.isdisjoint(parts),
+        "a name in it is too long": any(len(part.encode()) > MAX_NAME_BYTES for part in parts),
+    }
+    return next((fault for fault, is_there in faults.items() if is_there), "")
 
 
 def _read_through(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo], limits: ArchiveLimits, what: str) -> None:

@@ -57,6 +57,26 @@ def has_control_characters(text: str) -> bool:
     return any(is_control_character(char) for char in text)
 
 
+def name_character(char: str) -> str:
+    r"""The character in words: what is called by name, else its number in Unicode.
+
+    >>> name_character("\t"), name_character("\x07")
+    ('a tab', 'the control character U+0007')
+    """
+    known = {"\n": "a line break", "\r": "a line break", "\t": "a tab", "\0": "the character NUL", "\\": "a backslash"}
+    return known.get(char, "a line break" if char in LINE_BREAKS else f"the control character U+{ord(char):04X}")
+
+
+def first_control_character(text: str) -> str:
+    r"""The first of them in words, with its place; empty where there is none.
+
+    >>> first_control_character("ab\tc")
+    'a tab in place 3'
+    """
+    place = next((place for place, char in enumerate(text, start=1) if is_control_character(char)), 0)
+    return f"{name_character(text[place - 1])} in place {place}" if place else ""
+
+
 def is_control_character(char: str) -> bool:
     """True for characters that show nothing and break lines or formats, U+FFFE among them."""
     is_no_character = ord(char) & 0xFFFE == 0xFFFE

@@ -31,12 +31,22 @@ class Columns(TypedDict):
 
 
 class MetricChoice(TypedDict):
-    """`metric` is a name of the catalogue or `own`; `parameters` are those that differ from defaults."""
+    """`metric` is a name of the catalogue or `own`; `parameters` are those that differ from defaults.
+
+    `more` has the parameters of further metrics of the board.
+    """
 
     metric: str
     own_title: str
     own_direction: str
     parameters: dict[str, object]
+    more: dict[str, dict[str, object]]
+
+
+class Predictions(TypedDict):
+    """The sample submission's column for each that is predicted."""
+
+    columns: dict[str, str]
 
 
 class Split(TypedDict):
@@ -71,6 +81,7 @@ class MetricFacts(TypedDict):
     title: str
     direction: str
     unit: str
+    parameters: dict[str, object]
 
 
 class DatasetColumn(TypedDict):
@@ -93,6 +104,20 @@ class Solution(PreviewDocument):
     shapes: dict[str, list[tuple[str, int]]]
 
 
+class SolutionFacts(TypedDict):
+    """Rows that differ between a new solution and the one in force; `ids` are the first of them.
+
+    `columns` counts by column; `moved` rows change their part, `left_out` ones count no more.
+    """
+
+    rows: int
+    differ: int
+    ids: list[str]
+    columns: dict[str, int]
+    moved: int
+    left_out: int
+
+
 class ReferenceMetric(TypedDict):
     name: str
     key: str
@@ -100,10 +125,14 @@ class ReferenceMetric(TypedDict):
 
 
 class Plan(TypedDict):
-    """All that the files of a table competition are written from; `files` are path and name by role."""
+    """All that the files of a table competition are written from; `files` are path and name by role.
+
+    `columns` are the sample submission's by what they answer; None where names alone decide.
+    """
 
     files: dict[str, list[str]]
-    metric: ReferenceMetric
+    metrics: list[ReferenceMetric]
+    columns: dict[str, str] | None
     id_column: str
     targets: list[str]
     weight: str | None

@@ -16,10 +16,9 @@ from competitions.organize.refusals import (
     ALREADY_PUBLISHED,
     ANSWERS_TOO_LONG,
     TOO_MANY_DRAFTS,
-    WRONG_KIND_OF_FILE,
     DraftChangedElsewhere,
 )
-from competitions.organize.steps.step import FileSlot
+from competitions.organize.steps.step import FileSlot, require_ending
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.uploads import UploadIncomplete
@@ -76,13 +75,12 @@ def _lock_draft(draft: CompetitionDraft) -> CompetitionDraft:
 def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now: datetime) -> DraftFile:
     """Attach a finished upload, in place of the former one; a table is then read in the background.
 
-    Raises `WRONG_KIND_OF_FILE`, `UploadIncomplete`, `StorageQuotaUsed` or `ALREADY_PUBLISHED`.
+    Raises `WRONG_KIND_OF_FILE`, `InvalidFile`, `UploadIncomplete`, `StorageQuotaUsed` or `ALREADY_PUBLISHED`.
     """
     locked = _lock_draft(draft)
     if upload.file is None:
         raise UploadIncomplete(upload)
-    if not upload.file_name.lower().endswith(slot.suffixes):
-        raise WRONG_KIND_OF_FILE(file_name=upload.file_name, allowed=", ".join(slot.suffixes))
+    require_ending(upload.file_name, slot.suffixes)
     require_room(locked.owner, _bytes_of_drafts(locked.owner) + upload.file.size_bytes)
     draft_detach(draft=locked, role=slot.role, now=now)
     draft_file = DraftFile.objects.create(

@@ -1,4 +1,4 @@
-"""Drafts of competitions in the guided path, and requests to host."""
+"""Drafts of competitions in the guided path, new solutions, and requests to host."""
 
 import uuid
 
@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from competitions.catalog.models import Competition, Phase
+from competitions.catalog.models import Competition, Phase, Task
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
@@ -124,6 +124,63 @@ class DraftFile(AskedRow):
 
     def asked_by(self) -> str:
         return asker_key("person", self.draft.owner_id)
+
+
+class NewSolution(AskedRow):
+    """A new solution of a task that scores tables, compared in the background and then scored with."""
+
+    class State(models.TextChoices):
+        READING = "reading", "being read"
+        READY = "ready", "compared"
+        FAILED = "failed", "cannot be used"
+        CONFIRMED = "confirmed", "in force"
+        RESCORING = "rescoring", "being scored again"
+        FINISHED = "finished", "scored again"
+
+    task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="new_solution")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, related_name="+")
+    file_name = OneLineField(max_length=255)
+    state = models.CharField(max_length=10, choices=State, default=State.READING)
+    fault = models.TextField(blank=True, help_text="Why it cannot be used, for the organizers.")
+    facts = models.JSONField(default=dict, blank=True, help_text="What differs from the solution in force.")
+    compared_with = models.ForeignKey(
+        StoredFile, on_delete=models.PROTECT, related_name="+", help_text="The reference data in force at the upload."
+    )
+    reference = models.ForeignKey(
+        StoredFile,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Reference data with the new solution.",
+    )
+    ranks = models.JSONField(default=dict, blank=True, help_text="By open board: each team's rank before.")
+    outcome = models.JSONField(default=list, blank=True, help_text="Sentences on who moved, once all are scored.")
+    asked_at = models.DateTimeField(help_text="When it was uploaded, then when it was confirmed.")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="new_solution_fault_iff_failed",
+                condition=(Q(state="failed") & ~Q(fault="")) | (~Q(state="failed") & Q(fault="")),
+            ),
+            models.CheckConstraint(
+                name="new_solution_reference_once_compared",
+                condition=Q(state__in=["reading", "failed"]) | Q(reference__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["asker", "id"], condition=Q(state__in=["reading", "confirmed"]), name="new_solution_waiting"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.file_name}: {self.get_state_display()}"
+
+    def asked_by(self) -> str:
+        return asker_key("competition", self.task.competition_id or "")
 
 
 class HostRequest(models.Model):

@@ -30,6 +30,8 @@ def step_preview(draft: CompetitionDraft, step: Step, form: StepForm) -> Mapping
         context["targets"] = table.column_shapes(draft, values.get("targets") or [])
     if isinstance(form, table.MetricForm):
         context["chosen"] = form.chosen()
+    if step.slug == table.PREDICTIONS.slug:
+        context |= _table(table.sample_preview(draft))
     if step.slug == "split":
         context["parts"] = table.part_sizes(draft, values)
     return context

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Combinable
 
 from core.refusals import RefusalKind
-from files.text import has_control_characters
+from files.text import first_control_character
 
 SHORT_TEXT: Final = 10_000  # characters of a description
 
@@ -23,8 +23,10 @@ TEXT_REFUSED: Final = RefusalKind(422, "text_refused", "{detail}")
 
 def one_line(text: str) -> None:
     """Raise `ValidationError` unless the text stands on one line, and every program can show it."""
-    if has_control_characters(text):
-        raise ValidationError("Write it on one line, without control characters.", code="one_line")
+    if character := first_control_character(text):
+        raise ValidationError(
+            f"Write it on one line, without control characters: there is {character}.", code="one_line"
+        )
 
 
 def _require(check: Callable[[str], None], text: object, name: str) -> None:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Kind, Metric, Rows
 from scoring.tables.columns import as_booleans, distinct_classes, require_column
+from scoring.tables.file_types import join_values
+from scoring.tables.files import SHOWN, Place, name_repeats, row_number
 from scoring.tables.schema import TableSchema
 
 Places: TypeAlias = NDArray[np.uint32]
@@ -19,19 +21,22 @@ _STEP: Final = 1 << 20
 _SPARSE: Final = 4  # numbers within this many times as many as there are rows are looked up in a table
 
 
-def read_ids(table: pl.DataFrame, id_column: str) -> pl.Series:
+def read_ids(table: pl.DataFrame, id_column: str, place: Place = row_number) -> pl.Series:
     """The ids, as whole numbers where all are, else as text.
 
-    Raises `ScoringInputError` (``missing_column``, ``duplicate_ids``).
+    Raises `ScoringInputError` (``missing_column``, ``nan``, ``duplicate_ids``); `place` says where a row stands.
 
     >>> read_ids(pl.DataFrame({"id": ["7", "8"]}), "id").to_list(), read_ids(pl.DataFrame({"id": ["07", "8"]}), "id").to_list()
     ([7, 8], ['07', '8'])
     """
     ids = normalize_ids(require_column(table, id_column))
-    if ids.null_count() or _has_repeats(ids):
-        raise ScoringInputError(
-            "duplicate_ids", ascii(id_column), "an id is empty or there twice", "give each row an id of its own"
-        )
+    if ids.null_count():
+        rows = ids.is_null().arg_true()
+        what = f"it is empty in {join_values([place(row) for row in rows.head(SHOWN)], total=len(rows))}"
+        raise ScoringInputError("nan", ascii(id_column), what, "give each row an id of its own")
+    if _has_repeats(ids):
+        what = name_repeats(ids, place)
+        raise ScoringInputError("duplicate_ids", ascii(id_column), what, "give each row an id of its own")
     return ids
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -11,9 +12,11 @@ import polars as pl
 
 from scoring.metrics.metric import Floats, Metric, Parameters, Settings
 from scoring.tables.align import read_ids
-from scoring.tables.columns import LEAST, distinct_classes, schema_for
+from scoring.tables.columns import LEAST, as_booleans, distinct_classes, schema_for
+from scoring.tables.delimited import name_on_one_line
 from scoring.tables.schema import Column, TableSchema, Value
 
+_SOME_DAY: Final = datetime(2000, 1, 1)  # noqa: DTZ001  # a date as tables have them
 _BY_MEDIAN: Final = (
     "mae",
     "median_absolute_error",
@@ -29,27 +32,38 @@ _BY_MEDIAN: Final = (
 
 
 def sample_submission(solution: pl.DataFrame, schema: TableSchema) -> pl.DataFrame:
-    """A valid table that knows nothing: zeros, the first class, equal probabilities.
+    """A valid table that knows nothing: zeros, the first class, equal probabilities, a word or a date.
 
     >>> sample_submission(pl.DataFrame({"id": [1], "price": [9.5]}), TableSchema("id", (Column("price"),))).rows()
     [(1, 0.0)]
     """
     equal = {name: 1 / len(group) for group in schema.probabilities for name in group}
-    values = {column.name: equal.get(column.name, _neutral(column)) for column in schema.columns}
+    values = {column.name: equal.get(column.name, _neutral(column, solution)) for column in schema.columns}
     return _constant(solution, schema, values)
 
 
-def _neutral(column: Column) -> Value:
+def _neutral(column: Column, solution: pl.DataFrame) -> Value:
     if column.allowed:
-        return column.allowed[0]
+        return next((value for value in column.allowed if value != ""), column.allowed[0])
     if column.type == "text":
-        return ""
+        return "" if column.missing else _neutral_text(solution, column.name)
     low, high = column.minimum, column.maximum
     if low == 0 and high == 1 and column.type == "number":
         return 0.5
     value = 0 if low is None or low <= 0 else max(1, low)
     value = min(value, high) if high is not None else value
     return float(value) if column.type == "number" else int(value)
+
+
+def _neutral_text(solution: pl.DataFrame, name: str) -> str:
+    """A text of the target's kind that tells none of its values."""
+    truth = solution[name] if name in solution.columns else pl.Series([], dtype=pl.String)
+    if as_booleans(truth) is not None:
+        return "False"
+    if truth.dtype.is_temporal():
+        return str(pl.Series([_SOME_DAY]).cast(truth.dtype).cast(pl.String)[0])
+    is_dated = truth.dtype == pl.String and truth.len() and truth.drop_nulls().str.contains(r"^\d{4}-\d\d-\d\d").all()
+    return f"{_SOME_DAY:%Y-%m-%d}" if is_dated else "text"
 
 
 def _constant(solution: pl.DataFrame, schema: TableSchema, values: dict[str, Value]) -> pl.DataFrame:
@@ -106,7 +120,7 @@ def _shares(about: _Learning) -> Constants:
     """The share of the ones in each column, or of each class."""
     if about.metric.prediction.layout == "same":
         return {name: _share(about.known[name], distinct_classes(about.known[name])[-1]) for name in about.targets}
-    shares = {str(value): _share(about.first, value) for value in distinct_classes(about.first)}
+    shares = {name_on_one_line(str(value)): _share(about.first, value) for value in distinct_classes(about.first)}
     prefix = f"{about.targets[0]}_"
     names = [column.name for column in about.schema.columns]
     given = {name: shares.get(name.removeprefix(prefix), shares.get(name, 0.0)) for name in names}

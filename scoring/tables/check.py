@@ -13,11 +13,11 @@ import polars as pl
 
 from scoring.errors import ScoringInputError
 from scoring.tables.align import Places, find_places, normalize_ids, reorder
+from scoring.tables.delimited import plain_number
 from scoring.tables.file_types import join_values, printable
-from scoring.tables.files import Source, open_table, read_source
+from scoring.tables.files import SHOWN, Source, name_repeats, open_table, read_source, require_rows
 from scoring.tables.schema import Column, ColumnType, TableSchema
 
-_SHOWN: Final = 5
 _TYPES: Final[dict[ColumnType, pl.DataType]] = {"number": pl.Float64(), "integer": pl.Int64(), "text": pl.String()}
 
 
@@ -84,7 +84,7 @@ def read_submission(
         return _Reader(source, schema, ids).read()[0]
 
 
-def read_reordered(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFrame:
+def read_reordered(path: Path, schema: TableSchema, ids: pl.Series, *, filename: str | None = None) -> pl.DataFrame:
     """As `read_submission`, the rows in the order of `ids`.
 
     >>> import tempfile
@@ -94,7 +94,7 @@ def read_reordered(path: Path, schema: TableSchema, ids: pl.Series) -> pl.DataFr
     ...     read_reordered(path, TableSchema("id", (Column("price"),)), pl.Series([2, 1])).rows()
     [(2, 2.5), (1, 1.5)]
     """
-    with open_table(path) as source:
+    with open_table(path, filename=filename) as source:
         table, places = _Reader(source, schema, ids).read()
         return table if places is None else reorder(table, places, ids, schema.id_column)
 
@@ -138,16 +138,21 @@ class _Reader:
                 raise
             table = read_source(self.source, types=types, as_text=True)  # a cell is not of its type: below it is named
         _require_columns(table, self.schema)
+        require_rows(table)
         return pl.DataFrame([self._cast_column(table, name, types[name]) for name in self.schema.names])
 
     def _cast_column(self, table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
         column = table[name]
         if name == self.schema.id_column:
             column = normalize_ids(column) if column.dtype != kind else column
-            return _ids_as_numbers(column) if kind == pl.Int64 else column.cast(kind, strict=False)
+            if kind == pl.Int64:
+                return _ids_as_numbers(column)
+            texts = column.cast(kind, strict=False)
+            return texts if self.ids is None else _with_zeros(texts, self.ids)
         if kind == pl.String:
             allowed = next(known.allowed for known in self.schema.columns if known.name == name)
-            return _as_allowed(column.cast(kind), allowed)
+            texts = _as_allowed(column.cast(kind), allowed)
+            return texts.fill_null("") if "" in allowed else texts  # a CSV has one empty cell for both
         return column if column.dtype == kind else self._as_numbers(table, name, kind)
 
     def _as_numbers(self, table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
@@ -160,8 +165,8 @@ class _Reader:
             wrong &= text != ""
         plain = "whole number" if kind == pl.Int64 else "number"
         right = f"give a {plain} in every row"
-        if is_text and text.filter(wrong).str.contains(",").any():
-            right += ", with a decimal point and nothing between thousands"
+        if is_text and wrong.any():
+            right += _number_advice(text.filter(wrong))
         self._refuse(table, name, wrong, "wrong_type", lambda value: f"{value!a} is no {plain}", right)
         return numbers
 
@@ -181,8 +186,7 @@ class _Reader:
             what = f"it is empty in {self._places(submitted.is_null())}"
             raise ScoringInputError("nan", where, what, "give each row its id")
         if submitted.n_unique() < len(submitted):
-            repeated = submitted.is_duplicated() & ~submitted.is_first_distinct()
-            what = f"{_first(submitted.filter(repeated))} is there again in {self._places(repeated)}"
+            what = name_repeats(submitted, self.source.place)
             raise ScoringInputError("duplicate_ids", where, what, "give each id once")
         if self.ids is not None:
             self._require_same_ids(
@@ -242,7 +246,7 @@ class _Reader:
 
     def _places(self, wrong: pl.Series, ids: pl.Series | None = None) -> str:
         rows = wrong.arg_true()
-        first = rows.head(_SHOWN).to_list()
+        first = rows.head(SHOWN).to_list()
         tails = ["" if ids is None else f" (id {ascii(ids[row])[:60]})" for row in first]
         shown = [self.source.place(row) + tail for row, tail in zip(first, tails, strict=True)]
         return join_values(shown, total=len(rows))
@@ -270,6 +274,19 @@ def _ids_as_numbers(ids: pl.Series) -> pl.Series:
     return numbers.cast(pl.String).fill_null(ids) if numbers.null_count() > ids.null_count() else numbers
 
 
+def _with_zeros(submitted: pl.Series, ids: pl.Series) -> pl.Series:
+    """The texts as the wanted ids are written, where those have zeros in front that programs drop."""
+    if ids.head(1).cast(pl.Int64, strict=False).null_count():
+        return submitted  # of most texts the first one tells
+    numbers = ids.cast(pl.Int64, strict=False)
+    if numbers.null_count() or numbers.n_unique() < len(numbers):
+        return submitted
+    given = _ids_as_numbers(submitted)
+    if given.dtype != pl.Int64:
+        return submitted
+    return given.replace_strict(numbers, ids, default=submitted, return_dtype=pl.String)
+
+
 def _as_allowed(texts: pl.Series, allowed: Sequence[Any]) -> pl.Series:
     """The texts, with true and false as the allowed values write them, where these are all.
 
@@ -288,8 +305,16 @@ def _whole(values: pl.Series) -> pl.Series:
     return values.cast(pl.Int64, strict=False).fill_null(rounded) if values.dtype == pl.String else rounded
 
 
+def _number_advice(wrong: pl.Series) -> str:
+    """Advice on numbers, where some of the texts that are none have separators."""
+    written = next(filter(None, map(plain_number, wrong.head(SHOWN).to_list())), "")
+    if not written and not wrong.str.contains(",").any():
+        return ""
+    return ", with a decimal point and nothing between thousands" + (f": {written}" if written else "")
+
+
 def _first(values: pl.Series) -> str:
-    return join_values([ascii(value) for value in values.head(_SHOWN).to_list()], total=len(values))
+    return join_values([ascii(value) for value in values.head(SHOWN).to_list()], total=len(values))
 
 
 def _count(ids: pl.Series) -> str:

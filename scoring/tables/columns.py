@@ -9,6 +9,7 @@ import polars as pl
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.metrics.metric import Kind, Metric, Naming, Parameters, Settings
+from scoring.tables.delimited import name_on_one_line
 from scoring.tables.file_types import join_values
 from scoring.tables.recognise import MAX_CLASSES, ColumnPreview, Pattern, TablePreview
 from scoring.tables.schema import Column, TableSchema, Value
@@ -131,17 +132,21 @@ def schema_for(
 
 
 def schema_like(table: pl.DataFrame, id_column: str) -> TableSchema:
-    """A schema with the table's own columns: numbers are numbers, all else is text.
+    """A schema with the table's own columns: numbers or texts; cells may be empty where some are.
 
     >>> schema_like(pl.DataFrame({"id": [1], "price": [2.5]}), "id").names
     ('id', 'price')
     """
-    columns = [
-        {"name": name, "type": "number" if kind.is_numeric() else "text"}
-        for name, kind in table.schema.items()
-        if name != id_column
-    ]
-    return TableSchema.from_json({"id_column": id_column, "columns": columns, "rows": table.height})
+    columns = tuple(
+        Column(column.name, "number" if column.dtype.is_numeric() else "text", missing=_has_empty_cells(column))
+        for column in table
+        if column.name != id_column
+    )
+    return TableSchema(id_column, columns, rows=table.height or None)
+
+
+def _has_empty_cells(column: pl.Series) -> bool:
+    return bool(column.null_count()) or (column.dtype == pl.String and bool((column == "").any()))
 
 
 def require_column(table: pl.DataFrame, name: str) -> pl.Series:
@@ -219,41 +224,65 @@ class _Asked:
     targets: tuple[str, ...]
     settings: Settings
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        classes = distinct_classes(self.solution[self.targets[0]]) if _is_per_class(self.metric) else ()
+        return prediction_names(self.metric, self.targets, self.settings, classes)
+
+
+def _is_per_class(metric: Metric) -> bool:
+    return metric.prediction.layout == "per class"
+
+
+def prediction_names(
+    metric: Metric, targets: Sequence[str], settings: Settings, classes: Sequence[Value]
+) -> tuple[str, ...]:
+    """The columns that a team predicts; `classes` are those of the first target, in their order.
+
+    Columns of classes are called as they are, behind the target's name where a class is a number. One role of the target
+    itself has that target's name.
+
+    >>> prediction_names(METRICS["class_log_loss"], ["kind"], {}, [0, 1])
+    ('kind_0', 'kind_1')
+    """
+    first = targets[0]
+    layout = metric.prediction.layout
+    if layout == "per class":
+        return tuple(
+            f"{first}_{value}" if isinstance(value, int) else name_on_one_line(str(value)) for value in classes
+        )
+    if layout == "per level":
+        return tuple(f"{first}_q{level:g}" for level in settings["levels"])
+    if layout == "per member":
+        return tuple(f"{first}_{member}" for member in range(1, settings["members"] + 1))
+    if layout == "named":
+        of_roles = dict(zip(metric.target.roles, targets, strict=True))
+        return tuple(of_roles.get(role, f"{first}_{role}") for role in metric.prediction.roles)
+    return tuple(targets)
+
 
 def _same(request: _Asked) -> Iterator[Column]:
-    return (_column(request.metric.prediction.kind, name, request.solution[name]) for name in request.targets)
+    return (_column(request.metric.prediction.kind, name, request.solution[name]) for name in request.names)
 
 
 def _per_class(request: _Asked) -> Iterator[Column]:
-    """Columns are called as their classes, behind the target's name where a class is a number."""
-    target = request.targets[0]
-    for value in distinct_classes(request.solution[target]):
-        yield Column(f"{target}_{value}" if isinstance(value, int) else str(value), minimum=0.0, maximum=1.0)
+    return (Column(name, minimum=0.0, maximum=1.0) for name in request.names)
 
 
-def _per_level(request: _Asked) -> Iterator[Column]:
-    return (Column(f"{request.targets[0]}_q{level:g}") for level in request.settings["levels"])
-
-
-def _per_member(request: _Asked) -> Iterator[Column]:
-    return (Column(f"{request.targets[0]}_{member}") for member in range(1, request.settings["members"] + 1))
+def _plain(request: _Asked) -> Iterator[Column]:
+    return map(Column, request.names)
 
 
 def _by_role(request: _Asked) -> Iterator[Column]:
-    """One role of the target itself has that target's name."""
-    roles = request.metric.prediction.roles
-    names = {
-        role: name for role, name in zip(request.metric.target.roles, request.targets, strict=True) if role in roles
-    }
-    for role in roles:
-        yield Column(names.get(role, f"{request.targets[0]}_{role}"), minimum=LEAST if role == "sd" else None)
+    for role, name in zip(request.metric.prediction.roles, request.names, strict=True):
+        yield Column(name, minimum=LEAST if role == "sd" else None)
 
 
 _COLUMNS: Final[dict[Naming, Callable[[_Asked], Iterator[Column]]]] = {
     "same": _same,
     "per class": _per_class,
-    "per level": _per_level,
-    "per member": _per_member,
+    "per level": _plain,
+    "per member": _plain,
     "named": _by_role,
 }
 
@@ -266,4 +295,4 @@ def _column(kind: Kind, name: str, truth: pl.Series) -> Column:
     if kind in ("number", "positive"):
         return Column(name, minimum=LEAST if kind == "positive" else None)
     classes = distinct_classes(truth)
-    return Column(name, "integer" if isinstance(classes[0], int) else "text", allowed=classes)
+    return Column(name, "integer" if isinstance(classes[0], int) else "text", allowed=classes, missing="" in classes)

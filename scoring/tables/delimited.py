@@ -17,6 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from scoring.errors import ScoringInputError
+from scoring.tables.encodings import require_utf8
 
 _START_BYTES: Final = 1 << 20  # the header ends within
 _FIRST_LINES: Final = 10_000
@@ -26,6 +27,14 @@ _QUOTED: Final = re.compile(r'"[^"]*"')
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _DECIMAL_COMMA: Final = r"^(\s*[+-]?\d*),(\d+(?:[eE][+-]?\d+)?\s*)$"
 _THOUSANDS: Final = r"^\s*[+-]?[1-9]\d{0,2},\d{3}\s*$"  # or a decimal comma: nobody can tell
+
+
+_GROUPED: Final = r"\s*[+-]?\d{1,3}(?:[,.'\u2019\u00a0\u202f ]\d{3})+(?:[.,]\d+)?\s*"
+_GROUPED_SURELY: Final = (
+    r"\s*[+-]?\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?:\.\d+)?\s*"  # no list of numbers, no version
+)
+_SEPARATOR_OF_THOUSANDS: Final = "[,.'\u2019\u00a0\u202f ]"
+_PLAIN: Final = r"\s*[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?\s*"
 
 
 @dataclass(frozen=True)
@@ -68,14 +77,14 @@ def _read_layout(path: Path, *, is_tsv: bool) -> Layout:
         header = next((record for record in records if record), [])
     except csv.Error as error:
         raise ScoringInputError("unknown_format", "the header", "a quote in it does not end", "end it") from error
-    names = tuple(map(_on_one_line, header))
+    names = tuple(map(name_on_one_line, header))
     return Layout(names, separator, "\r" if "\r" in outside and "\n" not in outside else "\n")
 
 
-def _on_one_line(name: str) -> str:
+def name_on_one_line(name: str) -> str:
     r"""The name with a blank for each line break and the blanks around it.
 
-    >>> _on_one_line(" a \n\n b\r\nc ")
+    >>> name_on_one_line(" a \n\n b\r\nc ")
     ' a b c '
     """
     first, *others = re.split("[\r\n]+", name)
@@ -90,12 +99,9 @@ def _read_start(path: Path) -> str:
         start = file.read(_START_BYTES)
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(start)
-    except UnicodeDecodeError as error:
-        raise _not_utf8() from error
-
-
-def _not_utf8() -> ScoringInputError:
-    return ScoringInputError("unknown_format", "the table", "it is no UTF-8 text", "save it in the encoding UTF-8")
+    except UnicodeDecodeError:
+        require_utf8(path)
+        raise
 
 
 def _find_separator(outside: str) -> str:
@@ -133,7 +139,7 @@ def _parse(path: Path, layout: Layout, types: Mapping[str, Any], as_text: bool) 
         return _read_twice_for_booleans(read, None, known)
     except pl.exceptions.ComputeError as error:
         if "utf-8" in str(error):
-            raise _not_utf8() from error
+            require_utf8(path)
         _require_width(path, layout)
         raise
 
@@ -221,3 +227,34 @@ def _with_points(column: pl.Series, *, is_number: bool) -> pl.Series:
     if numbers.null_count() == column.null_count():
         return numbers
     return points if is_number else column
+
+
+def plain_number(text: str) -> str:
+    """A number with separators between thousands as it should be written; empty for any other text.
+
+    >>> plain_number("1,234.5"), plain_number("1.234.567,8"), plain_number("1,500"), plain_number("x")
+    ('1234.5', '1234567.8', '1500 (or 1.500, if the comma is a decimal comma)', '')
+    """
+    if not re.fullmatch(_GROUPED, text):
+        return ""
+    if re.fullmatch(r"\s*[+-]?\d{1,3},\d{3}\s*", text):
+        joined = text.strip().replace(",", "")
+        return f"{joined} (or {text.strip().replace(',', '.')}, if the comma is a decimal comma)"
+    separators = re.findall(_SEPARATOR_OF_THOUSANDS, text.strip())
+    *groups, last = re.split(_SEPARATOR_OF_THOUSANDS, text.strip())
+    has_fraction = len(last) != 3 or separators[-1] != separators[0]
+    return f"{''.join(groups)}.{last}" if has_fraction else "".join([*groups, last])
+
+
+def first_grouped(column: pl.Series) -> int | None:
+    """The row of the first number with a separator between thousands, where all texts are numbers.
+
+    >>> first_grouped(pl.Series(["7", "1,234"])), first_grouped(pl.Series(["1,234", "a"]))
+    (1, None)
+    """
+    if column.dtype != pl.String:
+        return None
+    grouped = column.str.contains(f"^(?:{_GROUPED_SURELY})$")
+    if not grouped.any() or not column.drop_nulls().str.contains(f"^(?:{_GROUPED_SURELY}|{_PLAIN})$").all():
+        return None
+    return int(grouped.arg_true()[0])

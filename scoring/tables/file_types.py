@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from scoring.errors import ScoringInputError
+from scoring.tables.encodings import EXCEL_STEPS
 from scoring.tables.schema import Format
 
 _ENDINGS: Final[dict[str, Format]] = {
@@ -27,6 +28,16 @@ _MAGIC: Final = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
+_SPREADSHEETS: Final = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_OLD_EXCEL: Final = b"\xd0\xcf\x11\xe0"
+_FIRST_IN_WORKBOOKS: Final = (
+    b"[Content_Types].xml",
+    b"_rels/.rels",
+    b"docProps/",
+    b"xl/",
+    b"mimetypeapplication/vnd.oasis",
+)
+_START_BYTES: Final = 100
 _BEGINNINGS: Final = {
     ".parquet": b"PAR1",
     ".npz": b"PK\x03\x04",
@@ -42,6 +53,7 @@ def table_format(filename: str) -> Format:
     >>> table_format("predictions.csv.gz")
     'csv'
     """
+    require_no_spreadsheet(filename)
     name = PurePath(filename.lower())
     plain = PurePath(name.stem) if name.suffix in (".gz", ".zst") else name
     if plain.suffix not in _ENDINGS:
@@ -55,6 +67,28 @@ def table_format(filename: str) -> Format:
     return _ENDINGS[plain.suffix]
 
 
+def require_no_spreadsheet(filename: str) -> None:
+    """Refuse the name of a workbook, and say what to press.
+
+    >>> require_no_spreadsheet("p.xlsx")
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: 'p.xlsx': it is a spreadsheet; in Excel, choose Save As and then CSV UTF-8 (Comma delimited).
+    """
+    name = PurePath(filename.lower())
+    if (PurePath(name.stem) if name.suffix in (".gz", ".zst") else name).suffix in _SPREADSHEETS:
+        raise _spreadsheet(filename)
+
+
+def _spreadsheet(filename: str) -> ScoringInputError:
+    return ScoringInputError("unknown_format", ascii(filename[:120]), "it is a spreadsheet", EXCEL_STEPS)
+
+
+def _is_workbook(start: bytes) -> bool:
+    """True for a spreadsheet under another name, by the name of the first file in its zip."""
+    first = start[30:_START_BYTES]
+    return start.startswith(_OLD_EXCEL) or (start.startswith(b"PK\x03\x04") and first.startswith(_FIRST_IN_WORKBOOKS))
+
+
 def is_table_name(filename: str) -> bool:
     """True where the name is one of a table, plain or compressed; a zip may be anything.
 
@@ -63,6 +97,16 @@ def is_table_name(filename: str) -> bool:
     """
     name = PurePath(filename.lower())
     return (PurePath(name.stem) if name.suffix in (".gz", ".zst") else name).suffix in _ENDINGS
+
+
+def table_ending(filename: str) -> str:
+    """The ending by which a table's file is read, with that of its packing.
+
+    >>> table_ending("Final.v2.CSV.gz"), table_ending("final.v2.csv")
+    ('.csv.gz', '.csv')
+    """
+    suffixes = PurePath(filename.lower()).suffixes
+    return "".join(suffixes[-2:] if suffixes[-1:] in ([".gz"], [".zst"]) else suffixes[-1:])
 
 
 def require_content(path: Path, name: str) -> None:
@@ -74,11 +118,14 @@ def require_content(path: Path, name: str) -> None:
     """
     try:
         with path.open("rb") as file:
-            start = file.read(4)
+            start = file.read(_START_BYTES)
     except OSError as error:
         raise ScoringInputError("no_file", ascii(name), "it cannot be read", "give a file that is there") from error
     if not start:
         raise ScoringInputError("empty_file", ascii(name), "it is empty", "give a header and rows")
+    require_no_spreadsheet(name)
+    if _is_workbook(start):
+        raise _spreadsheet(name)
     ending = PurePath(name).suffix.lower()
     promised = _BEGINNINGS.get(ending)
     held = next((what for magic, what in _MAGIC.items() if start.startswith(magic)), "something else")

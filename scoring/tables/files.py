@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -24,13 +24,15 @@ from numpy.lib import format as npy
 
 from scoring.errors import ScoringInputError
 from scoring.tables.delimited import read_delimited
-from scoring.tables.file_types import is_extra, printable, require_content, table_format
+from scoring.tables.encodings import require_utf8, wide_encoding, write_as_utf8
+from scoring.tables.file_types import is_extra, join_values, printable, require_content, table_format
 from scoring.tables.schema import Format
 
 LIMIT_BYTES: Final = 16 << 30
 """The most that a file may unpack to unless the caller says otherwise."""
 
 _CHUNK: Final = 1 << 20
+_TEXTS: Final[tuple[Format, ...]] = ("csv", "tsv", "jsonl")
 _UNREADABLE: Final = (
     pl.exceptions.PolarsError,
     OSError,
@@ -45,6 +47,11 @@ _UNREADABLE: Final = (
 )
 """Raised by polars, numpy and zipfile on files that are damaged, encrypted or too large for the machine."""
 
+SHOWN: Final = 5
+"""Ids or places that a sentence names."""
+_SHOWN_OF_ONE: Final = 3
+Place: TypeAlias = Callable[[int], str]
+"""Where row N (from 0) stands, for a person, such as ``line 2``."""
 Types = Mapping[str, Any]
 """Polars types by column."""
 
@@ -64,6 +71,33 @@ class Source:
         """
         first_line = {"csv": 2, "tsv": 2, "jsonl": 1}.get(self.format)
         return f"row {row + 1:,}" if first_line is None else f"line {row + first_line:,}"
+
+
+def row_number(row: int) -> str:
+    """The place of a row of which nothing but its number is known.
+
+    >>> row_number(0)
+    'row 1'
+    """
+    return f"row {row + 1:,}"
+
+
+def name_repeats(values: pl.Series, place: Place = row_number) -> str:
+    """Name the first values that are there more than once, each with its first places; empty if none is.
+
+    >>> name_repeats(pl.Series([7, 8, 7]))
+    '7 is in row 1, row 3'
+    """
+    again = values.is_not_null() & ~values.is_first_distinct()
+    repeated = values.filter(again).unique(maintain_order=True)
+    named = [f"{ascii(value)[:80]} is in {_first_places(values == value, place)}" for value in repeated.head(SHOWN)]
+    more = f"; and {len(repeated) - SHOWN:,} more are repeated" if len(repeated) > SHOWN else ""
+    return "; ".join(named) + more
+
+
+def _first_places(chosen: pl.Series, place: Place) -> str:
+    rows = chosen.arg_true()
+    return join_values([place(row) for row in rows.head(_SHOWN_OF_ONE)], total=len(rows), show=_SHOWN_OF_ONE)
 
 
 def read_table(path: Path, *, filename: str | None = None, types: Types | None = None) -> pl.DataFrame:
@@ -111,7 +145,11 @@ def open_table(path: Path, *, filename: str | None = None, limit_bytes: int = LI
             name = _unpack(ending, path, PurePath(name), target, limit_bytes)
             path = target
             require_content(path, name)
-        yield Source(path, table_format(name))
+        kind = table_format(name)
+        if kind in _TEXTS and (encoding := wide_encoding(path)) is not None:
+            write_as_utf8(path, encoding, Path(folder) / "utf8", limit_bytes)
+            path = Path(folder) / "utf8"
+        yield Source(path, kind)
 
 
 def read_source(source: Source, *, types: Types | None = None, as_text: bool = False) -> pl.DataFrame:
@@ -130,6 +168,8 @@ def read_source(source: Source, *, types: Types | None = None, as_text: bool = F
     except ScoringInputError:
         raise
     except _UNREADABLE as error:
+        if source.format in _TEXTS:
+            require_utf8(source.path)
         reason = printable(str(error).strip().partition("\n")[0][:200]) or type(error).__name__
         raise ScoringInputError(
             "unknown_format", "the table", f"it cannot be read ({reason})", f"write it again as {source.format}"
@@ -140,11 +180,24 @@ def read_source(source: Source, *, types: Types | None = None, as_text: bool = F
     return _with_texts(table)
 
 
+def require_rows(table: pl.DataFrame) -> None:
+    """Refuse a table with a header alone.
+
+    >>> require_rows(pl.DataFrame({"id": []}))
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: the table: it has a header ('id') and no row below it; give one row for each id.
+    """
+    if not table.height:
+        what = f"it has a header ({join_values([ascii(name) for name in table.columns])}) and no row below it"
+        raise ScoringInputError("empty_input", "the table", what, "give one row for each id")
+
+
 def _require_plain(schema: Mapping[str, Any]) -> None:
     """Refuse cells with more than one number, text or date, and names that no database stores."""
     for name, kind in schema.items():
         if "\0" in name:
-            raise ScoringInputError("extra_column", ascii(name), "the name holds a NUL character", "leave that out")
+            what = f"the name holds a NUL character in place {name.index(chr(0)) + 1}"
+            raise ScoringInputError("extra_column", ascii(name), what, "leave that out")
         if kind.is_nested() or kind == pl.Object:
             raise ScoringInputError("wrong_type", ascii(name), "it holds lists or records", "give one value a cell")
         if kind == pl.Duration:

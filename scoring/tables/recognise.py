@@ -8,7 +8,9 @@ from typing import Any, Final, Literal, Required, TypedDict, cast
 
 import polars as pl
 
-from scoring.tables.files import Source, open_table, read_source
+from scoring.errors import ScoringInputError
+from scoring.tables.delimited import first_grouped, plain_number
+from scoring.tables.files import Source, name_repeats, open_table, read_source
 from scoring.tables.schema import without_defaults
 from scoring.tables.splitting import usage_column
 
@@ -32,7 +34,8 @@ class ColumnPreview:
     """One column at a first look: `kind` as a target, `pattern` of its texts.
 
     `minimum` and `maximum` are None where they are not finite. `examples` and `classes` (its values, of `SHOWN_CLASSES`
-    at most) are cut to `SHOWN_CHARACTERS`, and there for the first `SHOWN_COLUMNS` columns alone.
+    at most) are cut to `SHOWN_CHARACTERS`, and there for the first `SHOWN_COLUMNS` columns alone; so is `repeats`, which
+    names the first values that are there again, where most are not, with their places.
     """
 
     name: str
@@ -45,6 +48,7 @@ class ColumnPreview:
     maximum: float | None = None
     classes: tuple[str, ...] = ()
     pattern: Pattern = ""
+    repeats: str = ""
 
 
 class ColumnDocument(TypedDict, total=False):
@@ -60,6 +64,7 @@ class ColumnDocument(TypedDict, total=False):
     maximum: float
     classes: list[str]
     pattern: Pattern
+    repeats: str
 
 
 class PreviewDocument(TypedDict):
@@ -136,7 +141,7 @@ def preview_table(table: pl.DataFrame, source: Source) -> TablePreview:
     >>> preview_table(pl.DataFrame({"id": [1, 2], "price": [2.5, 3.5]}), Source(Path("s.csv"), "csv")).targets
     ('price',)
     """
-    columns = tuple(_preview(column, is_shown=place < SHOWN_COLUMNS) for place, column in enumerate(table))
+    columns = tuple(_preview(column, source, is_shown=place < SHOWN_COLUMNS) for place, column in enumerate(table))
     usage = usage_column(table)
     identity = _id_column(columns, table.height)
     rest = tuple(
@@ -156,7 +161,7 @@ def _cut(value: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
 
 
-def _preview(column: pl.Series, *, is_shown: bool) -> ColumnPreview:
+def _preview(column: pl.Series, source: Source, *, is_shown: bool) -> ColumnPreview:
     values = column.drop_nulls()
     distinct = values.n_unique()
     numbers = values.dtype.is_numeric()
@@ -174,7 +179,21 @@ def _preview(column: pl.Series, *, is_shown: bool) -> ColumnPreview:
         high,
         tuple(map(_cut, classes)),
         _pattern(examples),
+        name_repeats(column, source.place) if is_shown and distinct * 2 > len(values) else "",
     )
+
+
+def require_plain_numbers(table: pl.DataFrame, source: Source) -> None:
+    """Refuse a column of numbers with separators between thousands: it would be taken for a text.
+
+    >>> require_plain_numbers(pl.DataFrame({"price": ["1,250.5"]}), Source(Path("s.csv"), "csv"))
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: 'price': '1,250.5' in line 2 has a separator between thousands; write 1250.5.
+    """
+    for column in table:
+        if (row := first_grouped(column)) is not None:
+            what = f"{column[row]!a} in {source.place(row)} has a separator between thousands"
+            raise ScoringInputError("wrong_type", ascii(column.name), what, f"write {plain_number(column[row])}")
 
 
 def _finite(bound: Any) -> float | None:

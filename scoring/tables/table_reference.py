@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
+from polars import selectors
 
 from scoring import metrics
 from scoring.errors import ScoringInputError
 from scoring.reference import FORMAT, TABLE_DESCRIPTION, bad_description, read_description, write_description
 from scoring.tables.align import bad_reference, read_ids
-from scoring.tables.columns import schema_for, schema_like
+from scoring.tables.columns import require_column, schema_for, schema_like
 from scoring.tables.file_types import is_table_name
 from scoring.tables.files import read_table, write_table
 from scoring.tables.schema import TableSchema
@@ -159,7 +160,10 @@ def _schema_for_metric(
     if given is not None:
         return given
     if metric.is_own:
-        return schema_like(solution.select(id_column, *targets), id_column)
+        for name in (id_column, *targets):
+            require_column(solution, name)
+        truth = solution.select(id_column, *targets)
+        return schema_like(truth.with_columns(selectors.numeric().fill_null(0)), id_column)  # numbers are never empty
     return schema_for(
         solution, metrics.metric(metric.name), id_column=id_column, targets=targets, parameters=metric.parameters
     )

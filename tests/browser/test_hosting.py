@@ -28,6 +28,13 @@ def solution(folder: Path) -> Path:
     return path
 
 
+def sample(folder: Path) -> Path:
+    """A sample submission whose column is not called as the target."""
+    path = folder / "sample.csv"
+    path.write_text("\n".join(["id,prediction", *(f"P{number},Adelie" for number in range(200))]) + "\n")
+    return path
+
+
 class Decisions:
     """The person at the path: each file, field and button is one decision."""
 
@@ -69,7 +76,7 @@ def test_a_csv_becomes_a_live_competition_in_few_decisions(new_visitor: NewVisit
     host.press("Next", "What are the columns?")
     expect(page.get_by_label("species", exact=True)).to_be_checked()
     host.press("Next", "How are predictions scored?")
-    expect(page.get_by_label("Accuracy", exact=True)).to_be_checked()
+    expect(page.locator("#metrics").get_by_label("Accuracy", exact=True)).to_be_checked()
     host.press("Next", "Which part is public?")
     host.press("Next", "What is it called?")
     host.write("Title", "Penguins by their bills")
@@ -103,9 +110,12 @@ def test_on_a_phone_a_question_stands_in_the_first_half_and_back_loses_nothing(
     host.press("Begin with a table", "Which file holds the answers?")
     host.upload("Solution", solution(tmp_path))
     expect(page.locator("#file-solution")).to_contain_text("200 rows")
+    host.upload("Sample submission", sample(tmp_path))
+    expect(page.locator("#file-sample_submission")).to_contain_text("200 rows")
     for question in (
         "What are the columns?",
         "How are predictions scored?",
+        "Which column answers what?",
         "Which part is public?",
         "What is it called?",
     ):
@@ -119,14 +129,22 @@ def test_on_a_phone_a_question_stands_in_the_first_half_and_back_loses_nothing(
     expect(page.get_by_label("Title")).to_have_value("On a phone")
     olga.visit(f"/host/{draft_key(page)}/steps/metric/")
     page.get_by_label("Search").fill("kappa")
-    expect(page.get_by_label("Cohen's kappa", exact=True)).to_be_visible()
-    expect(page.get_by_label("Top-k accuracy", exact=True)).to_be_hidden()
+    metrics = page.locator("#metrics")
+    expect(metrics.get_by_label("Cohen's kappa", exact=True)).to_be_visible()
+    expect(metrics.get_by_label("Top-k accuracy", exact=True)).to_be_hidden()
     settings = page.get_by_role("group", name="Settings of Cohen's kappa")
     expect(settings).to_be_hidden()
-    page.get_by_label("Cohen's kappa", exact=True).check()
+    further = page.locator(".further:visible")
+    further.locator("summary").click()
+    further.get_by_label("Cohen's kappa").check()
+    expect(settings.get_by_label("Weights")).to_have_value("none")
+    further.get_by_label("Cohen's kappa").uncheck()
+    expect(settings).to_be_hidden()
+    page.locator("#metrics").get_by_label("Cohen's kappa", exact=True).check()
     expect(settings.get_by_label("Weights")).to_have_value("none")
     page.get_by_label("Search").fill("")
     page.get_by_label("A Python file of mine").check()
+    expect(further).to_have_count(0)
     page.get_by_label("Name of your metric").fill("Bill error")
     slot = page.locator("section.file-slot")
     slot.locator("input[type=file]").set_input_files(EXAMPLES / "delivery_times" / "metric.py")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from competitions.organize.answers import Program
-from competitions.organize.building.document import Answers, Bounded, Sample, column, document, phase, write_yaml
+from competitions.organize.building.document import Answers, Bounded, Sample, board, column, document, phase, write_yaml
 from competitions.organize.steps.code import GIB, SAMPLE_ROLE
 from files.bundles.cli import STARTERS
 
@@ -22,14 +22,9 @@ def write_code(answers: Answers, folder: Path, bounded: Bounded) -> Sample | Non
     task |= {part: _part(answers, part, folder) for part in PARTS}
     budget = {"gpus": program["gpus"], "cpus": program["cpus"], "memory_bytes": program["memory_gib"] * GIB}
     extra = {"slug": "main", "accepts": ["code"], "budget": budget, "docker_image": program["docker_image"]}
-    board = {
-        "title": "Results",
-        "key": "main",
-        "submission_rule": "Force_Best",
-        "columns": [column(program["score"], program["score"].capitalize(), program["sorting"])],
-    }
+    results = board("Results", "main", [column(program["score"], program["score"].capitalize(), program["sorting"])])
     main = phase(answers, name="Competition", execution_time_limit=program["minutes"] * 60, extra=extra)
-    write_yaml(folder, document(answers, tasks=[task], phases=[main], board=board), answers.texts)
+    write_yaml(folder, document(answers, tasks=[task], phases=[main], board=results), answers.texts)
     return _sample(answers, folder)
 
 

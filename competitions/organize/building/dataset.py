@@ -12,6 +12,7 @@ from competitions.organize.building.document import (
     Answers,
     Bounded,
     Sample,
+    board,
     column,
     copy_program,
     document,
@@ -49,8 +50,8 @@ def write_dataset(answers: Answers, folder: Path, bounded: Bounded) -> Sample | 
         for index, split in enumerate(splits)
     ]
     phases = [_phase(answers, name, split, index, rows[split]) for index, split in enumerate(splits)]
-    board = {"title": name[:64], "key": "main", "submission_rule": "Force_Best", "columns": _columns(facts)}
-    write_yaml(folder, document(answers, tasks=tasks, phases=phases, board=board), answers.texts)
+    main = board(name[:64], "main", _columns(facts))
+    write_yaml(folder, document(answers, tasks=tasks, phases=phases, board=main), answers.texts)
     size = rows[splits[0]]
     if size is None:
         return None

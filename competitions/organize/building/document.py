@@ -119,6 +119,12 @@ def column(
     }
 
 
+def board(title: str, key: str, columns: Sequence[Mapping[str, object]], **extra: Any) -> dict[str, object]:
+    """A board without exact scores, which help to guess labels; `extra` is of its `podium` mapping."""
+    podium = {"exact_scores": False, **extra}
+    return {"title": title, "key": key, "submission_rule": "Force_Best", "columns": columns, "podium": podium}
+
+
 def write_yaml(folder: Path, spec: Mapping[str, object], texts: Mapping[str, str]) -> None:
     """Write the YAML and the pages."""
     (folder / "pages").mkdir()

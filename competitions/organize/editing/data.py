@@ -11,9 +11,9 @@ from accounts.models import User
 from competitions.catalog.changes.phases import store_phase
 from competitions.catalog.changes.tasks import store_task
 from competitions.catalog.models import Competition, Phase, Task
-from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE, WRONG_KIND_OF_FILE
-from competitions.organize.steps.step import TABLES
-from competitions.resources.models import Resource, Upload
+from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE
+from competitions.organize.steps.step import TABLES, require_ending
+from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, require_room, resource_replace
@@ -53,6 +53,13 @@ class Slot:
         return self.name in UNPACKED_KINDS
 
     @property
+    def holds_solution(self) -> bool:
+        """True where it scores tables, so that a new solution alone can take its place."""
+        if not isinstance(self.row, Task) or self.name != "reference_data" or self.resource is None:
+            return False
+        return any("table" in (phase.prediction_format or {}) for phase in self.row.phases.all())
+
+    @property
     def is_table(self) -> bool:
         return (
             isinstance(self.row, Phase)
@@ -74,8 +81,8 @@ def upload_check(slot: Slot, upload: Upload, by: User) -> None:
     if upload.file is None:
         raise UploadIncomplete(upload)
     require_room(by, upload.file.size_bytes)
-    if slot.is_table and not upload.file_name.lower().endswith(TABLES):
-        raise WRONG_KIND_OF_FILE(file_name=upload.file_name, allowed=", ".join(TABLES))
+    if slot.is_table:
+        require_ending(upload.file_name, TABLES)
     if slot.is_unpacked:
         with local_copy(upload.file) as path:
             check_directory(path, limits=RESOURCE_LIMITS, what=f"The file {upload.file_name!r}")
@@ -83,8 +90,7 @@ def upload_check(slot: Slot, upload: Upload, by: User) -> None:
 
 def consequences(slot: Slot, competition: Competition) -> list[str]:
     """Sentences on what a new version does; empty where it does nothing to anybody."""
-    also = [str(row.name) for row in _other_users(slot, competition) if row != slot.row]
-    sentences = [f"It takes the place of the same file in {', '.join(also)}, too."] if also else []
+    sentences = other_places(slot, competition)
     if isinstance(slot.row, Task):
         return [*sentences, *_of_runs(slot.row)]
     if slot.resource is not None and competition.is_published:
@@ -96,12 +102,27 @@ def consequences(slot: Slot, competition: Competition) -> list[str]:
     return sentences
 
 
+def other_places(slot: Slot, competition: Competition) -> list[str]:
+    """A sentence on the tasks or phases that get the new version, too."""
+    also = [str(row.name) for row in _other_users(slot, competition) if row != slot.row]
+    return [f"It takes the place of the same file in {', '.join(also)}, too."] if also else []
+
+
+def count_scored(task: Task) -> int:
+    """The number of submissions that were scored on the task."""
+    return Run.objects.filter(task=task, state=State.FINISHED).values("submission").distinct().count()
+
+
 def _of_runs(task: Task) -> Iterator[str]:
-    runs = Run.objects.filter(task=task)
-    if scored := runs.filter(state=State.FINISHED).values("submission").distinct().count():
+    if scored := count_scored(task):
         were = "submission was" if scored == 1 else "submissions were"
         yield f"{scored} {were} scored with the present version and keep the score. This page then offers to run them again."
-    if waiting := runs.exclude(state__in=FINAL).count():
+    yield from waiting_runs(task)
+
+
+def waiting_runs(task: Task) -> Iterator[str]:
+    """A sentence on the runs that a new version comes in time for."""
+    if waiting := Run.objects.filter(task=task).exclude(state__in=FINAL).count():
         yield f"{waiting} {'run' if waiting == 1 else 'runs'} not started yet will use the new version."
 
 
@@ -129,19 +150,24 @@ def file_replace(*, slot: Slot, competition: Competition, upload: Upload, by: Us
         raise FILE_CHANGED_ELSEWHERE()
     upload_check(locked, upload, by)
     assert upload.file is not None, "checked"
-    users = _other_users(locked, competition)
-    if (before := locked.resource) is not None:
+    return put_version(locked, competition, file=upload.file, file_name=upload.file_name, by=by)
+
+
+def put_version(slot: Slot, competition: Competition, *, file: StoredFile, file_name: str, by: User) -> Resource:
+    """Put a file there, as a new version of what the competition has; call it under the row's lock."""
+    users = _other_users(slot, competition)
+    if (before := slot.resource) is not None:
         return resource_replace(
-            resource=before, file=upload.file, file_name=upload.file_name, owner=by, may_change=lambda row: row in users
+            resource=before, file=file, file_name=file_name, owner=by, may_change=lambda row: row in users
         )
     resource = Resource.objects.create(
         owner=by,
         kind=slot.name,
         name=f"{competition.title}: {slot.label.lower()}"[:200],
-        file=upload.file,
-        file_name=upload.file_name,
+        file=file,
+        file_name=file_name,
     )
-    _put(locked, resource)
+    _put(slot, resource)
     return resource
 
 

@@ -6,11 +6,11 @@ from competitions.organize.models import CompetitionDraft, DraftFile
 from competitions.organize.refusals import DRAFT_INCOMPLETE
 from competitions.organize.steps.pages import TEXTS
 from competitions.organize.steps.questions import QUESTIONS
-from competitions.organize.steps.step import FileSlot, Step, form_values
+from competitions.organize.steps.step import FileSlot, Step, StepForm, form_values
 
 
 def draft_path(draft: CompetitionDraft) -> tuple[Step, ...]:
-    return (*QUESTIONS[draft.start], TEXTS)
+    return tuple(step for step in (*QUESTIONS[draft.start], TEXTS) if step.is_asked(draft))
 
 
 def find_step(draft: CompetitionDraft, slug: str) -> Step | None:
@@ -33,7 +33,7 @@ def is_done(draft: CompetitionDraft, step: Step) -> bool:
     states = {file.role: file.state for file in draft.files.all()}
     if not all(_is_filled(slot, states.get(slot.role)) for slot in step.slots):
         return False
-    return not step.form.base_fields or answered(draft, step.slug) is not None
+    return step.form is StepForm or answered(draft, step.slug) is not None
 
 
 def _is_filled(slot: FileSlot, state: str | None) -> bool:

@@ -8,11 +8,11 @@ from competitions.organize.steps.code import FILES, PROGRAM
 from competitions.organize.steps.common import ABOUT, SCHEDULE
 from competitions.organize.steps.dataset import DATASET, LABELS, LSC_DATASET, LSC_LABELS
 from competitions.organize.steps.step import Step, form_values
-from competitions.organize.steps.table import COLUMNS, DATA, METRIC, SPLIT
+from competitions.organize.steps.table import COLUMNS, DATA, METRIC, PREDICTIONS, SPLIT
 
 Start = CompetitionDraft.Start
 QUESTIONS: Final[Mapping[str, tuple[Step, ...]]] = {
-    Start.TABLE: (DATA, COLUMNS, METRIC, SPLIT, ABOUT, SCHEDULE),
+    Start.TABLE: (DATA, COLUMNS, METRIC, PREDICTIONS, SPLIT, ABOUT, SCHEDULE),
     Start.CODE: (PROGRAM, FILES, ABOUT, SCHEDULE),
     Start.DATASET: (DATASET, LABELS, ABOUT, SCHEDULE),
     Start.LSC: (LSC_DATASET, LSC_LABELS, ABOUT, SCHEDULE),

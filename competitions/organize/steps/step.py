@@ -1,11 +1,16 @@
 """One step of the guided path: a question, a form, and places for files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from django import forms
 from django.http import QueryDict
+
+from competitions.organize.refusals import WRONG_KIND_OF_FILE
+from core.refusals import InvalidFile
+from scoring.errors import ScoringInputError
+from scoring.tables.file_types import require_no_spreadsheet
 
 if TYPE_CHECKING:
     from competitions.organize.models import CompetitionDraft
@@ -13,6 +18,20 @@ if TYPE_CHECKING:
 FORMATS: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
 TABLES: Final = (*(name + packed for name in FORMATS for packed in ("", ".gz", ".zst")), ".zip")
 ZIPS: Final = (".zip",)
+
+
+def require_ending(file_name: str, suffixes: tuple[str, ...]) -> None:
+    """Refuse a file by its name; of a spreadsheet, say what to press.
+
+    Raises `InvalidFile` or `WRONG_KIND_OF_FILE`.
+    """
+    if suffixes == TABLES:
+        try:
+            require_no_spreadsheet(file_name)
+        except ScoringInputError as error:
+            raise InvalidFile(error.code, str(error)) from error
+    if not file_name.lower().endswith(suffixes):
+        raise WRONG_KIND_OF_FILE(file_name=file_name, allowed=", ".join(suffixes))
 
 
 @dataclass(frozen=True)
@@ -48,7 +67,10 @@ class StepForm(forms.Form):
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the path. `preview` is the template beside it."""
+    """One question of the path.
+
+    `preview` is the template beside it; `is_asked` says if a draft's path has it.
+    """
 
     slug: str
     title: str
@@ -58,6 +80,7 @@ class Step:
     preview: str = ""
     intro: str = ""
     template: str = "form"
+    is_asked: Callable[["CompetitionDraft"], bool] = lambda draft: True
 
 
 def bound(form: type[StepForm], draft: "CompetitionDraft", answers: Mapping[str, Sequence[str]] | None) -> StepForm:

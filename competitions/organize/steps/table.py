@@ -1,18 +1,21 @@
 """A competition on a table: its answers, columns and metric, public and private part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from competitions.organize.answers import MetricChoice, MetricFacts, Solution
-from competitions.organize.steps.step import FileSlot, Step, StepForm
+from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
 from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.metrics.metric import Metric, Parameter
-from scoring.tables.columns import metrics_for
-from scoring.tables.recognise import TablePreview
+from scoring.tables.columns import metrics_for, prediction_names
+from scoring.tables.file_types import join_values
+from scoring.tables.recognise import ColumnDocument, TablePreview
+from scoring.tables.samples import ColumnMatch, match_columns
+from scoring.tables.schema import Value
 from scoring.tables.table_reference import OWN_METRIC
 
 if TYPE_CHECKING:
@@ -24,7 +27,16 @@ SOLUTION: Final = FileSlot(
     "Solution",
     "The answers: one row an item, an id column, the target. CSV, TSV, Parquet, JSON Lines, npz; compressed or not.",
 )
+SAMPLE: Final = FileSlot(
+    "sample_submission",
+    "Sample submission",
+    "What teams start from: every id, and the same prediction in each row. Its columns may have names of their own. "
+    "Without one, the site makes it.",
+    is_required=False,
+)
 Choices = list[tuple[str, str]]
+Predicted = tuple[str, str, tuple[str, ...] | None]  # layout, kind, and names where they are known
+MOST_FURTHER: Final = 9
 
 
 def table_preview(draft: "CompetitionDraft", role: str) -> Solution | None:
@@ -35,6 +47,10 @@ def table_preview(draft: "CompetitionDraft", role: str) -> Solution | None:
 
 def solution_preview(draft: "CompetitionDraft") -> Solution | None:
     return table_preview(draft, SOLUTION.role)
+
+
+def sample_preview(draft: "CompetitionDraft") -> Solution | None:
+    return table_preview(draft, SAMPLE.role)
 
 
 def _column_names(draft: "CompetitionDraft", role: str = SOLUTION.role) -> list[str]:
@@ -60,16 +76,17 @@ class ColumnsForm(StepForm):
     )
 
     def prepare(self) -> None:
-        solution = solution_preview(self.draft)
+        solution, sample = solution_preview(self.draft), sample_preview(self.draft)
         usage, identity = (solution["usage_column"], solution["id_column"]) if solution else (None, None)
         every: Choices = [(name, name) for name in _column_names(self.draft) if name != usage]
         for field in ("id_column", "targets"):
             self.fields[field].choices = every  # type: ignore[attr-defined]  # both are fields with choices
         for field in ("weight", "group"):
             self.fields[field].choices = [("", "none"), *every]  # type: ignore[attr-defined]
-        proposed = [name for name in solution["targets"] if name != identity] if solution else []
         self.fields["id_column"].initial = identity
-        self.fields["targets"].initial = proposed[-1:] if len(proposed) > 3 else proposed
+        self.fields["targets"].initial, self.left_out = (
+            propose_targets(solution, sample) if solution else (list[str](), "")
+        )
 
     def clean(self) -> dict[str, object]:
         cleaned, solution = self.cleaned_data, solution_preview(self.draft)
@@ -79,6 +96,7 @@ class ColumnsForm(StepForm):
         if identity in targets:
             self.add_error("targets", f"“{identity}” is the id. Choose the columns that teams predict.")
         self._require_ids(solution, identity)
+        self._require_sample(solution, identity)
         revealed = set(targets) & set(_column_names(self.draft, "test"))
         if revealed:
             self.add_error(
@@ -91,8 +109,64 @@ class ColumnsForm(StepForm):
         column = next((candidate for candidate in solution["columns"] if candidate["name"] == identity), None)
         if column is None or (not column["missing"] and column["distinct"] == solution["rows"]):
             return
-        what = f"{column['distinct']:,} different ids in {solution['rows']:,} rows, {column['missing']:,} of them empty"
+        what = column.get("repeats") or f"{column['distinct']:,} different ids in {solution['rows']:,} rows"
+        if column["missing"]:
+            what += f", {column['missing']:,} of them empty"
         self.add_error("id_column", f"“{identity}” is no id: {what}. Each row needs an id of its own.")
+
+    def _require_sample(self, solution: Solution, identity: str | None) -> None:
+        """Refuse a sample with another id column, or of another length; its ids are compared by the build."""
+        sample = sample_preview(self.draft)
+        if sample is None or identity is None:
+            return
+        names = [column["name"] for column in sample["columns"]]
+        if identity not in names:
+            there = join_values([f"“{name}”" for name in names], show=8)
+            what = f"The sample submission has no column “{identity}”, only {there}. Call the id alike in both files."
+            self.add_error("id_column", what)
+        elif sample["rows"] != solution["rows"]:
+            what = f"The solution has {solution['rows']:,} rows, and the sample submission {sample['rows']:,}."
+            self.add_error("id_column", f"{what} Give both files the same ids.")
+
+
+_FAMILIES: Final = {
+    "binary": "two values",
+    "class": "classes",
+    "count": "numbers",
+    "number": "numbers",
+    "text": "texts",
+}
+
+
+def propose_targets(solution: Solution, sample: Solution | None) -> tuple[list[str], str]:
+    """The columns that are ticked at first, and a sentence on those that are not.
+
+    They are what the sample submission names; else up to three of any kind, or all of the most frequent kind.
+    """
+    columns = {column["name"]: column for column in solution["columns"]}
+    able = [name for name in solution["targets"] if name != solution["id_column"]]
+    in_sample = {column["name"] for column in sample["columns"]} if sample else set[str]()
+    named = [name for name in able if name in in_sample]
+    if named:
+        others = [name for name in able if name not in in_sample]
+        return named, _left_out(others, "the sample submission does not have them") if others else ""
+    families = {name: _family(columns[name]) for name in able}
+    kinds = list(families.values())
+    if len(able) <= 3 or len(set(kinds)) == 1:
+        return able, ""
+    kind = max(reversed(kinds), key=kinds.count)
+    others = [f"{name} ({families[name]})" for name in able if families[name] != kind]
+    why = f"columns are scored together if they are of one kind, and most hold {kind}"
+    return [name for name in able if families[name] == kind], _left_out(others, why)
+
+
+def _family(column: ColumnDocument) -> str:
+    """The kind of target in the words of the page."""
+    return _FAMILIES.get(column["kind"], "texts" if column["type"] == "text" else "numbers")
+
+
+def _left_out(names: list[str], why: str) -> str:
+    return f"Not ticked: {join_values(names, show=8)}, because {why}. Tick them if teams predict them."
 
 
 def allowed_metrics(draft: "CompetitionDraft") -> list[Metric]:
@@ -101,13 +175,50 @@ def allowed_metrics(draft: "CompetitionDraft") -> list[Metric]:
     if solution is None or not set(targets) <= set(_column_names(draft)) or not targets:
         return []
     grouped = any(_answer(draft, "columns", "group"))
-    return [
+    metrics = [
         metric for metric in metrics_for(TablePreview.from_json(solution), targets) if grouped or not metric.needs_group
     ]
+    given = len(predicted_in_sample(draft))
+    return sorted(
+        metrics, key=lambda metric: bool(given) and given != len(_expected(draft, metric, {}) or range(given))
+    )
+
+
+def predicted_in_sample(draft: "CompetitionDraft") -> dict[str, bool]:
+    """The prediction columns of the sample submission, if there is one, and if they hold numbers."""
+    sample, identity = sample_preview(draft), "".join(_answer(draft, "columns", "id_column")[:1])
+    columns = sample["columns"] if sample else []
+    return {column["name"]: column["type"] != "text" for column in columns if column["name"] != identity}
+
+
+def _expected(draft: "CompetitionDraft", metric: Metric, parameters: Mapping[str, object]) -> tuple[str, ...] | None:
+    """The columns that a team predicts for the metric; None where the page does not know all classes."""
+    targets = _answer(draft, "columns", "targets")
+    classes = _classes(draft, targets[0]) if metric.prediction.layout == "per class" else ()
+    return None if classes is None else prediction_names(metric, targets, metric.settings(parameters), classes)
+
+
+def _classes(draft: "CompetitionDraft", target: str) -> list[Value] | None:
+    """The classes of a column as the scoring library has them; None where they are too many or too long."""
+    solution = solution_preview(draft)
+    column = next((column for column in solution["columns"] if column["name"] == target), None) if solution else None
+    texts = column.get("classes", []) if column is not None else []
+    if column is None or not texts or any(text.endswith("…") for text in texts):
+        return None
+    if column["type"] == "text":
+        return sorted(texts)
+    numbers = {int(float(text)) for text in texts}
+    return sorted(numbers | {0, 1} if numbers <= {0, 1} else numbers)
 
 
 class MetricForm(StepForm):
     metric = forms.ChoiceField(label="Metric", widget=forms.RadioSelect)
+    more = forms.MultipleChoiceField(
+        label="Further columns of the board",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Shown beside the metric above, which alone ranks.",
+    )
     own_title = forms.CharField(label="Name of your metric", max_length=36, required=False)
     own_direction = forms.ChoiceField(
         label="Better is", choices=[("max", "higher"), ("min", "lower")], required=False, initial="max"
@@ -128,6 +239,7 @@ class MetricForm(StepForm):
         choices = [*groups.items(), ("Your own", [(OWN, "A Python file of mine")])]
         self.fields["metric"].choices = choices  # type: ignore[attr-defined]  # a field with choices
         self.fields["metric"].initial = self.metrics[0].name if self.metrics else OWN
+        self.fields["more"].choices = [(metric.name, metric.title) for metric in self.metrics]  # type: ignore[attr-defined]
         for metric in self.metrics:
             for parameter in metric.parameters:
                 self.fields[_setting(metric, parameter)] = _field(parameter)
@@ -137,8 +249,22 @@ class MetricForm(StepForm):
         name = self["metric"].value()
         return next((metric for metric in self.metrics if metric.name == name), None)
 
+    def further(self) -> list[tuple[str, list[forms.boundfield.BoundWidget]]]:
+        """Metrics that can stand on one board, as names and boxes to tick: they need the same predictions."""
+        kinds: dict[Predicted, list[str]] = {}
+        for metric in self.metrics:
+            kinds.setdefault(self._predicted(metric, {}), []).append(metric.name)
+        boxes = {str(box.data["value"]): box for box in self["more"].subwidgets}
+        return [(" ".join(names), [boxes[name] for name in names]) for names in kinds.values() if len(names) > 1]
+
+    def _predicted(self, metric: Metric, parameters: Mapping[str, object]) -> "Predicted":
+        """The predictions that the metric needs; metrics on one board need the same."""
+        prediction = metric.prediction
+        kind = "class" if prediction.kind == "binary" else prediction.kind
+        return prediction.layout, kind, _expected(self.draft, metric, parameters)
+
     def settings(self) -> list[tuple[Metric, list[forms.BoundField]]]:
-        """The metrics that have settings, each with their fields. Those of the chosen one count."""
+        """The metrics that have settings, each with their fields. Those of the chosen ones count."""
         return [
             (metric, [self[_setting(metric, parameter)] for parameter in metric.parameters])
             for metric in self.metrics
@@ -161,6 +287,7 @@ class MetricForm(StepForm):
             self.errors.pop(name, None)  # nobody asks for them
         if metric is not None:
             cleaned["parameters"] = self._changed_parameters(metric)
+        cleaned["more"] = self._clean_more(metric)
         if cleaned.get("metric") == OWN:
             cleaned["parameters"] = cleaned.get("own_parameters", {})
             if not any(file.role == "metric" for file in self.draft.files.all()):
@@ -169,13 +296,30 @@ class MetricForm(StepForm):
                 self.add_error("own_title", "Give your metric a name for the leaderboard.")
         return cleaned
 
+    def _clean_more(self, first: Metric | None) -> dict[str, dict[str, object]]:
+        """Parameters by metric of the further columns, which need the same predictions as the first."""
+        names = [name for name in self.cleaned_data.get("more", []) if first is not None and name != first.name]
+        if len(names) > MOST_FURTHER:
+            self.add_error("more", f"Choose {MOST_FURTHER} at most; you ticked {len(names)}.")
+        further = {name: self._changed_parameters(METRICS[name]) for name in names}
+        for name, parameters in further.items():
+            assert first is not None, "without a first metric there are no others"
+            needed = self._predicted(first, self.cleaned_data.get("parameters", {}))
+            if not self.errors and self._predicted(METRICS[name], parameters) != needed:
+                what = (
+                    f"{METRICS[name].title} needs other predictions than {first.title}, so it cannot stand beside it."
+                )
+                self.add_error("more", f"{what} Choose metrics of one kind.")
+        return further
+
     def _of_others(self) -> set[str]:
-        """Names of the fields that belong to metrics other than the chosen one."""
+        """Names of the fields that belong to metrics other than the chosen ones."""
         chosen = self["metric"].value()
+        named = {chosen, *(self["more"].value() or [])} if chosen != OWN else {OWN}
         settings = {
             _setting(metric, parameter)
             for metric in self.metrics
-            if metric.name != chosen
+            if metric.name not in named
             for parameter in metric.parameters
         }
         return settings if chosen == OWN else settings | {"own_title", "own_direction", "own_parameters"}
@@ -231,18 +375,32 @@ def _field(parameter: Parameter) -> forms.Field:
     return kind(min_value=parameter.minimum, max_value=parameter.maximum, **about)  # type: ignore[arg-type]  # whole where it is whole
 
 
-def metric_facts(chosen: MetricChoice) -> MetricFacts:
-    """Name, key of the score, title, direction and unit of the metric that was answered."""
-    known = METRICS.get(chosen["metric"])
-    if known is None:
+def metric_facts(chosen: MetricChoice) -> list[MetricFacts]:
+    """Facts of the metrics that were answered; the first one ranks."""
+    first = METRICS.get(chosen["metric"])
+    if first is None:
         direction = chosen["own_direction"] or "max"
-        return {"name": OWN, "key": "score", "title": chosen["own_title"], "direction": direction, "unit": ""}
+        own: MetricFacts = {
+            "name": OWN,
+            "key": "score",
+            "title": chosen["own_title"],
+            "direction": direction,
+            "unit": "",
+            "parameters": chosen["parameters"],
+        }
+        return [own]
+    further = chosen["more"].items()
+    return [_facts(first, chosen["parameters"]), *(_facts(METRICS[name], given) for name, given in further)]
+
+
+def _facts(known: Metric, parameters: dict[str, object]) -> MetricFacts:
     return {
         "name": known.name,
         "key": known.name,
         "title": known.title,
         "direction": known.direction,
         "unit": known.unit,
+        "parameters": parameters,
     }
 
 
@@ -269,6 +427,56 @@ def _value(word: str) -> int | float | str:
         except ValueError:
             continue
     return word
+
+
+class PredictionsForm(StepForm):
+    """The column of the sample submission for each column that a team predicts."""
+
+    def prepare(self) -> None:
+        self.fault, expected, given = "", expected_columns(self.draft) or {}, predicted_in_sample(self.draft)
+        try:
+            match = match_columns(expected, given)
+        except ScoringInputError as error:
+            match, self.fault = ColumnMatch({}), str(error)
+        self.names = {f"column-{number}": name for number, name in enumerate(match.columns)}
+        for field, name in self.names.items():
+            self.fields[field] = forms.ChoiceField(
+                label=name,
+                choices=[(column, column) for column in given],
+                initial=match.columns[name],
+                help_text="No name says so: check it." if name in match.guessed else "",
+            )
+
+    def clean(self) -> dict[str, object]:
+        if self.fault:
+            raise ValidationError(self.fault)
+        chosen = {name: self.cleaned_data.get(field) for field, name in self.names.items()}
+        for field, name in self.names.items():
+            others = [other for other, column in chosen.items() if column == chosen[name] and other != name]
+            if others and chosen[name] is not None:
+                self.add_error(field, f"“{chosen[name]}” is chosen for “{others[0]}”, too. Choose each column once.")
+        return {"columns": chosen}
+
+
+def expected_columns(draft: "CompetitionDraft") -> dict[str, bool] | None:
+    """The columns that teams predict, and if they hold numbers; None where that is not known yet."""
+    metric = METRICS.get("".join(_answer(draft, "metric", "metric")[:1]))
+    if metric is None or solution_preview(draft) is None or not _answer(draft, "columns", "targets"):
+        return None
+    answers = draft.answers["metric"]
+    form = bound(MetricForm, draft, answers)
+    parameters = form.cleaned_data.get("parameters") if form.is_valid() else None
+    names = None if parameters is None else _expected(draft, metric, parameters)
+    if names is None:
+        return None
+    types = {column["name"]: column["type"] for column in (solution_preview(draft) or {"columns": []})["columns"]}
+    is_class = metric.prediction.kind in ("class", "binary", "text")
+    return {name: not is_class or types.get(name) == "integer" for name in names}
+
+
+def asks_for_columns(draft: "CompetitionDraft") -> bool:
+    """True where the sample submission has columns of its own that answer the targets."""
+    return sample_preview(draft) is not None and expected_columns(draft) is not None
 
 
 HOW: Final[Choices] = [
@@ -349,6 +557,7 @@ DATA: Final = Step(
     intro="Upload the solution. Teams never see it; they get the ids, and the files that you add here for them.",
     slots=(
         SOLUTION,
+        SAMPLE,
         FileSlot("training", "Training data", "What teams learn from. They can download it.", is_required=False),
         FileSlot(
             "test", "Test data", "The items to predict, without answers. They can download it.", is_required=False
@@ -362,7 +571,7 @@ COLUMNS: Final = Step(
     ColumnsForm,
     preview="organize/guided/previews/columns.html",
     template="columns",
-    intro="They were table_preview. Check that the id and the target are right.",
+    intro="They were recognised. Check that the id and the target are right.",
 )
 METRIC: Final = Step(
     "metric",
@@ -373,6 +582,16 @@ METRIC: Final = Step(
     template="metric",
     intro="The metrics that suit your target come first.",
     slots=(FileSlot("metric", "Your own metric", "A Python file with a function score.", (".py",), is_required=False),),
+)
+PREDICTIONS: Final = Step(
+    "predictions",
+    "Predictions",
+    "Which column answers what?",
+    PredictionsForm,
+    preview="organize/guided/previews/sample.html",
+    template="predictions",
+    intro="Choose the column of your sample submission for each one that is scored.",
+    is_asked=asks_for_columns,
 )
 SPLIT: Final = Step(
     "split",

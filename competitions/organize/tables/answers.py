@@ -1,13 +1,18 @@
-"""Requests about the tables of a draft, answered as JSON can hold it."""
+"""Requests about tables of drafts and competitions, answered as JSON can hold it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from competitions.organize.tables.comparing import compare_solution
 from competitions.organize.tables.reading import recognise_table
 from competitions.organize.tables.writing import write_files
 from scoring.errors import ScoringInputError
 
-WORK: Final[Mapping[str, Callable[..., Mapping[str, object]]]] = {"recognise": recognise_table, "write": write_files}
+WORK: Final[Mapping[str, Callable[..., Mapping[str, object]]]] = {
+    "recognise": recognise_table,
+    "write": write_files,
+    "compare": compare_solution,
+}
 
 
 def answer(do: str, **given: Any) -> dict[str, object]:

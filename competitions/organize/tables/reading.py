@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from competitions.organize.answers import Solution
 from files.text import is_storable, printable
-from scoring.errors import ScoringInputError
-from scoring.tables.files import open_table, read_source
-from scoring.tables.recognise import preview_table
+from scoring.tables.files import open_table, read_source, require_rows
+from scoring.tables.recognise import preview_table, require_plain_numbers
 
 BARS: Final = 12
 MAX_SHAPES: Final = 60
@@ -20,9 +19,9 @@ def recognise_table(path: str, file_name: str) -> dict[str, Solution]:
     """Recognise the table and the distribution of its columns. Raises `ScoringInputError`."""
     with open_table(Path(path), filename=file_name) as source:
         table = read_source(source)
+        require_rows(table)
+        require_plain_numbers(table, source)
         preview = preview_table(table, source)
-    if not preview.rows:
-        raise ScoringInputError("empty_input", file_name, "it has no rows below its head", "upload one that has")
     shapes = {column.name: _bars(table[column.name]) for column in preview.columns[:MAX_SHAPES]}
     return {"preview": _storable(preview.as_json() | {"shapes": shapes})}
 

@@ -1,46 +1,123 @@
 """Writing what a competition is made of: reference data, public data, sample and baseline."""
 
 import shutil
-from pathlib import Path, PurePath
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import polars as pl
 
 from competitions.organize.answers import Plan, Split
+from scoring.errors import ScoringInputError
 from scoring.metrics import metric as metric_named
 from scoring.tables import table_reference
+from scoring.tables.align import read_ids
 from scoring.tables.baselines import constant_baseline, sample_submission
-from scoring.tables.files import read_table
+from scoring.tables.check import check_table
+from scoring.tables.columns import require_column, schema_like
+from scoring.tables.encodings import wide_encoding, write_as_utf8
+from scoring.tables.file_types import join_values, table_ending
+from scoring.tables.files import LIMIT_BYTES, read_table
+from scoring.tables.samples import THE_SAMPLE, match_columns, require_sample, schema_with_names
+from scoring.tables.schema import TableSchema
 from scoring.tables.splitting import USAGE, read_usage, with_usage
 
+SAMPLE_ROLE: Final = "sample_submission"
+PLAIN_TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson")
 SAMPLE: Final = "sample_submission.csv"
 BASELINE: Final = "constant_baseline.csv"
 
 
 def write_files(target: str, plan: Plan) -> dict[str, object]:
-    """Write the files; returns the schema of submissions and the parts. Raises `ScoringInputError`."""
+    """Write the files; returns the schema of submissions, the parts and the sample's name.
+
+    Raises `ScoringInputError`.
+    """
     folder = Path(target)
     solution = divide(_table(plan, "solution"), plan["split"], plan["targets"])
-    chosen = table_reference.ChosenMetric(**plan["metric"])
+    chosen = [table_reference.ChosenMetric(**metric) for metric in plan["metrics"]]
     reference = table_reference.reference_for(
         solution,
-        [chosen],
+        chosen,
         id_column=plan["id_column"],
         targets=plan["targets"],
         usage_column=USAGE if USAGE in solution.columns else None,
         weight=plan["weight"],
         group=plan["group"],
     )
-    own = Path(plan["files"]["metric"][0]).read_bytes() if chosen.is_own else None
+    own = Path(plan["files"]["metric"][0]).read_bytes() if chosen[0].is_own else None
+    if SAMPLE_ROLE in plan["files"]:
+        reference = replace(reference, schema=_schema_of_sample(reference, plan))
+        sample = _take_sample(folder, solution, reference, plan)
+    else:
+        sample = _make_sample(folder, solution, reference)
+        if own is None:
+            _baseline(solution, chosen[0], plan).write_csv(folder / BASELINE)
+        else:
+            shutil.copyfile(sample, folder / BASELINE)
     table_reference.write(folder / "reference_data", solution, reference, metric_file=own)
-    sample = sample_submission(solution, reference.schema)
-    sample.write_csv(folder / SAMPLE)
-    (sample if chosen.is_own else _baseline(solution, chosen, plan)).write_csv(folder / BASELINE)
-    _write_public(folder / "public_data", folder / SAMPLE, plan)
+    _write_public(folder / "public_data", sample, plan)
     return {
         "schema": reference.schema.as_json(),
         "parts": list(table_reference.solution_parts(reference, solution)),
+        "sample": sample.name,
     }
+
+
+def _schema_of_sample(reference: table_reference.TableReference, plan: Plan) -> TableSchema:
+    """The schema with the columns of the organizer's sample.
+
+    A metric file gets them as they are; else they are called by what they answer.
+    """
+    sample = _table(plan, SAMPLE_ROLE)
+    require_column(sample, reference.id_column)
+    if reference.metrics[0].is_own:
+        return schema_like(sample, reference.id_column)
+    names = plan["columns"] or _columns_by_name(sample, reference.schema)
+    return schema_with_names(reference.schema, names)
+
+
+def _columns_by_name(sample: pl.DataFrame, schema: TableSchema) -> Mapping[str, str]:
+    """The sample's columns by name; nobody was asked, so none is guessed. Raises `ScoringInputError`."""
+    expected = {column.name: column.type != "text" for column in schema.columns}
+    given = {name: kind.is_numeric() for name, kind in sample.schema.items() if name != schema.id_column}
+    match = match_columns(expected, given)
+    if match.guessed:
+        what = f"no name says which column answers {join_values([ascii(name) for name in match.guessed])}"
+        raise ScoringInputError("missing_column", THE_SAMPLE, what, "name its columns as the classes are called")
+    return match.columns
+
+
+def _take_sample(folder: Path, solution: pl.DataFrame, reference: table_reference.TableReference, plan: Plan) -> Path:
+    """Copy the organizer's sample once it was seen that a team could send it in."""
+    path, name = plan["files"][SAMPLE_ROLE]
+    ids, columns = read_ids(solution, reference.id_column), reference.schema.columns
+    targets = reference.targets if len(reference.targets) == len(columns) else reference.targets[:1]
+    require_sample(Path(path), name, reference.schema, solution, ids, targets)
+    return _copy_table(Path(path), name, folder / f"{SAMPLE_ROLE}{table_ending(name)}")
+
+
+def _copy_table(path: Path, name: str, target: Path) -> Path:
+    """Copy a table for teams; a plain text that is UTF-16 becomes UTF-8, which every program reads."""
+    encoding = wide_encoding(path) if table_ending(name) in PLAIN_TEXTS else None
+    if encoding is None:
+        shutil.copyfile(path, target)
+    else:
+        write_as_utf8(path, encoding, target, LIMIT_BYTES)
+    return target
+
+
+def _make_sample(folder: Path, solution: pl.DataFrame, reference: table_reference.TableReference) -> Path:
+    """Write a constant sample. Raises `ScoringInputError` where what teams must send in cannot be a CSV."""
+    path = folder / SAMPLE
+    sample_submission(solution, reference.schema).write_csv(path)
+    try:
+        check_table(path, reference.schema, read_ids(solution, reference.id_column))
+    except ScoringInputError as error:
+        what = f"the sample that is made of it is no right table ({error.where}: {error.what})"
+        raise ScoringInputError(error.code, "the solution", what, "upload a sample submission of yours") from error
+    return path
 
 
 def _table(plan: Plan, role: str) -> pl.DataFrame:
@@ -83,4 +160,4 @@ def _write_public(folder: Path, sample: Path, plan: Plan) -> None:
     for role in ("training", "test"):
         if role in plan["files"]:
             path, name = plan["files"][role]
-            shutil.copyfile(path, folder / f"{role}{''.join(PurePath(name.lower()).suffixes[-2:])}")
+            _copy_table(Path(path), name, folder / f"{role}{table_ending(name)}")

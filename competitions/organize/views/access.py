@@ -29,13 +29,13 @@ def sent_upload(request: HttpRequest) -> Upload:
     return take_upload(person(request), values["file"], timezone.now(), key=values["upload"])
 
 
-def answer_upload(request: HttpRequest, keep: Callable[[], str]) -> HttpResponse:
-    """Keep what was sent, and lead to the page that `keep` names; a page's script gets JSON.
+def answer_upload(request: HttpRequest, take: Callable[[Upload], str]) -> HttpResponse:
+    """Answer a sent upload with the address that `take` returns; a page's script gets JSON.
 
     A refusal is JSON then, too.
     """
     try:
-        url = keep()
+        url = take(sent_upload(request))
     except Refusal as refusal:
         if wants_json(request):
             return refusal_response(refusal)

@@ -24,10 +24,11 @@ from competitions.organize.editing.data import (
 from competitions.organize.editing.deletions import task_delete, task_deletion
 from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, UploadForm
-from competitions.organize.views.access import answer_upload, sent_upload, upload_named
+from competitions.organize.views.access import answer_upload, upload_named
 from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.workspace import managed_competition
 from competitions.organize.workspace.submissions import PAGE_SIZE
+from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
@@ -40,6 +41,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     """Every file of the competition by task and phase; `?outdated=yes` adds submissions to run again."""
     competition = managed_competition(request, slug)
     tasks = competition.tasks.filter(dataset=None).select_related(*(f"{name}__file" for name in OF_TASKS))
+    tasks = tasks.prefetch_related("phases")
     phases = competition.phases.select_related(*(f"{name}__file" for name in OF_PHASES)).order_by("index", "pk")
     runs = Run.objects.filter(submission__phase__competition=competition)
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None
@@ -66,12 +68,11 @@ def file(request: HttpRequest, slug: str, owner: str, pk: int, name: str) -> Htt
     if "confirmed" in request.POST:
         return _replace(request, competition, slot)
 
-    def check() -> str:
-        upload = sent_upload(request)
+    def take(upload: Upload) -> str:
         upload_check(slot, upload, person(request))
         return f"{request.path}?upload={upload.key}"
 
-    return answer_upload(request, check)
+    return answer_upload(request, take)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

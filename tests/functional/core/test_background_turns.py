@@ -134,7 +134,14 @@ def test_a_check_of_a_submission_never_waits_for_what_takes_long(open_site: Scen
     check.refresh_from_db()
     assert check.outcome == FileCheck.Status.PASSED
     long = {job.name for job in jobs.jobs() if job.queue == LONG}
-    assert long == {"environment_file", "bundle-import", "bundle-export", "competition-push", "competition-build"}
+    assert long == {
+        "environment_file",
+        "bundle-import",
+        "bundle-export",
+        "competition-push",
+        "competition-build",
+        "new-solution",
+    }
 
 
 def test_a_layer_that_unpacks_to_far_more_than_it_is_stops_the_reading_at_once(open_site: Scenario) -> None:

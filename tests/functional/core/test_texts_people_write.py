@@ -82,6 +82,12 @@ def test_every_text_of_one_line_refuses_line_breaks_and_control_characters() -> 
     assert free == OTHER
 
 
+def test_the_control_character_that_is_refused_is_named(site: Scenario) -> None:
+    site.competition.title = "ab\tc"
+    with refuses(TEXT_REFUSED, match="without control characters: there is a tab in place 3"):
+        site.competition.save()
+
+
 @pytest.mark.parametrize("text", CONTROL)
 def test_a_title_with_a_control_character_reaches_no_row_by_whatever_way(site: Scenario, text: str) -> None:
     site.competition.title = text

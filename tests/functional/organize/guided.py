@@ -71,6 +71,10 @@ class Guided:
 
     def score_trial(self, **scores: float) -> Run:
         """Have a worker score what was sent in on trial."""
+        return self.answer_trial({"outcome": "finished", "scores": scores}, columns=sorted(scores))
+
+    def answer_trial(self, body: dict[str, Any], *, columns: list[str]) -> Run:
+        """Have a worker answer with this body of `complete`."""
         competition = self.draft.competition
         assert competition is not None, self.draft.build_faults
         worker = ComputeWorker.objects.create(
@@ -83,8 +87,7 @@ class Guided:
         )
         run = dispatch.run_claim(worker=worker, free_gpus=0, now=self.site.now)
         assert run is not None, "no trial was handed out"
-        body = {"outcome": "finished", "scores": scores}
-        reports.run_complete(**lease(run), result=read_result(body, columns=sorted(scores)), now=self.site.now)
+        reports.run_complete(**lease(run), result=read_result(body, columns=columns), now=self.site.now)
         return run
 
     def finish(self, **about: Any) -> None:

@@ -17,7 +17,9 @@ from competitions.organize.models import CompetitionDraft
 from competitions.organize.refusals import ALREADY_PUBLISHED, DRAFT_INCOMPLETE, NOT_BUILT
 from competitions.organize.steps.paths import find_slot
 from competitions.resources.models import Resource
+from competitions.resources.storage import open_stored
 from competitions.runs.models import RunLog
+from competitions.submissions.states import REASONS, Reason
 from tests.background import run_background
 from tests.functional.organize.guided import SOLUTION, Guided, npz
 from tests.permissions import user_client
@@ -297,6 +299,172 @@ def test_the_trial_shows_both_scores_and_the_log_and_then_it_can_be_published(si
     assert made(guided.build()).slug == "prices-of-houses", (
         "the trial's sealed keys do not keep it from being built anew"
     )
+
+
+def with_sample(site: Scenario, sample: str, *, metric: str = "mae", **columns: str) -> Guided:
+    """A draft with the host's sample submission, whose columns are as proposed unless they are given."""
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.attach(sample, role="sample_submission", name="sample.csv")
+    for step, values in (
+        ("columns", {"targets": ["price", "area"]}),
+        ("metric", {"metric": metric}),
+        ("predictions", columns),
+    ):
+        answered = guided.answer(step, **values)
+        assert answered.status_code == 302, answered.content.decode()
+    guided.answer("split")
+    guided.finish()
+    return guided
+
+
+ROWS = range(30)
+TWO = "id,first,second\n" + "".join(f"{row},1,2\n" for row in ROWS)
+
+
+def test_the_hosts_sample_gives_the_columns_and_is_the_trial(site: Scenario) -> None:
+    guided = with_sample(site, TWO, metric="mcrmse", **{"column-0": "second", "column-1": "first"})
+    phase = made(guided.build()).phases.get()
+    assert trial_facts(guided) == ("Sample submission", "prediction", "queued")
+    assert (phase.prediction_format or {})["table"]["columns"] == [{"name": "second"}, {"name": "first"}]
+    assert phase.sample_submission is not None
+    with open_stored(phase.sample_submission.file) as file:
+        assert file.read().decode() == TWO
+    trial = guided.draft.trial
+    assert trial is not None
+    assert trial.file == phase.sample_submission.file
+
+
+def test_columns_that_no_name_decides_are_shown_to_be_checked(site: Scenario) -> None:
+    guided = with_sample(site, TWO, metric="mcrmse")
+    page = guided.page("steps/predictions/")
+    assert (page.count("No name says so: check it."), 'for="id_column-0">price' in page) == (2, True)
+    twice = guided.answer("predictions", **{"column-0": "first", "column-1": "first"})
+    assert "“first” is chosen for “area”, too. Choose each column once." in twice.content.decode()
+
+
+def test_a_sample_that_does_not_go_with_the_metric_is_named_before_anything_is_built(site: Scenario) -> None:
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.attach(TWO, role="sample_submission", name="sample.csv")
+    guided.answer("columns", targets=["price"])
+    assert guided.answer("metric", metric="mae")["Location"].endswith("/steps/predictions/")
+    words = "the sample submission: it has 2 prediction columns (&#x27;first&#x27;, &#x27;second&#x27;), and 1 column"
+    assert words in guided.page("steps/predictions/")
+    assert words in guided.answer("predictions").content.decode()
+    with refuses(DRAFT_INCOMPLETE, match="“Predictions”"):
+        build_request(draft=guided.draft, now=site.now)
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        (TWO.replace("\n7,", "\n77,"), "the sample submission, 'id': 1 id is missing: 7; the solution has more rows"),
+        (TWO.replace("7,1,2", "7,1,"), "the sample submission, 'second': it is empty in line 9 (id 7)"),
+        (
+            "id,first,second\n" + "".join(f"{row},{row * 1.5},0\n" for row in ROWS),
+            "the sample submission: its column 'first' holds the answers",
+        ),
+    ],
+)
+def test_a_wrong_sample_is_said_to_the_host_and_nothing_is_built(site: Scenario, sample: str, words: str) -> None:
+    guided = with_sample(site, sample, metric="mcrmse")
+    assert (guided.build().build, guided.draft.competition) == (Build.FAILED, None)
+    assert words in guided.draft.build_faults[0]
+    assert "your submission" not in guided.page("trial/").lower()
+
+
+def test_a_text_target_with_a_metric_file_is_tried_on_the_sample_that_is_made(site: Scenario) -> None:
+    guided = begun(site, Start.TABLE)
+    guided.attach("id,name,when\n" + "".join(f"{row:03},name {row},2024-01-01\n" for row in ROWS))
+    guided.answer("columns", targets=["name", "when"])
+    source = "def score(solution, submission, row_id_column_name):\n    return 1.0\n"
+    guided.attach(source, role="metric", name="m.py", step="metric")
+    guided.answer("metric", metric="metric.py", own_title="Distance")
+    guided.answer("split")
+    guided.finish()
+    guided.build()
+    assert trial_facts(guided) == ("Constant baseline", "prediction", "queued")
+    run_background(at=site.now)
+    assert guided.draft.trial is not None
+    guided.draft.trial.refresh_from_db()
+    assert (guided.draft.trial.status, guided.draft.trial.reason) == ("queued", "")
+
+
+def test_a_metric_file_gets_the_columns_of_the_hosts_sample(site: Scenario) -> None:
+    guided = begun(site, Start.TABLE)
+    guided.attach(SOLUTION)
+    guided.attach(TWO.encode("utf-16"), role="sample_submission", name="sample.csv")
+    guided.answer("columns", targets=["price"])
+    source = "def score(solution, submission, row_id_column_name):\n    return submission['first'].mean()\n"
+    guided.attach(source, role="metric", name="m.py", step="metric")
+    asked_next = guided.answer("metric", metric="metric.py", own_title="Distance")["Location"]
+    assert asked_next.endswith("/steps/split/"), "no column of it answers a target"
+    guided.answer("split")
+    guided.finish()
+    phase = made(guided.build()).phases.get()
+    assert [column["name"] for column in (phase.prediction_format or {})["table"]["columns"]] == ["first", "second"]
+    assert phase.sample_submission is not None
+    with open_stored(phase.sample_submission.file) as file:
+        assert file.read().decode("utf-8") == TWO, "what teams download is UTF-8"
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_columns_of_many_classes_are_matched_by_name_alone(site: Scenario, is_named: bool) -> None:
+    kinds = [f"kind{number}" for number in range(25)]
+    columns = kinds[::-1] if is_named else [f"p{number}x" for number in range(25)]
+    guided = begun(site, Start.TABLE)
+    guided.attach("id,kind\n" + "".join(f"{row},{kinds[row % 25]}\n" for row in range(150)))
+    sample = f"id,{','.join(columns)}\n" + "".join(f"{row}{',0.04' * 25}\n" for row in range(150))
+    guided.attach(sample, role="sample_submission", name="sample.csv")
+    guided.answer("columns", targets=["kind"])
+    assert guided.answer("metric", metric="class_log_loss")["Location"].endswith("/steps/split/")
+    guided.answer("split", how="none")
+    guided.finish()
+    draft = guided.build()
+    if is_named:
+        written = (made(draft).phases.get().prediction_format or {})["table"]["columns"]
+        assert [column["name"] for column in written] == sorted(kinds)
+    else:
+        assert "no name says which column answers" in draft.build_faults[0]
+
+
+def test_several_metrics_are_columns_of_each_board_and_the_first_one_ranks(site: Scenario) -> None:
+    guided = table(site)
+    guided.answer("metric", metric="mae", more=["rmse", "huber_loss"], **{"huber_loss-delta": "2"})
+    phase = made(guided.build()).phases.get()
+    keys = [
+        [(column.key, column.is_primary) for column in board.columns.order_by("index")]
+        for board in phase.leaderboards.all()
+    ]
+    assert keys == [
+        [(f"{name}_{part}", name == "mae") for name in ("mae", "rmse", "huber_loss")] for part in ("public", "private")
+    ]
+    guided.score_trial(
+        **{f"{name}_{part}": 1.5 for name in ("mae", "rmse", "huber_loss") for part in ("public", "private")}
+    )
+    assert "Huber loss" in guided.page("trial/")
+    assert "Root mean squared error" in guided.page("steps/pages/")
+
+
+def test_boards_of_the_guided_path_give_no_exact_scores(site: Scenario, code: Guided) -> None:
+    dataset = begun(site, Start.DATASET)
+    dataset.answer("dataset", dataset="ogbl-vessel")
+    dataset.answer("labels")
+    dataset.finish()
+    for guided in (table(site), code, dataset):
+        boards = list(made(guided.build()).phases.get().leaderboards.all())
+        assert [board.gives_exact_scores for board in boards] == [False] * (len(boards) or 1), guided.draft.start
+
+
+def test_a_trial_that_fails_speaks_to_the_host(site: Scenario) -> None:
+    guided = table(site)
+    guided.build()
+    body = {"outcome": "failed", "reason": Reason.OUTPUT_INVALID, "code": "nan", "detail": "'price': it is empty."}
+    guided.answer_trial(body, columns=["mae_public"])
+    page = guided.page("trial/")
+    assert "A team that sends in the sample would read this. Read the log, change the solution" in page
+    assert REASONS[Reason.OUTPUT_INVALID].advice not in page
 
 
 def test_one_board_where_there_is_no_private_part(site: Scenario) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from competitions.organize.refusals import (
     HostsOnly,
 )
 from competitions.organize.steps.paths import answered
+from scoring.metrics import METRICS
 from tests.admin_forms import form_fields
 from tests.functional.organize.guided import SOLUTION, Guided
 from tests.permissions import user_client
@@ -86,6 +88,9 @@ def test_a_file_that_cannot_be_listed_says_so(guided: Guided) -> None:
         ("id,price\n", "solution.csv", "It cannot be used"),
         ("PK not a zip", "solution.zip", "It cannot be used"),
         ("id\n1\n", "solution.exe", "is not a file of the kind"),
+        ("id,price\n", "solution.csv", "no row below it; give one row for each id"),
+        ("PK", "solution.xlsx", "it is a spreadsheet; in Excel, choose Save As and then CSV UTF-8"),
+        ('id,price\n1,"1,500.5"\n', "solution.csv", "in line 2 has a separator between thousands; write 1500.5"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused_with_its_reason(
@@ -111,6 +116,59 @@ def test_columns_that_cannot_be_scored_are_refused(
     assert words in refused.content.decode()
     draft.refresh_from_db()
     assert "columns" not in draft.answers
+
+
+def test_ids_that_repeat_are_named_with_their_lines(guided: Guided) -> None:
+    guided.attach(SOLUTION.replace("\n7,", "\n3,"))
+    refused = guided.answer("columns", id_column="id", targets=["price"]).content.decode()
+    assert "“id” is no id: 3 is in line 5, line 9. Each row needs an id of its own." in unescape(refused)
+
+
+LABELS = ("toxic", "rude", "threat", "insult")
+
+
+def multilabel() -> str:
+    """A solution with four labels of two values, and another column of each kind before and after them."""
+    rows = (f"{row},{row / 7},{','.join(str(row // bit % 2) for bit in (1, 2, 4, 8))},words {row}" for row in range(30))
+    return f"id,score,{','.join(LABELS)},note\n" + "\n".join(rows) + "\n"
+
+
+def test_all_columns_of_one_kind_are_ticked_and_the_others_are_named(guided: Guided) -> None:
+    guided.attach(multilabel())
+    assert targets_shown(guided) == list(LABELS)
+    page = guided.page("steps/columns/")
+    assert (
+        "Not ticked: score (numbers), note (texts), because columns are scored together if they are of one kind" in page
+    )
+    assert guided.answer("columns").status_code == 302
+    metric = form_fields(guided.client.get(f"/host/{guided.draft.key}/steps/metric/"))["metric"]
+    assert METRICS[metric[0]].group == "multi-label"
+
+
+def targets_shown(guided: Guided) -> list[str]:
+    fields = form_fields(guided.client.get(f"/host/{guided.draft.key}/steps/columns/"))
+    return fields["targets"]
+
+
+def test_what_the_sample_submission_names_is_ticked(guided: Guided) -> None:
+    guided.attach(multilabel())
+    sample = "id,score,rude\n" + "".join(f"{row},0,0\n" for row in range(30))
+    guided.attach(sample, role="sample_submission", name="sample.csv")
+    assert targets_shown(guided) == ["score", "rude"]
+    assert "because the sample submission does not have them" in guided.page("steps/columns/")
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("row_id,price\n1,0\n", "The sample submission has no column “id”, only “row_id”, “price”. Call the id alike"),
+        ("id,price\n1,0\n", "The solution has 30 rows, and the sample submission 1. Give both files the same ids."),
+    ],
+)
+def test_a_sample_with_other_ids_is_refused_to_the_host(guided: Guided, sample: str, words: str) -> None:
+    guided.attach(SOLUTION)
+    guided.attach(sample, role="sample_submission", name="sample.csv")
+    assert words in guided.answer("columns", targets=["price"]).content.decode()
 
 
 def test_test_data_that_tell_the_answers_are_refused(guided: Guided) -> None:
@@ -285,3 +343,15 @@ def test_a_setting_that_does_not_fit_is_named_at_its_field(
 ) -> None:
     refused = metric_page(site).answer("metric", metric=metric, **{f"{metric}-{name}": value})
     assert (refused.status_code, words in refused.content.decode()) == (422, True), refused.content.decode()
+
+
+def test_further_metrics_need_the_same_predictions_as_the_first(site: Scenario) -> None:
+    guided = metric_page(site)
+    refused = guided.answer("metric", metric="rmse", more=["mae", "mean_pinball_loss"])
+    assert (refused.status_code, "needs other predictions than" in refused.content.decode()) == (422, True)
+    ticked: dict[str, Any] = {"metric": "rmse", "more": ["mae", "huber_loss"], "huber_loss-delta": "2.5"}
+    assert guided.answer("metric", **ticked).status_code == 302
+    guided.draft.refresh_from_db()
+    assert (metric_answers(guided) or {})["more"] == {"mae": {}, "huber_loss": {"delta": 2.5}}
+    groups = guided.page("steps/metric/").count('data-only-with="metric=')
+    assert groups > 1, "metrics of other predictions stand apart"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from competitions.submissions.states import Kind, Reason, State
 from competitions.winners.comparison import CannotCompare, compare, read_predictions
 from core.background.bounded import Bounds, Call, ChildFailed, OverBounds, run_bounded
 from core.refusals import InvalidFile
+from scoring.cli import main
 from tests.scenario import Scenario, resource, zip_bytes
 from workers.protocol.planning import RESULT
 
@@ -47,8 +50,9 @@ def sent(site: Scenario, text: str | bytes, name: str = "predictions.csv") -> Su
         (gzip.compress(RIGHT.encode()), "predictions.csv.gz"),
         (zip_bytes({"predictions.csv": RIGHT}), "predictions.zip"),
         ('{"id": 1, "price": 2}\n{"id": 2, "price": 3}\n', "predictions.jsonl"),
+        (RIGHT.encode("utf-16"), "predictions.csv"),
     ],
-    ids=["csv", "gzip", "zip", "json lines"],
+    ids=["csv", "gzip", "zip", "json lines", "UTF-16"],
 )
 def test_a_right_table_is_queued_as_it_is(tables: Scenario, content: str | bytes, name: str) -> None:
     submission = sent(tables, content, name)
@@ -95,6 +99,47 @@ def test_what_a_request_can_see_is_refused_at_once(
         sent(tables, content, name)
     assert refused.value.code == code
     assert not Submission.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"PK\x03\x04", "p.xlsx", "it is a spreadsheet; in Excel, choose Save As and then CSV UTF-8"),
+        (b"\xd0\xcf\x11\xe0 old", "p.csv", "it is a spreadsheet; in Excel, choose Save As and then CSV UTF-8"),
+        (
+            "id,price\n1,2\n2,\xe9\n".encode("latin-1"),
+            "p.csv",
+            "line 3: it is no UTF-8 text (it holds the byte 0xE9, which is “é”",
+        ),
+        ("id,price\n", "p.csv", "it has a header ('id', 'price') and no row below it"),
+        (
+            'id,price\n1,"1,234.5"\n2,0\n',
+            "p.csv",
+            "in line 2 (id '1'); give a number in every row, with a decimal point",
+        ),
+        (
+            "id,price\n1,2\n1,3\n2,1\n2,2\n",
+            "p.csv",
+            "1 is in line 2, line 3; 2 is in line 4, line 5; give each id once",
+        ),
+    ],
+    ids=["workbook", "old workbook", "Latin-1", "header alone", "thousands", "repeated ids"],
+)
+def test_site_and_client_say_the_same_of_a_wrong_file(
+    tables: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | bytes, name: str, words: str
+) -> None:
+    sample, schema, path = tmp_path / "sample.csv", tmp_path / "schema.json", tmp_path / name
+    sample.write_text(SAMPLE)
+    schema.write_text(json.dumps(TABLE))
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert main(["check", "table", str(path), "--sample", str(sample), "--schema", str(schema), "--json"]) == 2
+    of_client = json.loads(capsys.readouterr().out)["error"]["message"]
+    assert words in of_client
+    try:
+        of_site = sent(tables, content, name).runs.get().detail
+    except InvalidFile as refusal:
+        of_site = refusal.detail
+    assert of_site == of_client
 
 
 def test_a_damaged_sample_submission_is_the_organizers_fault(tables: Scenario) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 import stat
 import struct
 import tempfile
@@ -110,6 +111,22 @@ def lying_size() -> bytes:
 )  # fmt: skip
 def test_a_hostile_or_broken_archive_is_refused_by_name(tmp_path: Path, content: bytes, code: str) -> None:
     assert refusal_code(tmp_path / "x.zip", content) == code
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("/a", "it begins with a slash"),
+        ("..\\a", "it holds a backslash"),
+        ("C:a", "it begins with the drive 'C:'"),
+        ("a/../b", "a part of it is empty, '.' or '..'"),
+        ("x" * 300, "a name in it is too long"),
+    ],
+)
+def test_of_a_path_that_is_refused_it_is_said_why(tmp_path: Path, name: str, fault: str) -> None:
+    (tmp_path / "x.zip").write_bytes(zip_bytes({name: "1"}))
+    with pytest.raises(InvalidFile, match=f"whose path is not allowed: {re.escape(fault)}\\. Use plain"):
+        check_zip(tmp_path / "x.zip", limits=LIMITS, what="x")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from scoring.errors import ScoringInputError
-from scoring.tables.check import check_table, read_submission
+from scoring.tables.check import check_table, read_reordered, read_submission
 from scoring.tables.files import write_table
 from scoring.tables.schema import Column, TableSchema
 
@@ -43,6 +43,10 @@ def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("id,p,q,kind\n", "missing_column the header: 'n' is missing; the file has 'id', 'p', 'q', 'kind'."),
+        (
+            HEADER,
+            "empty_input the table: it has a header ('id', 'p', 'q', 'kind', 'n') and no row below it; give one row",
+        ),
         ("id,p,q,kind,n,z\n", "extra_column the header: 'z' is not asked for; give id, p, q, kind, n alone."),
         (
             HEADER + "3,x,0.5,a,1\n1,1,0,b,0\n2,y,0.9,a,1\n",
@@ -67,7 +71,7 @@ def test_rows_may_come_in_any_order(tmp_path: Path) -> None:
         ),
         (HEADER + "3,1,0,a,1\n1,1,0,a,0\n", "missing_ids 'id': 1 id is missing: 2; give a row for each of the 3 ids"),
         (HEADER + RIGHT + "7,1,0,a,1\nx,1,0,a,1\n", "unknown_ids 'id': 2 ids are not asked for: '7', 'x'; leave out"),
-        (HEADER + RIGHT + "1,1,0,a,1\n", "duplicate_ids 'id': 1 is there again in line 5"),
+        (HEADER + RIGHT + "1,1,0,a,1\n", "duplicate_ids 'id': 1 is in line 3, line 5; give each id once."),
         (HEADER + ",1,0,a,1\n1,1,0,a,0\n\n2,1,0,a,1\n", "nan 'id': it is empty in line 2, line 4"),
     ],
 )
@@ -92,6 +96,20 @@ def test_a_refusal_names_what_and_where(tmp_path: Path, text: str, message: str)
             "wrong_type 'p': '0,5' is no number in line 2 (id '3'); give a number in every row, with a decimal point and nothing between",
         ),
         (
+            HEADER + '3,"1,234.5",0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n',
+            (
+                "wrong_type 'p': '1,234.5' is no number in line 2 (id '3'); give a number in every row, with a decimal "
+                "point and nothing between thousands: 1234.5."
+            ),
+        ),
+        (
+            HEADER + "3,1'234,0.5,a,1\n1,1,0,b,0\n2,1,0,a,1\n",
+            (
+                "wrong_type 'p': \"1'234\" is no number in line 2 (id '3'); give a number in every row, with a decimal "
+                "point and nothing between thousands: 1234."
+            ),
+        ),
+        (
             "id;p;q;kind;n\n3;1,500;0;a;1\n1;1;0;b;0\n2;1;0;a;1\n",  # 1.5, or fifteen hundred
             "wrong_type 'p': '1,500' is no number in line 2 (id 3); give a number in every row, with a decimal point and nothing between",
         ),
@@ -111,6 +129,14 @@ def test_ids_that_look_like_numbers_may_be_text(tmp_path: Path) -> None:
     text = HEADER + RIGHT.replace("3,", "03,", 1)
     assert "3 ids are missing: '01', '02'" not in checked(tmp_path, text, pl.Series(["03", "1", "2"]))
     assert checked(tmp_path, text, pl.Series(["03", "1", "2"])) == ""
+    assert checked(tmp_path, HEADER + RIGHT, pl.Series(["03", "01", "02"])) == "", "pandas drops the zeros"
+    assert read_reordered(tmp_path / "p.csv", SCHEMA, pl.Series(["03", "01", "02"]))["q"].to_list() == [0.5, 0.0, 0.9]
+    assert read_submission(tmp_path / "p.csv", SCHEMA, pl.Series(["03", "01", "02"]))["id"].to_list() == [
+        "03",
+        "01",
+        "02",
+    ]
+    assert "missing_ids" in checked(tmp_path, HEADER + RIGHT, pl.Series(["03", "3", "2"]))
 
 
 PRICES = TableSchema("id", (Column("price"), Column("n", "integer")))
@@ -166,7 +192,7 @@ def test_ids_written_as_other_texts_are_the_same_numbers_in_every_format(
 
 def test_ids_that_become_the_same_number_are_named(tmp_path: Path) -> None:
     path = stored(tmp_path / "p.parquet", id=pl.Series(["001", "1"]))
-    with pytest.raises(ScoringInputError, match="'id': 1 is there again in row 2"):
+    with pytest.raises(ScoringInputError, match="'id': 1 is in row 1, row 2"):
         read_submission(path, PRICES, IDS.head(2))
 
 

@@ -8,6 +8,7 @@ import json
 import math
 import zipfile
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,16 @@ from scoring.errors import ScoringInputError
 from scoring.metrics import METRICS
 from scoring.tables.align import find_places, metric_rows, read_ids, reorder
 from scoring.tables.baselines import constant_baseline, sample_submission
+from scoring.tables.check import check_table
 from scoring.tables.columns import metrics_for, schema_for
+from scoring.tables.commands import find_fault
+from scoring.tables.encodings import EXCEL_STEPS
 from scoring.tables.files import Source, open_table, read_table, write_table
-from scoring.tables.recognise import preview_table, recognise
+from scoring.tables.recognise import preview_table, recognise, require_plain_numbers
+from scoring.tables.samples import match_columns, require_sample
 from scoring.tables.schema import Column, TableSchema
 from scoring.tables.splitting import read_usage, with_usage
+from scoring.tables.table_reference import ChosenMetric, reference_for
 
 TABLE = pl.DataFrame(
     {
@@ -161,11 +167,20 @@ def test_decimal_commas_are_read_where_nothing_else_is_meant(tmp_path: Path, con
         ),
         (b"id;y\n1;2;\n", "line 2: it has 3 cells, but the header has 2 names; quote texts that hold semicolons."),
         (b"id,id\n1,2\n", "the header: 'id' is there twice; name each column once."),
-        ("id,ort\n1,Zürich\n".encode("latin-1"), "the table: it is no UTF-8 text; save it in the encoding UTF-8."),
-        ("id,y\n1,2\n".encode("utf-16"), "the table: it is no UTF-8 text; save it in the encoding UTF-8."),
         (
-            b"id,y\n" + b"1,2\n" * 300_000 + b"1,\xff\n",
-            "the table: it is no UTF-8 text; save it in the encoding UTF-8.",
+            "id,ort\n1,Zürich\n".encode("latin-1"),
+            (
+                "line 2: it is no UTF-8 text (it holds the byte 0xFC, which is “ü” in Windows-1252 and Latin-1); "
+                f"save the file as UTF-8: {EXCEL_STEPS}."
+            ),
+        ),
+        (
+            b"id,y\n" + b"1,2\n" * 300_000 + b"1,\x80\n",
+            f"line 300,002: it is no UTF-8 text; save the file as UTF-8: {EXCEL_STEPS}.",
+        ),
+        (
+            b"\xff\xfei\0d\0\n\0\0\xd8\n\0",
+            f"the table: it begins as UTF-16 and holds something else; save it as UTF-8: {EXCEL_STEPS}.",
         ),
         (b'"id,y\n' + b"1,2\n" * 50_000, "the header: a quote in it does not end; end it."),
     ],
@@ -194,6 +209,7 @@ def test_text_that_is_no_right_table_is_refused_with_its_reason(tmp_path: Path, 
         ("x.zip", b"PK\x03\x04damaged", "corrupt_archive"),
         ("x.npz", b"PK\x03\x04damaged", "unknown_format"),
         ("x.exe", b"MZ", "wrong_file_name"),
+        ("x.jsonl", '{"ort": "Zürich"}\n'.encode("latin-1"), "unknown_format"),
     ],
 )
 def test_what_is_no_table_is_refused(tmp_path: Path, name: str, content: bytes, code: str) -> None:
@@ -202,6 +218,41 @@ def test_what_is_no_table_is_refused(tmp_path: Path, name: str, content: bytes, 
     with pytest.raises(ScoringInputError) as refused:
         read_table(path)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.xlsx", b"PK\x03\x04"),
+        ("x.xls.gz", b"\x1f\x8b"),
+        ("x.ods", b"PK"),
+        ("x.csv", b"\xd0\xcf\x11\xe0 an old workbook"),
+        ("x.csv", b"PK\x03\x04" + bytes(26) + b"[Content_Types].xml"),
+        ("x.zip", b"PK\x03\x04" + bytes(26) + b"xl/workbook.xml"),
+    ],
+)
+def test_of_a_spreadsheet_it_is_said_what_to_press(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ScoringInputError) as refused:
+        read_table(tmp_path / name)
+    assert str(refused.value) == f"{name!r}: it is a spreadsheet; {EXCEL_STEPS}."
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
+def test_text_of_any_unicode_encoding_is_read(tmp_path: Path, encoding: str, name: str) -> None:
+    separator = "," if name == "x.csv" else "\t"
+    (tmp_path / name).write_bytes(f"id{separator}ort\n1{separator}Zürich\n".encode(encoding))
+    assert read_table(tmp_path / name).rows() == [(1, "Zürich")]
+
+
+def test_a_text_that_grows_beyond_the_limit_as_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(("id\n" + "語" * 1000).encode("utf-16"))
+    with (
+        pytest.raises(ScoringInputError, match="it unpacks to more than 2,500 bytes"),
+        open_table(tmp_path / "x.csv", limit_bytes=2500),
+    ):
+        pass
 
 
 def test_a_zip_of_two_tables_is_refused(tmp_path: Path) -> None:
@@ -308,7 +359,7 @@ def test_bounds_that_are_not_finite_are_none() -> None:
 
 def test_a_name_or_a_class_with_a_nul_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"id,a\0b\n1,2\n")
-    with pytest.raises(ScoringInputError, match="holds a NUL character; leave that out"):
+    with pytest.raises(ScoringInputError, match="holds a NUL character in place 2; leave that out"):
         read_table(tmp_path / "x.csv")
     with pytest.raises(ScoringInputError, match="holds a NUL character; leave that out"):
         Column("kind", "text", allowed=("a\0", "b"))
@@ -498,5 +549,126 @@ def test_ids_that_are_not_the_ones_asked_for_have_no_places(ids: list[int], wron
 
 def test_ids_that_are_there_twice_are_found_near_and_far_apart() -> None:
     for ids in ([3, 4, 3], [3, 10**15, 3], [-3, -2, -3], ["a", "b", "a"]):
-        with pytest.raises(ScoringInputError, match="there twice"):
+        with pytest.raises(ScoringInputError, match="is in row 1, row 3; give each row"):
             read_ids(pl.DataFrame({"id": ids}), "id")
+
+
+DATES = [date(2024, 1, 1), date(2024, 1, 2), date(2024, 1, 3)]
+TARGETS: dict[str, tuple[pl.Series, str]] = {
+    "numbers": (pl.Series([1.5, 2.5, 3.5]), "mae"),
+    "numbers, some missing": (pl.Series([1.5, None, 3.5]), "metric.py"),
+    "whole numbers": (pl.Series([10, 20, 30]), "metric.py"),
+    "classes": (pl.Series([1, 2, 3]), "accuracy"),
+    "classes in text": (pl.Series(["a", "b", "c"]), "accuracy"),
+    "classes, one of them empty": (pl.Series(["", "b", "c"]), "accuracy"),
+    "shares of classes": (pl.Series(["a, b", 'c "d"', "e\nf"]), "class_log_loss"),
+    "texts": (pl.Series(["one", "two", "three"]), "metric.py"),
+    "texts, some missing": (pl.Series(["one", None, "three"]), "metric.py"),
+    "quoted texts": (pl.Series(["a, b", 'c "d"', "e\nf"]), "metric.py"),
+    "texts of a metric": (pl.Series(["one", "two", "three"]), "word_error_rate"),
+    "true and false": (pl.Series([True, False, True]), "metric.py"),
+    "true and false in text": (pl.Series(["True", "false", "True"]), "metric.py"),
+    "true and false as classes": (pl.Series([True, False, True]), "accuracy"),
+    "dates": (pl.Series(DATES), "metric.py"),
+    "instants": (pl.Series(DATES).cast(pl.Datetime()), "metric.py"),
+    "dates in text": (pl.Series(["2024-01-01", "2024-01-02", "2024-01-03"]), "metric.py"),
+}
+IDS = {
+    "numbers": pl.Series([3, 1, 2]),
+    "texts": pl.Series(["a, b", 'c "d"', "e\nf"]),
+    "zeros in front": pl.Series(["007", "008", "010"]),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_sample_that_is_made_passes_the_check_that_is_made(tmp_path: Path, name: str, ids: str, ending: str) -> None:
+    truth, metric = TARGETS[name]
+    table = pl.DataFrame({"id": IDS[ids], "target": truth})
+    solution = read_table(write_table(table, tmp_path / f"solution.{ending}"))
+    rule = reference_for(solution, [ChosenMetric(metric)], id_column="id", targets=["target"])
+    path = write_table(sample_submission(solution, rule.schema), tmp_path / "sample.csv")
+    assert check_table(path, rule.schema, read_ids(solution, "id")).rows == 3
+    assert find_fault(str(path), "sample.csv", rule.schema.as_json(), (str(path), "sample.csv")) == {}
+    values = set(read_table(path)["target"].cast(pl.String)) if "target" in rule.schema.names else set()
+    assert not values & {"one", "two", "three", "2024-01-01", "2024-01-02", "2024-01-03"}, "it tells no answer"
+
+
+def test_columns_of_a_sample_are_matched_by_name_then_by_kind_and_order() -> None:
+    def matched(expected: str, given: str) -> tuple[list[str], tuple[str, ...]]:
+        match = match_columns(
+            *({name: not name.startswith("text") for name in names.split()} for names in (expected, given))
+        )
+        return list(match.columns.values()), match.guessed
+
+    assert matched("price area", "area price") == (["price", "area"], ())
+    assert matched("price", "prediction") == (["prediction"], ())  # there is no other
+    assert matched("Sale_Price area", "saleprice AREA") == (["saleprice", "AREA"], ())
+    assert matched("cat dog", "prob_dog prob_cat") == (["prob_cat", "prob_dog"], ())
+    assert matched("a b text1", "text9 x y") == (["x", "y", "text9"], ("a", "b", "text1"))
+    with pytest.raises(ScoringInputError, match=r"it has 1 prediction column \('x'\), and 2 columns \('a', 'b'\) must"):
+        matched("a b", "x")
+
+
+def sample_fault(folder: Path, text: str, targets: list[str], schema: TableSchema) -> str:
+    solution = pl.DataFrame({"id": [1, 2, 3], "price": [1.5, 2.5, 3.5], "kind": ["a", "b", "a"]})
+    (folder / "s.csv").write_text(text)
+    try:
+        require_sample(folder / "s.csv", "s.csv", schema, solution, read_ids(solution, "id"), targets)
+    except ScoringInputError as error:
+        return str(error)
+    return ""
+
+
+PRICE = TableSchema("id", (Column("price"),))
+SHARES = TableSchema(
+    "id", (Column("a", minimum=0, maximum=1), Column("b", minimum=0, maximum=1)), probabilities=(("a", "b"),)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "targets", "schema", "words"),
+    [
+        ("id,price\n1,0\n2,0\n3,0\n", ["price"], PRICE, ""),
+        (
+            "id,price\n1,0\n3,0\n",
+            ["price"],
+            PRICE,
+            "'id': 1 id is missing: 2; the solution has more rows than the sample",
+        ),
+        ("id,price\n1,0\n2,0\n3,0\n9,0\n", ["price"], PRICE, "1 id is not asked for: 9; the solution has no such rows"),
+        ("id,price\n1,0\n2,0\n2,0\n", ["price"], PRICE, "'id': 2 is in line 3, line 4; give each id once"),
+        ("id,price\n1,0\n2,\n3,0\n", ["price"], PRICE, "'price': it is empty in line 3 (id 2); give a value"),
+        ("id,price\n3,3.5\n2,2.5\n1,1.5\n", ["price"], PRICE, "its column 'price' holds the answers"),
+        ("id,a,b\n1,.9,.1\n2,.1,.9\n3,1,0\n", ["kind"], SHARES, "its column 'a' holds the answers"),
+        ("id,a,b\n1,.9,.1\n2,.9,.1\n3,1,0\n", ["kind"], SHARES, ""),
+    ],
+)
+def test_a_wrong_sample_is_named_to_the_organizer(
+    tmp_path: Path, text: str, targets: list[str], schema: TableSchema, words: str
+) -> None:
+    fault = sample_fault(tmp_path, text, targets, schema)
+    assert (words in fault) if words else fault == ""
+    assert not fault or fault.startswith("the sample submission")
+
+
+def test_a_column_with_separators_between_thousands_is_named(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text('id,price\n1,950\n2,"1,250.5"\n')
+    with open_table(tmp_path / "s.csv") as source:
+        table = read_table(tmp_path / "s.csv")
+        with pytest.raises(ScoringInputError, match=r"'price': '1,250.5' in line 3 has a .* thousands; write 1250.5\."):
+            require_plain_numbers(table, source)
+        require_plain_numbers(table.with_columns(price=pl.Series(["1,250", "7 items"])), source)
+
+
+def test_ids_that_are_there_twice_are_named_with_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("id,y\na,1\nb,2\na,3\nc,4\n")
+    assert recognise(tmp_path / "s.csv").column("id").repeats == "'a' is in line 2, line 4"
+    many = pl.DataFrame({"id": [*range(7), *range(7)]})
+    with pytest.raises(
+        ScoringInputError, match=r"0 is in row 1, row 8; .*4 is in row 5, row 12; and 2 more are repeated"
+    ):
+        read_ids(many, "id")
+    with pytest.raises(ScoringInputError, match="'id': it is empty in row 2; give each row an id"):
+        read_ids(pl.DataFrame({"id": [1, None]}), "id")

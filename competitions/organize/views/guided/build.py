@@ -1,6 +1,6 @@
 """The trial, the review and the publication."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -29,6 +29,10 @@ from competitions.web.checklist import checklist
 from competitions.web.progress import Progress, submission_progress
 
 LOG_CHARS: Final = 20_000
+FOR_ORGANIZER: Final = (
+    "A team that sends in the sample would read this. Read the log, change the solution, the sample submission or the metric, "
+    "then build again."
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ def trial_result(draft: CompetitionDraft) -> TrialResult | None:
     reader, runs = reader_for(draft.owner), list(submission.runs.all())
     results = known_results(with_scores([submission])[0], reader)
     progress = submission_progress(submission, queue_positions(runs), now=reader.now)
+    if draft.start == CompetitionDraft.Start.TABLE and progress.advice:
+        progress = replace(progress, blame="this competition as it is set up", advice=FOR_ORGANIZER)
     sees_log = LogStream.SCORING in visible_streams(reader, submission.phase)
     log = "".join(log_text(run, LogStream.SCORING) for run in runs)[-LOG_CHARS:] if sees_log else ""
     seconds = (submission.finished_at - submission.created_at).total_seconds() if submission.finished_at else None

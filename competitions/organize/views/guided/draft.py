@@ -17,8 +17,9 @@ from competitions.organize.previews import step_preview
 from competitions.organize.refusals import FILES_MISSING, DraftChangedElsewhere
 from competitions.organize.steps.paths import draft_path, find_slot, find_step, first_open, is_done
 from competitions.organize.steps.step import FileSlot, Step, StepForm, bound
-from competitions.organize.views.access import answer_upload, own_draft, sent_upload
+from competitions.organize.views.access import answer_upload, own_draft
 from competitions.organize.views.guided.rail import step_rail
+from competitions.resources.models import Upload
 from competitions.resources.rooms import takes_uploads
 from files.text import is_number
 
@@ -61,9 +62,10 @@ def step(request: HttpRequest, key: UUID, slug: str) -> HttpResponse:
     except DraftChangedElsewhere as refusal:
         messages.error(request, refusal.detail)
         return _page(request, draft, chosen, form, status=refusal.http_status)
-    if not goes_back and not is_done(own_draft(request, key), chosen):
+    saved = own_draft(request, key)  # what was answered may decide what is asked next
+    if not goes_back and not is_done(saved, chosen):
         raise FILES_MISSING()
-    return redirect(_neighbour(draft, chosen, -1 if goes_back else 1))
+    return redirect(_neighbour(saved, chosen, -1 if goes_back else 1))
 
 
 def _sent(request: HttpRequest) -> dict[str, list[str]]:
@@ -130,11 +132,11 @@ def attach(request: HttpRequest, key: UUID, role: str) -> HttpResponse:
     draft = own_draft(request, key)
     slot = _slot(draft, role)
 
-    def keep() -> str:
-        drafts.draft_attach(draft=draft, slot=slot, upload=sent_upload(request), now=timezone.now())
+    def take(upload: Upload) -> str:
+        drafts.draft_attach(draft=draft, slot=slot, upload=upload, now=timezone.now())
         return _step_url(draft, slot)
 
-    return answer_upload(request, keep)
+    return answer_upload(request, take)
 
 
 def _step_url(draft: CompetitionDraft, slot: FileSlot) -> str:

@@ -23,11 +23,11 @@ from competitions.organize.editing.resources import (
 )
 from competitions.organize.forms import KindForm, ResourceFilterForm
 from competitions.organize.hosts import require_host
-from competitions.organize.views.access import answer_upload, sent_upload
+from competitions.organize.views.access import answer_upload
 from competitions.organize.views.changes import change_page, delete_page, render_page
 from competitions.organize.views.teams import list_page
 from competitions.resources.downloads import stored_response
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, Upload
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.versions import count_uses, storage_used
 from competitions.web.forms import cleaned
@@ -58,7 +58,7 @@ def files(request: HttpRequest) -> HttpResponse:
 def add(request: HttpRequest) -> HttpResponse:
     """Store an upload as a file of the kind in the form, sent by the page's script or the form."""
     kind = cleaned(KindForm(request.POST))["kind"]
-    return _answer(request, lambda: add_resource(kind=kind, upload=sent_upload(request), by=person(request)))
+    return _answer(request, lambda upload: add_resource(kind=kind, upload=upload, by=person(request)))
 
 
 @takes_uploads(lambda request, **place: require_host(person(request)))
@@ -68,7 +68,7 @@ def file(request: HttpRequest, key: UUID) -> HttpResponse:
     user = person(request)
     before = get_object_or_404(own_resources(user).select_related("file", "replaces"), key=key)
     if request.FILES or "upload" in request.POST:
-        return _answer(request, lambda: _new_version(request, before))
+        return _answer(request, lambda upload: _new_version(request, before, upload))
 
     def make(data: QueryDict | None) -> ResourceForm:
         rows = own_resources(user).select_for_update(of=("self",), no_key=True) if data else own_resources(user)
@@ -84,8 +84,8 @@ def file(request: HttpRequest, key: UUID) -> HttpResponse:
     )
 
 
-def _new_version(request: HttpRequest, before: Resource) -> Resource:
-    fresh, left = add_version(resource=before, upload=sent_upload(request), by=person(request))
+def _new_version(request: HttpRequest, before: Resource, upload: Upload) -> Resource:
+    fresh, left = add_version(resource=before, upload=upload, by=person(request))
     if left:
         places = "A task or phase" if left == 1 else f"{left} tasks or phases"
         text = f"{places} of competitions that you do not organize kept the version from before."
@@ -93,15 +93,15 @@ def _new_version(request: HttpRequest, before: Resource) -> Resource:
     return fresh
 
 
-def _answer(request: HttpRequest, store: Callable[[], Resource]) -> HttpResponse:
+def _answer(request: HttpRequest, store: Callable[[Upload], Resource]) -> HttpResponse:
     """Store what was sent, and lead to its page."""
 
-    def keep() -> str:
-        resource = store()
+    def take(upload: Upload) -> str:
+        resource = store(upload)
         messages.success(request, f"{resource.file_name} was uploaded.")
         return reverse("organize:own-file", args=[resource.key])
 
-    return answer_upload(request, keep)
+    return answer_upload(request, take)
 
 
 @require_safe

@@ -20,9 +20,14 @@
 
   const showWhatBelongs = () => {
     for (const part of document.querySelectorAll("[data-only-with]")) {
-      const [name, value] = part.dataset.onlyWith.split("=");
-      part.hidden = document.querySelector(`[name="${name}"]:checked`)?.value !== value;
+      const [names, values] = part.dataset.onlyWith.split("=");
+      const chosen = names.split(",").map((name) => `[name="${name}"]:checked:not(:disabled)`).join();
+      const isShown = [...document.querySelectorAll(chosen)].some((one) => values.split(" ").includes(one.value));
+      part.hidden = !isShown;
+      part.disabled = !isShown; // what nobody sees is not sent
     }
+    const first = document.querySelector('[name="metric"]:checked')?.value;
+    for (const box of document.querySelectorAll('[name="more"]')) box.closest("div").hidden = box.value === first;
   };
   // What differs from what the site sent: its own proposals are not replaced by those of the page before.
   const wasChanged = (control) => {

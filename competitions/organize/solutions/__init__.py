@@ -1,0 +1,1 @@
+"""New solutions of table competitions: compared, confirmed, and everything scored with them again."""

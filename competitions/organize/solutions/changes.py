@@ -1,0 +1,149 @@
+"""A new solution as organizers see it: uploaded, its consequences, put in force, left."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, cast
+
+from django.db import transaction
+
+from accounts.models import User
+from competitions.catalog.changes.boards import MOST_RANKED
+from competitions.catalog.models import Competition, Leaderboard, Task
+from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.sealing.reveal import team_ranks
+from competitions.organize.answers import SolutionFacts
+from competitions.organize.editing.data import Slot, count_scored, other_places, put_version, waiting_runs
+from competitions.organize.models import NewSolution
+from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE, SOLUTION_IN_WORK
+from competitions.organize.steps.step import TABLES, require_ending
+from competitions.resources.models import Resource, StoredFile, Upload
+from competitions.resources.orphans import mark_unneeded
+from competitions.resources.uploads import UploadIncomplete
+from competitions.resources.versions import require_room
+from core.background import jobs
+from core.confirmations import state_digest
+
+SOLUTION_JOB: Final = "new-solution"
+FILE_NAME: Final = "reference_data.zip"
+State = NewSolution.State
+
+
+def solution_slot(task: Task) -> Slot:
+    """The place of the task's solution."""
+    return Slot(task, "reference_data")
+
+
+@transaction.atomic
+def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> NewSolution:
+    """Have an upload compared with the solution in force, in place of one that nobody confirmed.
+
+    Raises `UploadIncomplete`, `StorageQuotaUsed`, `InvalidFile`, `WRONG_KIND_OF_FILE` or `SOLUTION_IN_WORK`.
+    """
+    locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
+    if upload.file is None:
+        raise UploadIncomplete(upload)
+    require_room(by, upload.file.size_bytes)
+    require_ending(upload.file_name, TABLES)
+    solution_leave(task=locked, now=now)
+    before = locked.reference_data
+    assert before is not None, "its page is shown for tasks with reference data alone"
+    solution = NewSolution.objects.create(
+        task=locked,
+        by=by,
+        file=upload.file,
+        file_name=upload.file_name,
+        compared_with=before.file,
+        asked_at=now,
+    )
+    jobs.send_after_commit(SOLUTION_JOB, solution.pk)
+    return solution
+
+
+@transaction.atomic
+def solution_leave(*, task: Task, now: datetime) -> None:
+    """Forget the task's last new solution. Raises `SOLUTION_IN_WORK` while submissions are queued for it."""
+    solution = NewSolution.objects.select_for_update(of=("self",)).filter(task=task).first()
+    if solution is None:
+        return
+    if solution.state == State.CONFIRMED:
+        raise SOLUTION_IN_WORK()
+    files = [solution.file_id, solution.reference_id, solution.compared_with_id]
+    solution.delete()
+    mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)
+
+
+def solution_consequences(solution: NewSolution) -> list[str]:
+    """Sentences on what the new solution changes, and on what follows; empty before it was compared."""
+    return list(_consequences(solution)) if solution.facts else []
+
+
+def _consequences(solution: NewSolution) -> Iterator[str]:
+    facts, task = cast("SolutionFacts", solution.facts), solution.task
+    yield from _differences(facts)
+    assert task.competition is not None, "only tasks of competitions have new solutions"
+    yield from other_places(solution_slot(task), task.competition)
+    if scored := count_scored(task):
+        were = "submission is" if scored == 1 else "submissions are"
+        yield f"{scored} {were} scored again with it, and teams are told. Then this page says who changed places."
+    yield from waiting_runs(task)
+
+
+def _differences(facts: SolutionFacts) -> Iterator[str]:
+    rows = facts["rows"]
+    if facts["differ"]:
+        ids = ", ".join(facts["ids"]) + (", …" if facts["differ"] > len(facts["ids"]) else "")
+        by_column = ", ".join(f"{name} in {count:,}" for name, count in list(facts["columns"].items())[:8])
+        yield f"{_rows(facts['differ'], 'differs', 'differ')} of {rows:,} ({by_column}): the ids {ids}."
+    if facts["moved"]:
+        yield f"{_rows(facts['moved'], 'changes its', 'change their')} part, public or private."
+    if facts["left_out"]:
+        left_out = _rows(facts["left_out"], "is", "are")
+        yield f"{left_out} not in the new file. Teams still send them, and they count no more."
+
+
+def _rows(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} row {singular}" if count == 1 else f"{count:,} rows {plural}"
+
+
+def solution_confirmation(solution: NewSolution) -> str:
+    """The confirmation of these consequences, for the reference data that are there now."""
+    return state_digest([solution.task.reference_data, solution.reference_id, *solution_consequences(solution)])
+
+
+@transaction.atomic
+def solution_apply(*, competition: Competition, task: Task, by: User, confirmed: str, now: datetime) -> Resource:
+    """Put the new solution in force; a background process then has everything scored with it.
+
+    Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, or `StorageQuotaUsed`.
+    """
+    slot = solution_slot(Task.objects.select_for_update(of=("self",)).get(pk=task.pk))
+    rows = NewSolution.objects.select_for_update(of=("self",)).select_related(
+        "task__competition", "task__reference_data", "reference", "compared_with"
+    )
+    solution = rows.filter(task=task.pk, state=State.READY).first()
+    before = slot.resource
+    if solution is None or solution.reference is None or before is None or solution.compared_with != before.file:
+        raise FILE_CHANGED_ELSEWHERE()
+    if confirmed != solution_confirmation(solution):
+        raise FILE_CHANGED_ELSEWHERE()
+    require_room(by, solution.reference.size_bytes)
+    file_name = before.file_name or FILE_NAME
+    resource = put_version(slot, competition, file=solution.reference, file_name=file_name, by=by)
+    solution.ranks = {str(board.pk): team_ranks(board) for board in _compared_boards(resource)}
+    solution.state, solution.by, solution.asked_at = State.CONFIRMED, by, now
+    solution.attempts, solution.claimed_until = 0, None
+    solution.save()
+    jobs.send_after_commit(SOLUTION_JOB, solution.pk)
+    return resource
+
+
+def boards_scored_with(resource: Resource) -> list[Leaderboard]:
+    """Every board of a phase that a task with this reference data scores."""
+    boards = Leaderboard.objects.filter(phase__tasks__reference_data=resource).select_related("phase__competition")
+    return list(boards.order_by("phase__index", "index", "pk").distinct())
+
+
+def _compared_boards(resource: Resource) -> list[Leaderboard]:
+    return [
+        board for board in boards_scored_with(resource) if scores_are_public(board) and board.entry_count <= MOST_RANKED
+    ]
