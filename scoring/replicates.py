@@ -333,7 +333,14 @@ def _write_arrays(path: Path, arrays: dict[str, Any], description: Mapping[str, 
 
 
 def read(path: Path) -> dict[str, Replicates]:
-    """The replicates in a file, by key. Raises `ScoringInputError` with what is wrong with it."""
+    """The replicates in a file, by key. Raises `ScoringInputError` with what is wrong with it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder, {"mae": Replicates(np.full(200, 0.5, dtype=np.float32), "test")})
+    ...     read(Path(folder) / REPLICATES_FILE)["mae"].values.shape
+    (200,)
+    """
     arrays, described = _read_arrays(path)
     keys = described.get("keys", {})
     by_key = {}

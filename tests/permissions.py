@@ -136,8 +136,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     **{f"organize:{name}": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}) for name in WORKSPACE_POST},  # says nothing
     "organize:page-act": ("post", "OR", {"A": 302, "SMTX": 404}),
     "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
-    "organize:solution": ("get", "", {"A": 302, "SMTXOR": 404}),  # the phase takes no tables
-    "organize:solution-status": ("get", "", {"A": 302, "SMTXOR": 404}),
+    "organize:new-solution": ("get", "", {"A": 302, "SMTXOR": 404}),  # the phase takes no tables
+    "organize:new-solution-status": ("get", "", {"A": 302, "SMTXOR": 404}),
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
     "organize:dataset-rerun": ("post", "", {"A": 302, "SMTXOR": 404}),  # it is no dataset
     "organize:team-file-remove": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # a submission that waits needs it

@@ -51,7 +51,7 @@ class Correction:
 
     @property
     def url(self) -> str:
-        return reverse("organize:solution", args=[self.site.competition.slug, self.task.pk])
+        return reverse("organize:new-solution", args=[self.site.competition.slug, self.task.pk])
 
     def page(self) -> str:
         return self.client.get(self.url).content.decode()
