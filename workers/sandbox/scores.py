@@ -37,7 +37,7 @@ class ScoresInvalid(Judged):
 
 @dataclass(frozen=True)
 class Refusal:
-    """The scorer's refusal of a participant's file: a stable `code` and a message."""
+    """An organizers' program's refusal of what a participant sent in: a stable `code` and a message."""
 
     code: str
     message: str
@@ -148,7 +148,7 @@ def _finite(name: str, column: str, value: Any) -> float:
 
 
 def read_refusal(output: Path) -> Refusal | None:
-    """The scorer's `refusal.json`; None when there is none that can be used."""
+    """A program's `refusal.json`; None when there is none that can be used."""
     refusal = _small_json(output, "refusal.json", MAX_REFUSAL_BYTES)
     if not isinstance(refusal, dict) or not isinstance(refusal.get("message"), str):
         return None
