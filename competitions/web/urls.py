@@ -109,6 +109,7 @@ urlpatterns = [
         "competitions/<slug:slug>/submissions/finals/<slug:phase_slug>/<slug:board_key>/", finals.finals, name="finals"
     ),
     path("competitions/<slug:slug>/submit/", submissions.submit, name="submit"),
+    path("competitions/<slug:slug>/submit/look/", submissions.look_at_zip, name="submission-look"),
     path("submissions/<int:pk>/", submission.detail, name="submission"),
     path("submissions/<int:pk>/row/", submission.row, name="submission-row"),
     path("submissions/<int:pk>/live/", submission.live, name="submission-live"),
