@@ -7,12 +7,15 @@ from typing import Any
 from competitions.catalog.changes.boards import UNRANKED, Compare, board_watch
 from competitions.catalog.changes.change import Change
 from competitions.catalog.changes.impact import impact_check
-from competitions.catalog.models import Leaderboard
+from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.models import Score
 from competitions.leaderboards.sealing.reveal import team_ranks
 from competitions.leaderboards.services import board_rebuild, board_touch
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
+
+LATEST = 50  # scores of a board that tell which keys its scoring program writes
 
 
 def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], **kwargs: Any) -> None:
@@ -45,6 +48,22 @@ def watch_ranks(board: Leaderboard) -> Compare:
         if not (was_public and scores_are_public(changed)):
             return ["The board is sealed, so what changes in the ranks is not told. Everything on it is ranked again."]
         return rank_differences(before, team_ranks(changed))
+
+    return compare
+
+
+@board_watch
+def watch_new_scores(board: Leaderboard) -> Compare:
+    """Say which columns wait for scores that no submission has got from its scoring program so far."""
+    latest = Score.objects.filter(leaderboard=board).order_by("-pk").values_list("values", flat=True)[:LATEST]
+    known = {key for values in latest for key in values}
+
+    def compare(changed: Leaderboard) -> list[str]:
+        columns = changed.columns.filter(kind=Column.Kind.SCORE).exclude(key__in=known)
+        return [
+            f"No submission has a score {column.key!r}, so the column “{column.title}” stays empty until the scoring program writes it."
+            for column in columns
+        ]
 
     return compare
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.commands.local import needing
+from podium.commands.local import needing, sample_fault
 from podium.commands.options import AsJson, Profile, client, require_consent
 from podium.errors import InvalidInput, Refused
 from podium.files import cache_dir
@@ -55,7 +55,8 @@ def check(folder: FolderArgument = Path(), profile: Profile = "", as_json: AsJso
         say(f"Podium's readers are not installed here, so {me.site.url} is asked; nothing is changed there.")
         _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, notify=say), as_json=as_json)
         return
-    raise typer.Exit(main(["check", str(folder), *(["--json"] if as_json else [])]))
+    words = ["check", str(folder), *(["--json"] if as_json else [])]
+    raise typer.Exit(main(words, find_fault=sample_fault))
 
 
 @app.command()

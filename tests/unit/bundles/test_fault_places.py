@@ -17,8 +17,8 @@ from competitions.catalog.presets import PRESETS
 from files.archives import ArchiveLimits
 from files.bundles import archive
 from files.bundles.faults import Report
-from files.bundles.reader import check_bundle
 from files.bundles.rules import PRESET_NAMES
+from files.bundles.samples import check_bundle
 from podium.cli import main
 from tests.bundle_files import FILES, LEGACY, changed, packed, second, write
 
