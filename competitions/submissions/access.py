@@ -49,7 +49,8 @@ def open_to_robot(user: User) -> QuerySet[Submission]:
     if not user.is_robot:
         return Submission.objects.none()
     return Submission.objects.filter(
-        phase__competition__in=Competition.objects.visible_to(user).filter(allow_robot_submissions=True)
+        solution=None,
+        phase__competition__in=Competition.objects.visible_to(user).filter(allow_robot_submissions=True),
     )
 
 

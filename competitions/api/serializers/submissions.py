@@ -229,6 +229,13 @@ class LogOut(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
+class StartedOut(serializers.Serializer[Any]):
+    """How many submissions were started, and how many still wait for the organizers."""
+
+    started = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+
+
 class AllowanceOut(serializers.Serializer[Any]):
     period = serializers.CharField()
     limit = serializers.IntegerField()
