@@ -47,8 +47,8 @@ SIGNED_IN = "SMTOXR"
 # Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
 WORKSPACE_GET = (
     "overview", "submissions", "submissions-csv", "teams", "teams-csv", "team", "team-settings", "registrations", "registrations-csv",
-    "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
-    "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
+    "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases",
+    "phase-new", "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
     "questions", "question", "question-new", "question-delete", "winners",
 )  # fmt: skip
 OWN_FILE = ("own-file", "own-file-download", "own-file-delete")

@@ -62,16 +62,16 @@ def _lines(
     submissions: QuerySet[Submission], phases: dict[int, Phase], shown: Sequence[Shown], reader: Reader
 ) -> Iterator[str]:
     writer: Any = csv.writer(Echo())
-    yield writer.writerow([*FIELDS, *_headings(shown)])
+    yield writer.writerow([*FIELDS, *_headings(shown, has_one_phase=len(phases) == 1)])
     for scored in _scored(submissions, phases):
         yield writer.writerow(
             [*_fields(scored, reader), *(_score(scored, board, column, reader) for board, column in shown)]
         )
 
 
-def _headings(shown: Sequence[Shown]) -> Iterable[str]:
-    """The keys of the columns; with phase and board before them where there are several boards."""
-    if len({board.pk for board, _ in shown}) < 2:
+def _headings(shown: Sequence[Shown], *, has_one_phase: bool) -> Iterable[str]:
+    """The keys of the columns; with phase and board before them where there are several phases or boards."""
+    if has_one_phase and len({board.pk for board, _ in shown}) < 2:
         return [safe_cell(column.key) for _, column in shown]
     return [safe_cell(f"{board.phase.slug}/{board.key}/{column.key}") for board, column in shown]
 
