@@ -41,14 +41,15 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     form = FilterForm(competition, request.GET)
     rows = form.narrowed().select_related("team", "phase__competition", "submitted_by")
     shown, following = list_page(request, rows, PAGE_SIZE)
+    unstarted = unstarted_submissions(competition).count()
     context = {
         "competition": competition,
         "tab": "submissions",
         "form": form,
         "rows": submission_rows(shown, reader_for(person(request), timezone.now())),
-        "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
+        "actions": [(name, words) for name, (words, _) in ACTIONS.items() if unstarted or name != "start"],
         "following": following,
-        "unstarted": unstarted_submissions(competition).count(),
+        "unstarted": unstarted,
     }
     return render(request, "organize/workspace/submissions.html", context)
 

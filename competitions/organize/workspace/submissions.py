@@ -31,12 +31,12 @@ MOST_TEAMS: Final = 200  # that a search by name may mean
 
 ASKS_FIRST: Final = ("rerun", "cancel", "move")
 ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "start": ("Start", "started"),
     "rerun": ("Run again", "queued again"),
     "cancel": ("Cancel", "cancelled"),
     "move": ("Move what waits to another queue", "moved: what runs stays where it is"),
     "disqualify": ("Disqualify", "disqualified"),
     "reinstate": ("Undo a disqualification", "reinstated"),
+    "start": ("Start", "started"),
 }
 
 

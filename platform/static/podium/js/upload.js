@@ -220,6 +220,7 @@
     error.hidden = !problem;
     error.textContent = problem ? problem.message : "";
     offerKinds(form, (problem && problem.kinds) || null);
+    if (problem) (form.querySelector("[data-upload-kinds]:not([hidden])") || error).scrollIntoView({ block: "nearest" });
   };
 
   const goTo = (url) => {
