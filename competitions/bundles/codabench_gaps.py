@@ -1,4 +1,4 @@
-"""Reasons for which Codabench refuses a bundle, and settings that it treats differently; every export lists them."""
+"""Reasons for which Codabench refuses a bundle, and what it treats otherwise; exports list them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -17,7 +17,7 @@ Compared = tuple[str, list[tuple[str, str, str, bool]]]
 
 
 def codabench_refusals(competition: Competition, *, with_files: bool, by: User) -> list[str]:
-    """A sentence for each reason for which Codabench would take no bundle that `by` exports of this competition."""
+    """A sentence for each reason for which Codabench would refuse the bundle that `by` exports."""
     phases = list(competition.phases.prefetch_related("tasks", "leaderboards__columns"))
     return [
         *_missing_parts(competition, phases),

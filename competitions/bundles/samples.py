@@ -9,7 +9,7 @@ FIND_FAULT = "scoring.tables.commands:find_sample_fault"
 
 
 def sample_fault(sample: Sample) -> str:
-    """What is wrong with a sample submission; empty for a right one."""
+    """The fault of a sample submission; empty for a right one."""
     solution = None if sample.solution is None else (str(sample.solution), sample.solution.name)
     arguments = {
         "path": str(sample.path),

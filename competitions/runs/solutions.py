@@ -22,7 +22,7 @@ TEAM: Final = "Solutions"
 
 @transaction.atomic
 def solution_run(*, solution: Solution, phase: Phase, by: User, now: datetime) -> Submission:
-    """Run a solution on those of the phase's tasks that it is for. It costs no quota and stands on no board.
+    """Run a solution on its tasks of the phase. It costs no quota and stands on no board.
 
     Raises `SOLUTION_OF_OTHER_TASKS`, or `WhichKind` where the phase takes several kinds and the file looks like none of them.
     """
@@ -55,7 +55,7 @@ def solution_run(*, solution: Solution, phase: Phase, by: User, now: datetime) -
 
 
 def _team(competition: Competition, by: User) -> Team:
-    """The team of the competition's solutions. It has no members, so that its submissions are for organizers alone."""
+    """The team of the competition's solutions, without members: its submissions are for organizers alone."""
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # those who press at once take turns
     teams = Team.objects.filter(competition=competition)
     team = teams.filter(is_baseline=True, memberships=None, merged_into=None).first()

@@ -50,7 +50,7 @@ def submission_start(*, submission: Submission, actor: str, now: datetime) -> in
 
 
 def waiting_start(*, competition: Competition, actor: str, now: datetime) -> tuple[int, int]:
-    """Start the oldest that wait, `MOST_AT_ONCE` of them; returns how many were started and how many still wait."""
+    """Start the `MOST_AT_ONCE` oldest that wait; returns how many were started, and how many still wait."""
     started = 0
     waiting = unstarted_submissions(competition)
     for submission in waiting.select_related("phase__competition")[:MOST_AT_ONCE]:

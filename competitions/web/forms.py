@@ -95,7 +95,7 @@ class SubmissionForm(forms.Form):
 
 
 class ZipLookForm(forms.Form):
-    """What a page read of a zip before it is sent: the names in it, as JSON."""
+    """The names in a zip, as JSON, which a page read before the zip is sent."""
 
     phase = forms.CharField(required=False)
     kind = forms.ChoiceField(choices=Kind.choices)

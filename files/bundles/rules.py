@@ -17,7 +17,7 @@ MAX_TABS, MAX_TAB_TITLE = 5, 24
 
 def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
     """Remarks on what is read otherwise than it was written, which stops no import."""
-    notes = [document.note(*found) for found in _same_names(spec, document, is_fault=False)]
+    notes = [document.note(*remark) for remark in _same_names(spec, document, is_fault=False)]
     for board in _used_boards(spec):
         indexes = [column.index for column in board.columns]
         if "primary_index" in board.model_fields_set and board.primary_index not in indexes:

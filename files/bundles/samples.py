@@ -17,7 +17,7 @@ SOLUTIONS: Final = ("solution.csv", "solution.parquet")
 
 
 class Sample(NamedTuple):
-    """A sample submission, the schema that it must fit, and the solution with its ids where that lies as a file."""
+    """A sample submission, the schema that it must fit, and the solution where that lies as a file."""
 
     where: Where
     path: Path

@@ -217,7 +217,7 @@ class PhaseSpec(Spec):
 
 
 class SolutionSpec(Spec):
-    """What the organizers know to work: a file or folder, or a file of the site by its key, for these tasks."""
+    """A file or folder, or a file of the site by its key, that the organizers know to solve the tasks."""
 
     index: Index | None = None
     tasks: list[Index] = []

@@ -116,7 +116,7 @@ def test_an_upload_goes_on_after_ctrl_c_where_it_stopped(
 
 def test_a_bundle_goes_on_after_ctrl_c_where_it_stopped(site: Scenario, proxy: Proxy, tmp_path: Path) -> None:
     """Packed anew by the second start, the same folder is the same file."""
-    padding = {"input_data/x.bin": random.Random(1).randbytes(2 * PART_BYTES + 1000)}
+    padding: dict[str, str | bytes] = {"input_data/x.bin": random.Random(1).randbytes(2 * PART_BYTES + 1000)}
     folder = write(tmp_path / "small", second(), FILES | padding)
     token_file = tmp_path / "token"
     token_file.write_text(make_token(site.organizer))

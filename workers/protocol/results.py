@@ -42,7 +42,7 @@ class Reason(StrEnum):
 
 
 class Verdict(Message):
-    """The end of a run, a stable word for its cause, and a sentence. Programs of the organizers add own words.
+    """The end of a run, a stable word for its cause, and a sentence. Organizers' programs add own words.
 
     `refused_by` is `ingestion` where the words are that program's, which may know what a team must not read.
     """

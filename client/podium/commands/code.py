@@ -192,7 +192,10 @@ def export(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write a competition as a bundle for other sites. Says why Codabench would refuse it, and what it does otherwise."""
+    """Write a competition as a bundle for other sites.
+
+    Says why Codabench would refuse it, and what it does otherwise.
+    """
     me = client(profile)
     path, answer = exported(me.site, slug, to, with_files=not keys, bars=transfer_bar, notify=say)
     refusals, gaps = answer["codabench_refusals"], answer["codabench_gaps"]

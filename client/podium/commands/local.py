@@ -60,14 +60,14 @@ def bundle(context: typer.Context) -> None:
 
 
 def send_bundle(site_url: str, token: str, path: Path, queue: str) -> int:
-    """Send a bundle in parts, which go on after a break, and have it imported; returns the number of the import."""
+    """Send a bundle, in parts that go on after a break, for an import; returns the import's number."""
     site = Site(site_url, token)
     with transfer_bar(path.name) as progress, uploaded(site, path, progress) as key:
         return int(site.post("bundles/", {"upload": key, "queue": queue})["id"])
 
 
 def sample_fault(sample: Sample) -> str:
-    """What is wrong with a sample submission of a table; without the extra `score` the site says it when it gets it."""
+    """The fault of a sample submission; without the extra `score` the site says it when it gets the file."""
     try:
         from scoring.tables.commands import find_sample_fault
     except ModuleNotFoundError:

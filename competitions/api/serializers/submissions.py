@@ -230,7 +230,7 @@ class LogOut(serializers.Serializer[Any]):
 
 
 class StartedOut(serializers.Serializer[Any]):
-    """How many submissions were started, and how many still wait for the organizers."""
+    """The number of submissions that were started, and of those that still wait for the organizers."""
 
     started = serializers.IntegerField()
     waiting = serializers.IntegerField()

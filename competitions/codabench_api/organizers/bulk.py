@@ -137,7 +137,7 @@ class RerunMany(NamedSubmissions):
 
 
 class RunSubmission(RobotView):
-    """Start a submission that waits for the organizers, in competitions without `auto_run_submissions`; for its organizers."""
+    """Start a submission that waits for its organizers, in competitions without `auto_run_submissions`."""
 
     write_scope = Scope.ORGANIZE
 

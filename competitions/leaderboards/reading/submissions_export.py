@@ -1,4 +1,4 @@
-"""All submissions as CSV, for organizers: written while they are read, with the scores that the reader may see."""
+"""All submissions as CSV: written while they are read, with the scores that the reader may see."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ Shown = tuple[Leaderboard, Column]
 def submissions_csv(
     submissions: QuerySet[Submission], phases: Sequence[Phase], reader: Reader, *, name: str
 ) -> StreamingHttpResponse:
-    """A download of these submissions to these phases, newest first, with a column for each score that the reader sees."""
+    """A download of these submissions, newest first, with a column for each score that the reader sees."""
     load_boards(phases)
     shown = [
         (board, column)
@@ -77,7 +77,7 @@ def _headings(shown: Sequence[Shown], *, has_one_phase: bool) -> Iterable[str]:
 
 
 def _scored(submissions: QuerySet[Submission], phases: dict[int, Phase]) -> Iterator[ScoredSubmission]:
-    """The submissions, some hundred at a time by their number, so that neither memory nor a query grows with them."""
+    """The submissions, some hundred at a time: neither memory nor a query grows with their number."""
     rows = submissions.select_related("team", "submitted_by").order_by("-pk")
     before: int | None = None
     while True:
@@ -91,26 +91,26 @@ def _scored(submissions: QuerySet[Submission], phases: dict[int, Phase]) -> Iter
 
 
 def _fields(scored: ScoredSubmission, reader: Reader) -> list[object]:
-    one = scored.submission
+    submission = scored.submission
     return [
-        one.pk,
-        one.phase.slug,
-        safe_cell(one.team.name),
-        safe_cell(one.submitted_by.username),
-        one.kind,
-        safe_cell(one.file_name),
-        one.file_id,
-        safe_cell(one.description),
-        one.received_at.isoformat(),
-        one.finished_at.isoformat() if one.finished_at else "",
-        one.status,
-        one.reason,
-        _word(one.is_charged),
-        _word(one.is_late),
-        safe_cell(one.disqualified_reason) if one.disqualified_at else "no",
-        _word(one.is_smoke),
-        _word(one.is_verification),
-        one.rerun_of_id or "",
+        submission.pk,
+        submission.phase.slug,
+        safe_cell(submission.team.name),
+        safe_cell(submission.submitted_by.username),
+        submission.kind,
+        safe_cell(submission.file_name),
+        submission.file_id,
+        safe_cell(submission.description),
+        submission.received_at.isoformat(),
+        submission.finished_at.isoformat() if submission.finished_at else "",
+        submission.status,
+        submission.reason,
+        _word(submission.is_charged),
+        _word(submission.is_late),
+        safe_cell(submission.disqualified_reason) if submission.disqualified_at else "no",
+        _word(submission.is_smoke),
+        _word(submission.is_verification),
+        submission.rerun_of_id or "",
         _word(known_results(scored, reader).withholds_scores),
     ]
 

@@ -1,4 +1,4 @@
-"""The organizers' solutions as their page lists them: tasks, phases to run them in, and how they went last."""
+"""The organizers' solutions as the page lists them: tasks, phases to run them in, the last run."""
 
 from dataclasses import dataclass
 

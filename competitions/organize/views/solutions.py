@@ -1,4 +1,4 @@
-"""Solutions of the organizers in the workspace: read by them alone, and run as a submission of their own."""
+"""Solutions in the workspace: read by organizers alone, and run as a submission of theirs."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required

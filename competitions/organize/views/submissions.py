@@ -59,9 +59,9 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
 def submissions_file(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """The submissions that the address asks for, all of them, as a file."""
     competition = managed_competition(request, slug)
-    asked = request.GET.copy()
-    asked.pop("before", None)  # a page of the list, and this is all of it
-    form = FilterForm(competition, asked)
+    filters = request.GET.copy()
+    filters.pop("before", None)  # a page of the list, and this is all of it
+    form = FilterForm(competition, filters)
     reader = reader_for(person(request), timezone.now())
     phases = list(competition.phases.select_related("competition"))
     return submissions_csv(form.narrowed(), phases, reader, name=f"{slug}-submissions")

@@ -18,9 +18,9 @@ PROGRAMS: Final = (".py", ".sh", ".R", ".jl")
 def choose_kind(
     phase: Phase, names: Callable[[], Sequence[str]], file_name: str, *, chosen: Kind | None = None
 ) -> Kind:
-    """The kind of submission that a file is, of those that the phase accepts; `names` are those in its zip.
+    """The kind of submission that a file is, of those that the phase accepts.
 
-    It is the chosen one, unless the file looks like another. Raises `WhichKind` or `LooksLikeAnotherKind`.
+    It is the chosen one, unless the file looks like another by the `names` in its zip. Raises `WhichKind` or `LooksLikeAnotherKind`.
     """
     accepted = [Kind(kind) for kind in phase.accepted_kinds]
     if phase.as_on_codabench or len(accepted) < 2:

@@ -88,7 +88,7 @@ def draw_cover(name: str) -> bytes:
 
 
 def _colours(number: int) -> list[str]:
-    """The four colours of a hue, from the stylesheet that owns them: ground, arcs, higher bars, the highest one."""
+    """The colours of a hue, from the stylesheet: ground, arcs, higher bars, the highest one."""
     (line,) = (line for line in TOKENS.read_text().splitlines() if line.startswith(f".hue-{number} "))
     return re.findall(r"--cover(?:-\d)?: (#[0-9a-f]{6});", line)
 

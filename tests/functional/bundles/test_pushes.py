@@ -253,9 +253,9 @@ def test_a_push_says_that_a_changed_key_empties_the_board_and_what_the_scoring_p
     board = site.phase.leaderboard
     column = board.columns.get()
     column.pk, column.key = None, "rmse"
-    with pytest.raises(NeedsConfirmation) as asked:
+    with pytest.raises(NeedsConfirmation) as refusal:
         change_board(board, [column], now=site.now)
-    assert asked.value.extra["impact"] == sentences
+    assert refusal.value.extra["impact"] == sentences
 
 
 def test_a_push_of_an_unknown_address_makes_a_draft_and_the_next_one_changes_it(api: Site, tmp_path: Path) -> None:
@@ -305,8 +305,8 @@ def test_phases_that_are_called_alike_or_in_other_letters_stay_once_they_have_su
     assert refused["state"] == "failed"
     assert f"line {last}" in refused["fault"]
     assert f"the phase on line {first} is called 'Round', too" in refused["fault"]
-    for phase, slug in zip(phases[2:], ("round", "round-2"), strict=True):
-        phase["podium"] = {"slug": slug}
+    for described, slug in zip(phases[2:], ("round", "round-2"), strict=True):
+        described["podium"] = {"slug": slug}
     data = second() | {"podium": {"slug": "as-code"}, "phases": phases}
     folder = files | {"competition.yaml": yaml.safe_dump(data).encode()}
     api.push(folder)

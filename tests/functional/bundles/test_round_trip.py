@@ -138,12 +138,12 @@ def test_empty_pages_and_rules_of_codalab_travel(site: Scenario, tmp_path: Path)
 )
 def test_a_placeholder_for_terms_is_no_rules(site: Scenario, tmp_path: Path, text: str) -> None:
     source = write(tmp_path / "a", second(), FILES | {"terms.md": text})
-    made = bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
-    assert current_rules(made.competition) is None
-    assert any("nobody is asked to accept it" in str(warning) for warning in made.report.warnings)
+    drafted = bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
+    assert current_rules(drafted.competition) is None
+    assert any("nobody is asked to accept it" in str(warning) for warning in drafted.report.warnings)
     with pytest.raises(NotReady, match="no rules"):
-        competition_publish(made.competition)
-    assert_travels(site, made.competition, tmp_path / "b")
+        competition_publish(drafted.competition)
+    assert_travels(site, drafted.competition, tmp_path / "b")
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in codabench.FILES.glob("*/competition.yaml")))

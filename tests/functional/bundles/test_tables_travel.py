@@ -60,7 +60,11 @@ def table_bundle(folder: Path, sample: str) -> Path:
         "sample_submission": "sample_submission.csv",
         "podium": {"accepts": ["prediction"], "prediction_format": {"table": TEMPLATE}},
     }
-    files = {"sample_submission.csv": sample, "truth/metric.json": "{}", "truth/solution.csv": "id,price\n1,2\n2,3\n"}
+    files: dict[str, str | bytes] = {
+        "sample_submission.csv": sample,
+        "truth/metric.json": "{}",
+        "truth/solution.csv": "id,price\n1,2\n2,3\n",
+    }
     return write(folder, data | {"podium": {"slug": "prices"}}, FILES | files)
 
 

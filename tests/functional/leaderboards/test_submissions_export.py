@@ -1,4 +1,4 @@
-"""All submissions as CSV: on the page, by the API and at Codabench's address, with scores as far as they are disclosed."""
+"""All submissions as CSV, with scores as far as they are disclosed to who asks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def page(site: Scenario) -> str:
     return reverse("organize:submissions-csv", args=[site.competition.slug])
 
 
-def rows(user: User, path: str, **asked: Any) -> list[dict[str, str]]:
-    answer = user_client(user).get(path, asked)
+def rows(user: User, path: str, **filters: Any) -> list[dict[str, str]]:
+    answer = user_client(user).get(path, filters)
     assert answer.status_code == 200
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
     return list(csv.DictReader(io.StringIO(body_text(answer))))

@@ -1,4 +1,4 @@
-"""Solutions of organizers: they come with bundles, run as submissions of nobody's team, and stay with organizers."""
+"""Solutions come with bundles, run as submissions of nobody's team, and stay with organizers."""
 
 from __future__ import annotations
 

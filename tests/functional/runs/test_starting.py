@@ -1,4 +1,4 @@
-"""Competitions whose organizers start submissions by hand: what waits, who starts it, and what it costs."""
+"""Organizers start submissions by hand: what waits, who starts it, and what it costs."""
 
 from __future__ import annotations
 
@@ -118,9 +118,11 @@ def test_the_workspace_starts_one_or_all_that_wait(held: Scenario) -> None:
     organizer = user_client(held.organizer)
     list_page = reverse("organize:submissions", args=[held.competition.slug])
     assert "3 submissions wait for you to start them." in body_text(organizer.get(list_page))
-    one = reverse("organize:submission-start", args=[held.competition.slug, first.pk])
-    assert f"#{first.pk} was started" in body_text(organizer.post(one, follow=True))
-    assert "does not wait to be started" in body_text(organizer.post(one, follow=True)), "a second press says so"
+    first_start = reverse("organize:submission-start", args=[held.competition.slug, first.pk])
+    assert f"#{first.pk} was started" in body_text(organizer.post(first_start, follow=True))
+    assert "does not wait to be started" in body_text(organizer.post(first_start, follow=True)), (
+        "a second press says so"
+    )
     chosen = {"action": "start", "chosen": [second.pk]}
     assert "1 of 1 started" in body_text(organizer.post(list_page, chosen, follow=True))
     everything = reverse("organize:submissions-start", args=[held.competition.slug])

@@ -294,7 +294,7 @@ def test_code_that_is_sent_as_predictions_is_recognised_and_costs_nothing(site: 
 
 
 def look(site: Scenario, names: object, *, by: User | None = None, **fields: str) -> Any:
-    """What the page hears of a zip with these names, before a byte of it is sent."""
+    """The answer to the page about a zip with these names, before a byte of it is sent."""
     client = Client(headers={"accept": "application/json"})
     client.force_login(by or site.member())
     form = {

@@ -189,7 +189,10 @@ class RunExecution:
         return verdict
 
     def _is_of_organizers(self, stage: StageRun) -> bool:
-        """The organizers' ingestion program around what was sent in, which may refuse it; a submission's own program may not."""
+        """True for the ingestion program around a submission, which may refuse that.
+
+        A submission's own program may not.
+        """
         job = next(job for job in self.job.stages if job.name == stage.name)
         return any(mount.target == SUBMITTED for mount in job.mounts)
 
