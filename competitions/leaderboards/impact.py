@@ -53,19 +53,27 @@ def watch_ranks(board: Leaderboard) -> Compare:
 
 
 @board_watch
-def watch_new_scores(board: Leaderboard) -> Compare:
-    """Say which columns wait for scores that no submission has got from its scoring program so far."""
+def watch_keys(board: Leaderboard) -> Compare:
+    """Say which columns wait for their scores where others leave the board, as after a key was changed."""
     latest = Score.objects.filter(leaderboard=board).order_by("-pk").values_list("values", flat=True)[:LATEST]
-    known = {key for values in latest for key in values}
+    known, before = {key for values in latest for key in values}, _score_keys(board)
 
     def compare(changed: Leaderboard) -> list[str]:
-        columns = changed.columns.filter(kind=Column.Kind.SCORE).exclude(key__in=known)
+        titles = _score_keys(changed)
+        if titles.keys() >= before.keys():
+            return []
         return [
-            f"No submission has a score {column.key!r}, so the column “{column.title}” stays empty until the scoring program writes it."
-            for column in columns
+            f"No submission has a score {key!r}, so the column “{title}” stays empty until the scoring program writes it."
+            for key, title in titles.items()
+            if key not in known
         ]
 
     return compare
+
+
+def _score_keys(board: Leaderboard) -> dict[str, str]:
+    """The columns that scoring programs fill: key to title."""
+    return dict(board.columns.filter(kind=Column.Kind.SCORE).values_list("key", "title"))
 
 
 def rank_differences(before: Mapping[int, int], after: Mapping[int, int]) -> list[str]:
