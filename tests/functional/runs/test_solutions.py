@@ -13,6 +13,7 @@ from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource
 from competitions.runs.refusals import SOLUTION_OF_OTHER_TASKS
+from competitions.runs.reruns import submission_repeat
 from competitions.runs.solutions import solution_run
 from competitions.submissions.access import open_to_robot
 from competitions.submissions.models import Submission
@@ -96,6 +97,21 @@ def test_nobody_but_organizers_sees_a_run_of_it(site: Scenario) -> None:
     assert open_to_robot(robot).exists(), "control: it can run those of teams"
     site.competition.refresh_from_db()
     assert site.competition.team_count == 1, "it is no team that takes part"
+
+
+def test_what_is_run_again_of_it_stays_with_organizers_and_off_the_board(site: Scenario) -> None:
+    """Also once a push has taken the solution away."""
+    robot = person(is_robot=True)
+    Competition.objects.filter(pk=site.competition.pk).update(allow_robot_submissions=True)
+    first = solution_run(solution=with_solution(site), phase=site.phase, by=site.organizer, now=site.now)
+    check_files(at=site.now)
+    site.score(first, 0.0)
+    for _ in range(2):
+        again = submission_repeat(submission=Submission.objects.get(pk=first.pk), by=site.organizer, now=site.now)
+        assert site.score(again, 0.0).status == State.FINISHED
+        assert not Entry.objects.filter(score__submission=again).exists()
+        assert not open_to_robot(robot).exists()
+        Solution.objects.all().delete()
 
 
 def test_a_phase_without_its_tasks_does_not_run_it(site: Scenario) -> None:
