@@ -46,9 +46,9 @@ SIGNED_IN = "SMTOXR"
 
 # Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
 WORKSPACE_GET = (
-    "overview", "submissions", "teams", "teams-csv", "team", "team-settings", "registrations", "registrations-csv", "announcements",
-    "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases", "phase-new",
-    "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
+    "overview", "submissions", "submissions-csv", "teams", "teams-csv", "team", "team-settings", "registrations", "registrations-csv",
+    "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases",
+    "phase-new", "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
     "questions", "question", "question-new", "question-delete", "winners",
 )  # fmt: skip
 OWN_FILE = ("own-file", "own-file-download", "own-file-delete")
@@ -121,6 +121,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:submissions": ("get", SIGNED_IN, {"A": 302}),
     "web:finals": ("get", "", {"A": 302, "SMTOXR": 404}),  # the board asks for no selection
     "web:submit": ("post", "SMTOXR", {"A": 302}),  # the form says no kind: back to the page, which says so
+    "web:submission-look": ("post", "", {"A": 302, "SMTOXR": 422}),  # it says no kind
     "web:submission": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submission-row": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submission-live": ("get", "MOR", {"A": 302, "STX": 404}),
@@ -139,6 +140,10 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:new-solution": ("get", "", {"A": 302, "SMTXOR": 404}),  # the phase takes no tables
     "organize:new-solution-status": ("get", "", {"A": 302, "SMTXOR": 404}),
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
+    "organize:submission-start": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # it does not wait for them
+    "organize:submissions-start": ("post", "OR", {"A": 302, "SMTX": 404}),
+    "organize:solution": ("get", "", {"A": 302, "SMTXOR": 404}),  # there is none
+    "organize:solution-run": ("post", "", {"A": 302, "SMTXOR": 404}),
     "organize:dataset-rerun": ("post", "", {"A": 302, "SMTXOR": 404}),  # it is no dataset
     "organize:team-file-remove": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # a submission that waits needs it
     "organize:files": ("get", "OXR", {"A": 302, "SMT": 403}),
@@ -208,6 +213,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:submissions": ("get", SIGNED_IN, {"A": 401}),
     "api:submission": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-cancel": ("post", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-start": ("post", "", {"A": 401, "M": 403, "STX": 404, "OR": 409}),
+    "api:submissions-start": ("post", "OR", {"A": 401, "SMTX": 404}),
+    "api:submissions-csv": ("get", "OR", {"A": 401, "SMTX": 404}),
     "api:submission-withdraw": ("post", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
     "api:submission-board": ("put", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
     "api:submission-fact-sheet": ("put", "", {"A": 401, "MOR": 415, "STX": 404}),
@@ -238,7 +246,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:creation-status": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:notifications": ("get", SIGNED_IN, {"A": 401}),
     "api:notifications-read": ("post", "", {"A": 401, "SMTOXR": 400}),
-    "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 400}),
+    "api:bundles": ("post", "", {"A": 401, "SMT": 403, "OXR": 422}),
     "api:bundle-import": ("get", "", {"A": 401, "SMTOXR": 404}),
     "api:bundle": ("post", "OR", {"A": 401, "SMTX": 404}),
     "api:document": ("get", "OR", {"A": 401, "SMTX": 404}),
@@ -267,7 +275,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "codabench:results-zip": ("get", EVERYBODY, {}),
     "codabench:competition-files": ("get", "OR", {"A": 401, "SMTX": 404}),
     "codabench:rerun-phase": ("post", "OR", {"A": 401, "SMTX": 403}),
-    "codabench:run-submission": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
+    "codabench:run-submission": ("post", "", {"A": 401, "STX": 404, "M": 403, "OR": 409}),
     "codabench:toggle-public": ("post", "", {"A": 401, "STX": 404, "MOR": 409}),
     "codabench:soft-delete": ("delete", "", {"A": 401, "STX": 404, "MOR": 409}),
     "codabench:delete-many": ("post", "", {"A": 401, "SMTOXR": 409}),

@@ -15,7 +15,7 @@ from podium.files import file_digest
 from podium.folders import STATE, YAML_NAME, Folder, packed, unpack
 from podium.models import DownloadFile, Push
 from podium.site import Site
-from podium.transfers import Progress, download
+from podium.transfers import CHUNK_BYTES, Progress, download
 from podium.uploads import uploaded
 
 SMALL_BYTES: Final = 256 * 1024  # files up to this size travel together in one zip, larger ones by their digest
@@ -177,6 +177,31 @@ class Pull:
         if not target.is_relative_to(self.folder.path) or STATE in target.relative_to(self.folder.path).parts:
             raise InvalidInput(f"The site calls a file {name!r}, which is no place in the folder.")
         return target
+
+
+def exported(
+    site: Site, slug: str, folder: Path, *, with_files: bool, bars: Bars, notify: Notify
+) -> tuple[Path, dict[str, Any]]:
+    """Have the competition written as a zip and fetch it; returns its path and what the site says of it.
+
+    Raises `Refused` where the site could not write it.
+    """
+    answer: dict[str, Any] = site.post(f"competitions/{slug}/bundle/", {"files": "all" if with_files else "keys"})
+    notify("The site writes the bundle.")
+    while answer["state"] == "waiting":
+        time.sleep(POLL_S)
+        answer = site.get(f"exports/{answer['id']}/")
+    if answer["url"] is None:
+        raise Refused("The bundle could not be written by a fault of the site. Try again later.", code="export_failed")
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / Path(str(answer["file_name"])).name
+    part = target.with_name(f"{target.name}.part")
+    with bars(target.name) as progress, site.call("GET", answer["url"], stream=True) as sent, part.open("wb") as sink:
+        total = int(sent.headers.get("Content-Length") or 0)
+        for chunk in sent.iter_content(CHUNK_BYTES):
+            sink.write(chunk)
+            progress(sink.tell(), total)
+    return part.replace(target), answer
 
 
 def difference_lines(push: Push) -> Iterator[str]:

@@ -128,7 +128,8 @@ def _problem(response: requests.Response) -> tuple[str, str, dict[str, Any]]:
     except requests.JSONDecodeError:
         problem = None
     if not isinstance(problem, dict):
-        return "", f"The site answered {response.status_code} {response.reason}.", {}
+        hint = " Is its address that of the site's first page?" if response.status_code == 404 else ""
+        return "", f"The site answered {response.status_code} {response.reason}.{hint}", {}
     detail = str(problem.get("detail") or problem.get("title") or response.reason)
     fields = problem.get("fields")
     if isinstance(fields, dict) and fields:

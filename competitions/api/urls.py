@@ -85,6 +85,11 @@ urlpatterns = [
     path("submissions/", submissions.SubmissionList.as_view(), name="submissions"),
     path("submissions/<int:pk>/", submissions.SubmissionDetail.as_view(), name="submission"),
     path("submissions/<int:pk>/cancel/", submissions.SubmissionCancel.as_view(), name="submission-cancel"),
+    path("submissions/<int:pk>/start/", submissions.SubmissionStart.as_view(), name="submission-start"),
+    path("competitions/<slug:slug>/submissions.csv", submissions.SubmissionsCsv.as_view(), name="submissions-csv"),
+    path(
+        "competitions/<slug:slug>/submissions/start/", submissions.SubmissionsStart.as_view(), name="submissions-start"
+    ),
     path("submissions/<int:pk>/withdraw/", submissions.SubmissionWithdraw.as_view(), name="submission-withdraw"),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/", submissions.SubmissionBoard.as_view(), name="submission-board"

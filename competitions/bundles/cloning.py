@@ -26,6 +26,12 @@ def competition_clone(
     with tempfile.TemporaryDirectory() as folder:
         path = bundle_write(competition=competition, target=Path(folder) / "clone.zip", with_files=True, by=by)
         imported = bundle_import(
-            source=path, owner=by, queue=competition.queue, now=now, progress=progress, record=record
+            source=path,
+            owner=by,
+            queue=competition.queue,
+            now=now,
+            progress=progress,
+            record=record,
+            reads_samples=False,
         )
     return imported.competition

@@ -9,22 +9,25 @@ import yaml
 from django.db.models import Q
 
 from accounts.models import User
-from competitions.bundles.codabench_gaps import CODABENCH_QUESTIONS, codabench_gaps
+from competitions.bundles.codabench_gaps import CODABENCH_QUESTIONS, codabench_gaps, codabench_refusals
 from competitions.bundles.settings import Nested, written_settings
-from competitions.catalog.models import Column, Competition, Format, Leaderboard, Page, Phase, Task
+from competitions.catalog.models import Column, Competition, Format, Leaderboard, Page, Phase, Solution, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import CHUNK_BYTES, open_stored
+from core.design.covers import draw_cover
 from files.bundles.archive import ZIP_TIME
 from files.bundles.faults import YAML_NAME
+from files.bundles.reader import NO_TERMS
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 from files.images import HEAD_BYTES, image_type
 from files.images import SUFFIXES as SUFFIXES_OF_IMAGES
 from workers.protocol.jobs import plain_file_name
 
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
+STAND_IN: Final = "image.png"
 SUFFIXES: Final = {Format.HTML: "html", Format.MARKDOWN: "md", Format.MIXED: "md"}
 ASKED: Final = ("key", "title", "help_text", "kind", "choices", "is_required")
 FACTS: Final = (*ASKED, "is_public", "is_on_board", "compared_with")
@@ -37,9 +40,13 @@ def bundle_write(*, competition: Competition, target: Path, with_files: bool, by
     A task that `by` may use and not read, such as another organizer's public one, is named by its key in both.
     """
     writer = BundleWriter(competition, with_files=with_files, by=by)
-    text = _comment(competition) + yaml_text(writer.competition_yaml())
+    data = writer.competition_yaml()
+    image = _stand_in_image(data, competition)
+    text = "".join(_comment(competition, with_files=with_files, by=by)) + yaml_text(data)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         _member(archive, YAML_NAME, [text.encode()])
+        if image:
+            _member(archive, STAND_IN, [image])
         for name, content in writer.texts.items():
             _member(archive, name, [content.encode()])
         for name, stored in writer.stored.items():
@@ -53,11 +60,28 @@ def yaml_text(data: dict[str, object]) -> str:
     return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _comment(competition: Competition) -> str:
-    """Lines above the YAML that say what it means otherwise on Codabench."""
-    gaps = codabench_gaps(competition)
-    lines = ["On Codabench this bundle means something else:", *(f"- {' '.join(gap.split())}" for gap in gaps)]
-    return "".join(f"# {line}\n" for line in lines) if gaps else ""
+def _stand_in_image(data: Nested, competition: Competition) -> bytes:
+    """Name the drawn cover as the image of a bundle without one, and return it.
+
+    Empty where there is an image. Codabench refuses a bundle without one.
+    """
+    if "image" in data:
+        return b""
+    data["image"] = STAND_IN
+    data["podium"]["image_stands_in"] = True
+    return draw_cover(competition.slug)
+
+
+def _comment(competition: Competition, *, with_files: bool, by: User) -> Iterator[str]:
+    """Lines above the YAML that say why Codabench would refuse it, and what it means otherwise there."""
+    refusals = codabench_refusals(competition, with_files=with_files, by=by)
+    for heading, sentences in (
+        ("Codabench would refuse this bundle:", refusals),
+        ("On Codabench this bundle means something else:", codabench_gaps(competition)),
+    ):
+        if sentences:
+            yield f"# {heading}\n"
+            yield from (f"# - {' '.join(sentence.split())}\n" for sentence in sentences)
 
 
 def _member(archive: zipfile.ZipFile, name: str, chunks: Any) -> None:
@@ -86,6 +110,7 @@ class BundleWriter:
         phases = list(competition.phases.prefetch_related("tasks", "leaderboards__columns"))
         used = Q(phases__in=phases) | Q(pk__in=[phase.dataset_check_id for phase in phases if phase.grows])
         used |= Q(smoke_phases__in=phases)
+        used |= Q(solutions__competition=competition)
         used |= Q(checks__phases__in=phases, competition=competition)
         tasks = self.tasks = list(Task.objects.filter(used).distinct().order_by("pk"))
         shared, own = self._shared_board(phases), written_settings(competition)
@@ -101,6 +126,7 @@ class BundleWriter:
             "podium": self._extra(extra),
             "pages": list(self._pages()),
             "tasks": [self._task(index, task, tasks) for index, task in enumerate(tasks)],
+            **({"solutions": solutions} if (solutions := list(self._solutions(tasks))) else {}),
             "phases": [self._phase(index, phase, tasks, shared) for index, phase in enumerate(phases)],
             "leaderboards": [shared] if shared else [],
         }
@@ -131,10 +157,11 @@ class BundleWriter:
             self.stored[file] = image.file
             yield {"name": image.name, "file": file}
 
-    def _rules(self) -> str | None:
+    def _rules(self) -> str:
+        """The rules; where there are none a sentence that says so, which is read as none again."""
         rules = current_rules(self.competition)
         if rules is None:
-            return None
+            return self._text("pages/terms.md", NO_TERMS)
         return self._text(f"pages/terms.{SUFFIXES[Format(rules.format)]}", rules.text)
 
     def _text(self, name: str, text: str) -> str:
@@ -150,7 +177,7 @@ class BundleWriter:
         """The name of its file, without suffix."""
         return f"page-{number}"
 
-    def file(self, resource: Resource, owner: Task | Phase) -> str:
+    def file(self, resource: Resource, owner: Task | Phase | Solution) -> str:
         """A path in the bundle, or the key."""
         if not self.with_files:
             return str(resource.key)
@@ -174,6 +201,19 @@ class BundleWriter:
             **self._files(task, TASK_FILES),
             **_task_settings(task, tasks),
         }
+
+    def _solutions(self, tasks: list[Task]) -> Iterator[dict[str, object]]:
+        rows = self.competition.solutions.select_related("resource__file").prefetch_related("tasks")
+        for index, solution in enumerate(rows):
+            used = sorted(tasks.index(task) for task in solution.tasks.all() if task in tasks)
+            place = "path" if self.with_files else "key"
+            yield {
+                "index": index,
+                "name": solution.name,
+                **({"description": solution.description} if solution.description else {}),
+                "tasks": used,
+                place: self.file(solution.resource, solution),
+            }
 
     def _phase(
         self, index: int, phase: Phase, tasks: list[Task], shared: dict[str, object] | None

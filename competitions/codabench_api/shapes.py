@@ -29,6 +29,7 @@ from files.bundles.schema import PHASE_FILES
 
 STATUS: Final = {
     State.CHECKING: "Submitting",
+    State.UNSTARTED: "Submitting",  # as there, until an organizer starts it
     State.QUEUED: "Submitted",
     State.LEASED: "Preparing",
     State.PREPARING: "Preparing",
@@ -271,7 +272,7 @@ def submission_shape(submission: Submission, reader: Reader, *, is_exact: bool =
         "fact_sheet_answers": submission.fact_sheet or None,
         "leaderboard": board.pk if sees and counting and board else None,
         "on_leaderboard": bool(sees and counting),
-        "auto_run": True,
+        "auto_run": submission.phase.competition.auto_run_submissions,
         "can_make_submissions_public": False,
         "is_soft_deleted": False,
     }
@@ -305,7 +306,11 @@ def made_shape(submission: Submission, reader: Reader, key: str) -> dict[str, ob
 def status_details(submission: Submission, runs: list[Run]) -> str | None:
     """Podium's verdict in one line: the reason, what happened, and what the team should do."""
     if submission.status != State.FAILED:
-        sentences = {State.CHECKING: "The file is being checked.", State.QUEUED: "Waiting for a compute worker."}
+        sentences = {
+            State.CHECKING: "The file is being checked.",
+            State.UNSTARTED: "Waiting for the organizers to start it.",
+            State.QUEUED: "Waiting for a compute worker.",
+        }
         return sentences.get(State(submission.status))
     failed = next((run for run in runs if run.state == State.FAILED), None)
     reason = Reason(submission.reason)

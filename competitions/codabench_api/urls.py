@@ -31,11 +31,7 @@ urlpatterns = [
         name="board-connection",
     ),
     path("submissions/<int:pk>/update_fact_sheet/", organizing.UpdateFactSheet.as_view(), name="update-fact-sheet"),
-    path(
-        "submissions/<int:pk>/run_submission/",
-        bulk.KeptView.as_view(refusal=bulk.RUNS_BY_ITSELF),
-        name="run-submission",
-    ),
+    path("submissions/<int:pk>/run_submission/", bulk.RunSubmission.as_view(), name="run-submission"),
     path(
         "submissions/<int:pk>/toggle_public/", bulk.KeptView.as_view(refusal=bulk.NOT_MADE_PUBLIC), name="toggle-public"
     ),

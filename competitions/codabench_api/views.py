@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.throttling import AnonRateThrottle
@@ -34,6 +35,7 @@ from competitions.disclosure.outputs import DETAILED_RESULTS, may_download
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import details_are_public, may_see_board
 from competitions.leaderboards.models import Entry
+from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import Upload
 from competitions.runs.models import RunOutput
@@ -161,16 +163,23 @@ class CanMakeSubmission(RobotView):
         return Response({"can": reason is None, "reason": reason})
 
 
+class ProblemRenderer(JSONRenderer):
+    """For `format=csv`, which is streamed by itself: what is refused is said as JSON."""
+
+    format = "csv"
+
+
 SUBMISSION_FLAGS = ("is_public", "is_soft_deleted", "show_is_soft_deleted")
 
 
 class Submissions(RobotView):
-    """The asker's submissions, as a bare list unless a page is asked for; or make one."""
+    """The asker's submissions, as a bare list unless a page or `format=csv` is asked for; or make one."""
 
     write_scope = Scope.SUBMIT
-    parameters = ("phase", "phase__competition", "status", "search", *SUBMISSION_FLAGS, *PAGE_PARAMETERS)
+    renderer_classes = (JSONRenderer, ProblemRenderer)
+    parameters = ("phase", "phase__competition", "status", "search", "format", *SUBMISSION_FLAGS, *PAGE_PARAMETERS)
 
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponseBase:
         submissions = self.submissions().order_by("-pk")
         flags = {name: self.query_flag(name) for name in SUBMISSION_FLAGS}
         if flags["is_public"] or flags["is_soft_deleted"]:
@@ -187,7 +196,15 @@ class Submissions(RobotView):
                 | Q(description__icontains=text)
                 | Q(submitted_by__username__icontains=text)
             )
+        if self.query_choice("format", ("json", "csv")) == "csv":
+            return self._csv(submissions)
         return self.rows(submissions, lambda submission: shapes.submission_shape(submission, self.reader))
+
+    def _csv(self, submissions: QuerySet[Submission]) -> HttpResponseBase:
+        """All of them; what organizers of several competitions see is asked for by phase or competition."""
+        plain = Submission.objects.filter(pk__in=submissions.order_by().values("pk"))
+        phases = Phase.objects.filter(pk__in=plain.values("phase")).select_related("competition").order_by("pk")
+        return submissions_csv(plain, list(phases), self.reader, name="submissions")
 
     def post(self, request: Request) -> Response:
         user = self.person()

@@ -1,6 +1,7 @@
 """The report of an attempt as everybody who sees the run reads it: reason, code, sentence and meters.
 
-While scores are sealed, a scoring program speaks in fixed words, which carry no label and no score.
+While scores are sealed, a scoring program speaks in fixed words, which carry no label and no score. Where a team may not read the
+log of its code, an ingestion program does: the code runs in its container and could write what it has read there.
 """
 
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from competitions.catalog.models import Phase
+from competitions.disclosure.outputs import programs_are_withheld
 from competitions.disclosure.scores import hidden_keys
 from scoring.errors import CODES
 
@@ -19,6 +21,8 @@ SCORING_ERROR: Final = "scoring_error"
 QUOTES_COLUMNS: Final = ("column_missing", "score_not_finite")  # codes of the worker's, whose sentences name keys
 PROGRAM_STAGES: Final = frozenset(("ingestion", "submission"))  # of the participant, or around what they sent in
 SCORING_STAGE: Final = "scoring"
+INGESTION_STAGE: Final = "ingestion"
+INGESTION_REFUSED: Final = "The ingestion program refused the submission."
 REFUSED: Final = "refused"  # the code of words that have none
 
 
@@ -32,11 +36,17 @@ class AttemptReport:
     meters: Mapping[str, object]
     stages: frozenset[str]
     is_smoke: bool = False  # on a public split: nothing hidden is in it
+    refused_by: str = ""  # the program whose own words these are, where the worker says so
 
     @property
     def is_of_scoring(self) -> bool:
         """No program of the participant was run, so the meters are the scoring program's."""
         return not self.stages & PROGRAM_STAGES
+
+    @property
+    def is_refusal_of_ingestion(self) -> bool:
+        """The ingestion program's own words: no labels were there to be quoted."""
+        return self.refused_by == INGESTION_STAGE
 
     @property
     def failed_behind_a_program(self) -> bool:
@@ -55,6 +65,9 @@ def disclosed_report(phase: Phase, report: AttemptReport) -> AttemptReport:
     Its words belong in its log and its meters in the receipt, for those with the right to see sealed scores. A
     sentence that lists a board's columns is for organizers only if some of them are hidden.
     """
+    if report.is_refusal_of_ingestion and not report.is_smoke:
+        is_hidden = phase.hide_output or programs_are_withheld(phase)
+        return replace(report, code=REFUSED, detail=INGESTION_REFUSED) if is_hidden else report
     if report.is_smoke or not phase.holds_sealed_scores:
         return _in_fixed_words(report) if report.code in QUOTES_COLUMNS and hidden_keys(phase) else report
     if report.is_of_scoring:

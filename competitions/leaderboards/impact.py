@@ -10,14 +10,17 @@ from typing import Any
 from competitions.catalog.changes.boards import UNRANKED, Compare, board_watch
 from competitions.catalog.changes.change import Change
 from competitions.catalog.changes.impact import impact_check
-from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.disclosure.scores import scores_are_public
+from competitions.leaderboards.models import Score
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.sealing.reveal import team_ranks
 from competitions.leaderboards.services import board_rebuild, board_touch
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
+
+LATEST = 50  # scores of a board that tell which keys its scoring program writes
 
 
 def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], **kwargs: Any) -> None:
@@ -52,6 +55,30 @@ def watch_ranks(board: Leaderboard) -> Compare:
         return rank_differences(before, team_ranks(changed))
 
     return compare
+
+
+@board_watch
+def watch_keys(board: Leaderboard) -> Compare:
+    """Say which columns wait for their scores where others leave the board, as after a key was changed."""
+    latest = Score.objects.filter(leaderboard=board).order_by("-pk").values_list("values", flat=True)[:LATEST]
+    known, before = {key for values in latest for key in values}, _score_keys(board)
+
+    def compare(changed: Leaderboard) -> list[str]:
+        titles = _score_keys(changed)
+        if titles.keys() >= before.keys():
+            return []
+        return [
+            f"No submission has a score {key!r}, so the column “{title}” stays empty until the scoring program writes it."
+            for key, title in titles.items()
+            if key not in known
+        ]
+
+    return compare
+
+
+def _score_keys(board: Leaderboard) -> dict[str, str]:
+    """The columns that scoring programs fill: key to title."""
+    return dict(board.columns.filter(kind=Column.Kind.SCORE).values_list("key", "title"))
 
 
 def rank_differences(before: Mapping[int, int], after: Mapping[int, int]) -> list[str]:

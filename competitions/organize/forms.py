@@ -7,7 +7,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from competitions.catalog.models import Format
+from competitions.catalog.models import Competition, Format, Phase
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
 from files.text import is_number
@@ -45,6 +45,16 @@ class SubmissionsForm(BulkForm):
     def __init__(self, data: QueryDict, *, actions: Iterable[str], queues: QuerySet[Queue]) -> None:
         super().__init__(data, actions=actions)
         cast("forms.ModelChoiceField[Queue]", self.fields["queue"]).queryset = queues
+
+
+class SolutionForm(forms.Form):
+    """The phase in which a solution is run."""
+
+    phase = forms.ModelChoiceField(Phase.objects.none())
+
+    def __init__(self, competition: Competition, data: QueryDict) -> None:
+        super().__init__(data)
+        cast("forms.ModelChoiceField[Phase]", self.fields["phase"]).queryset = competition.phases.all()
 
 
 class UploadForm(forms.Form):

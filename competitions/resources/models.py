@@ -75,6 +75,7 @@ class Resource(models.Model):
         PUBLIC_DATA = "public_data", "public data"
         STARTING_KIT = "starting_kit", "starting kit"
         SAMPLE_SUBMISSION = "sample_submission", "sample submission"
+        SOLUTION = "solution", "solution"
         IMAGE = "image", "image"
         BUNDLE = "bundle", "competition bundle"
 

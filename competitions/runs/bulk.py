@@ -44,7 +44,7 @@ def bulk_cost(submissions: QuerySet[Submission]) -> Cost:
     return Cost(
         submissions=submissions.count(),
         runs=len(runs),
-        waiting=states.count(State.CHECKING) + states.count(State.QUEUED),
+        waiting=sum(states.count(state) for state in (State.CHECKING, State.UNSTARTED, State.QUEUED)),
         running=sum(state in HELD for state in states),
         ended=sum(state in FINAL for state in states),
         used_s=sum(float(row[1].get("wall_s") or 0) for row in runs),

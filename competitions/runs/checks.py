@@ -20,7 +20,7 @@ from django.utils import timezone
 from competitions.catalog.models import Phase
 from competitions.resources.storage import local_copy, store_bytes
 from competitions.runs.models import Run
-from competitions.runs.planning import CHECK_JOB, planned_fields
+from competitions.runs.planning import CHECK_JOB, planned_fields, waits_for_organizers
 from competitions.runs.transitions import run_move
 from competitions.submissions.file_checks.preflight import Contract, Recognised, file_contract, inspect, table_check
 from competitions.submissions.models import FileCheck, Program, Submission
@@ -62,7 +62,9 @@ def check_perform(pk: int) -> None:
     claimed = claim(waiting_checks(), pk)
     if claimed is None:
         return
-    check = FileCheck.objects.select_related("submission__phase", "submission__team", "submission__file").get(pk=pk)
+    check = FileCheck.objects.select_related(
+        "submission__phase__competition", "submission__team", "submission__file"
+    ).get(pk=pk)
     try:
         verdict = _given_up(check) or _refused_unread(check) or _verdict(check, claimed)
     except Stopped:
@@ -186,17 +188,22 @@ def _decide(check: FileCheck, claimed: Claim, verdict: Verdict, *, now: datetime
 
 
 def _queue(submission: Submission, runs: list[Run], recognised: Recognised, now: datetime) -> None:
-    """Let the runs wait for a compute worker. A winner's code is code, whatever else it may look like."""
+    """Let the runs wait for a compute worker, or for the organizers.
+
+    A winner's code is code, whatever else it may look like. What organizers run again was started by that.
+    """
     kind = submission.kind if submission.is_verification else recognised.kind
     Submission.objects.filter(pk=submission.pk).update(
         kind=kind, program=recognised.program, checked_at=now, requirements=submission.requirements
     )
     submission.kind, submission.program = kind, recognised.program
+    is_held_back = waits_for_organizers(submission)
     for run in runs:
+        is_first = run.attempt == 1 and not run.is_smoke
         run_move(
             run,
             source=State.CHECKING,
-            target=State.QUEUED,
+            target=State.UNSTARTED if is_held_back and is_first else State.QUEUED,
             actor=ACTOR,
             now=now,
             queued_at=now,

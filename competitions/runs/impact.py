@@ -1,4 +1,4 @@
-"""Consequences of a change of a phase's budget for runs that wait and for those that have ended."""
+"""Consequences of changed settings for runs that wait and for those that have ended."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from competitions.catalog.changes.impact import impact_check
-from competitions.catalog.models import Budget, Phase
+from competitions.catalog.models import Budget, Competition, Phase
 from competitions.runs.models import Run
+from competitions.runs.starting import unstarted_submissions
 from competitions.submissions.states import LIVE, Kind, State
 
 BUDGET: Final = (*(field.name for field in fields(Budget)), "docker_image")
@@ -26,3 +27,12 @@ def budgets_change(phase: Phase, changes: Mapping[str, Any], now: datetime) -> I
         over = runs.filter(state=State.FINISHED, submission__kind=Kind.CODE, meters__wall_s__gt=limit_s).count()
         if over:
             yield f"{over} finished run{'' if over == 1 else 's'} took longer than the new time limit, and would fail now."
+
+
+@impact_check(Competition)
+def starting_changes(competition: Competition, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if changes.get("auto_run_submissions") is False and competition.is_published:
+        yield "New submissions wait, once their file is checked, until an organizer starts them."
+    if changes.get("auto_run_submissions") is True and (waiting := unstarted_submissions(competition).count()):
+        these = "submission still waits" if waiting == 1 else "submissions still wait"
+        yield f"{waiting} {these} for an organizer: see the page Submissions. What comes from now on is run at once."

@@ -45,6 +45,13 @@ def runs_queue(*, submission: Submission, tasks: Collection[Task], now: datetime
         request_check(submission, now)
 
 
+def waits_for_organizers(submission: Submission) -> bool:
+    """True for what a team sent in, where the organizers start submissions by hand."""
+    is_copy = submission.rerun_of_id is not None or submission.migrated_from_id is not None
+    is_organizers_own = submission.is_verification or submission.solution_id is not None
+    return not (is_copy or is_organizers_own or submission.phase.competition.auto_run_submissions)
+
+
 def request_check(submission: Submission, now: datetime) -> None:
     """Have the submission's file checked by a background process, after the commit."""
     waiting = {
@@ -132,7 +139,7 @@ def runs_add(
             state=state,
             fills_board=fills_board,
             is_smoke=is_smoke,
-            **(planned_fields(submission, task) if state == State.QUEUED else {}),
+            **(planned_fields(submission, task) if state != State.CHECKING else {}),
         )
         for task in tasks
     ]

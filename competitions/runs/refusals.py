@@ -7,6 +7,21 @@ from core.refusals import Conflict, RefusalKind
 ALREADY_ENDED: Final = RefusalKind(409, "already_ended", "This submission has ended, so it cannot be cancelled.")
 
 
+NOTHING_TO_START: Final = RefusalKind(
+    409,
+    "nothing_to_start",
+    "Submission #{number} does not wait to be started; its state is “{state}”. Only what waits for the organizers is started. "
+    "If its file is still checked, try again in a moment; one that has ended is run again.",
+)
+
+
+SOLUTION_OF_OTHER_TASKS: Final = RefusalKind(
+    409,
+    "solution_of_other_tasks",
+    "The solution “{solution.name}” is for none of the tasks of “{phase.name}”. Choose a phase that has one of its tasks.",
+)
+
+
 class StillRunning(Conflict):
     code = "still_running"
 

@@ -29,6 +29,7 @@ COPIED = (
     "image",
     "image_reference",
     "requirements",
+    "solution",
 )
 
 OFF_THE_BOARD = (
@@ -63,6 +64,7 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
         raise StillRunning
     if task is not None and (sealed := published_by(submission.phase, [task])):
         raise TASK_SEALED(task=task, phase=next(iter(sealed.values())))
+    is_of_organizers = not submission.team.memberships.exists()  # a solution, which stands on no board
     return _copy(
         submission,
         submission.phase,
@@ -70,7 +72,7 @@ def submission_repeat(*, submission: Submission, by: User, now: datetime, task: 
         now,
         [task] if task else [],
         rerun_of=submission,
-        is_task_rerun=bool(task),
+        is_task_rerun=bool(task) or is_of_organizers,
         **{name: getattr(submission, name) for name in OFF_THE_BOARD},
     )
 

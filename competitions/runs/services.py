@@ -60,9 +60,9 @@ def submission_cancel(*, submission: Submission, actor: str, now: datetime) -> N
 
     What fills a growing board goes on: nobody picks the datasets that an algorithm is compared on.
     """
-    runs = [run for run in _locked_runs(submission) if not run.fills_board]
+    runs = [run for run in locked_runs(submission) if not run.fills_board]
     if any(run.is_smoke for run in runs):  # whose end makes others, which a lock that waited for it has not seen
-        runs = [run for run in _locked_runs(submission) if not run.fills_board]
+        runs = [run for run in locked_runs(submission) if not run.fills_board]
     if all(run.is_final for run in runs):
         raise refusals.ALREADY_ENDED()
     for run in runs:
@@ -89,7 +89,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
 
     Raises `StillRunning`.
     """
-    runs = _locked_runs(submission)
+    runs = locked_runs(submission)
     if not all(run.is_final for run in runs):
         raise refusals.StillRunning
     runs = [run for run in runs if not run.is_smoke] or runs  # what passed its smoke run has no need of another
@@ -100,7 +100,7 @@ def submission_rerun(*, submission: Submission, actor: str, now: datetime) -> in
     return count
 
 
-def _locked_runs(submission: Submission) -> list[Run]:
+def locked_runs(submission: Submission) -> list[Run]:
     """Lock and return the submission's runs; runs are always locked before their submission."""
     rows = (
         Run.objects.select_for_update(of=("self",))

@@ -17,7 +17,13 @@ from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
 
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
-    State.CHECKING: (State.QUEUED, State.CANCELLED, State.FAILED),  # until its file is known to be right
+    State.CHECKING: (
+        State.UNSTARTED,
+        State.QUEUED,
+        State.CANCELLED,
+        State.FAILED,
+    ),  # until its file is known to be right
+    State.UNSTARTED: (State.QUEUED, State.CANCELLED),  # where organizers start submissions by hand
     State.QUEUED: (State.LEASED, State.CANCELLED, State.FAILED),
     State.LEASED: (State.PREPARING, State.INGESTING, State.SCORING, *_ENDS),
     State.PREPARING: (State.INGESTING, State.SCORING, *_ENDS),
@@ -119,6 +125,7 @@ def submission_status(runs: list[Run]) -> tuple[State, str]:
             return state, next(run.reason for run in runs if run.state == state)
     order = [
         State.CHECKING,
+        State.UNSTARTED,
         State.QUEUED,
         State.LEASED,
         State.PREPARING,
@@ -177,6 +184,8 @@ def _is_charged(submission: Submission) -> bool:
     Submissions that no team sent in cost nothing either.
     """
     if submission.rerun_of_id is not None or submission.migrated_from_id is not None or submission.is_verification:
+        return False
+    if submission.solution_id is not None:
         return False
     # A smoke run is free, and so is what it stopped, as long as the team has free ones left.
     counted = submission.runs.filter(fills_board=False, is_smoke=False)

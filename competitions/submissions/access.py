@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase
@@ -45,11 +45,15 @@ def submissions_in(*, teams: Sequence[int] = (), phases: Sequence[int] = ()) -> 
 
 
 def open_to_robot(user: User) -> QuerySet[Submission]:
-    """Submissions of others that a service account may run again, but not read."""
+    """Submissions of others that a service account may run again, but not read.
+
+    Those of no team, which are the organizers' own, are none of them: their scores would be told.
+    """
     if not user.is_robot:
         return Submission.objects.none()
     return Submission.objects.filter(
-        phase__competition__in=Competition.objects.visible_to(user).filter(allow_robot_submissions=True)
+        Exists(Membership.objects.filter(team=OuterRef("team"))),
+        phase__competition__in=Competition.objects.visible_to(user).filter(allow_robot_submissions=True),
     )
 
 

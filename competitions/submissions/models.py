@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Phase, Solution, Task
 from competitions.environments.models import EnvironmentFile
 from competitions.resources.models import StoredFile
 from competitions.submissions.states import FINAL, ORGANIZERS_OWN, Kind, Reason, State
@@ -75,6 +75,15 @@ class Submission(models.Model):
     )
     rerun_of = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns", editable=False
+    )
+    solution = models.ForeignKey(
+        Solution,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="submissions",
+        editable=False,
+        help_text="The organizers' solution that this is a run of.",
     )
     is_task_rerun = models.BooleanField(
         default=False, editable=False, help_text="Run on a task of an organizer's choice: stands on no board."

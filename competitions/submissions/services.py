@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -30,7 +31,7 @@ from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
 from competitions.submissions.datasets import require_place
-from competitions.submissions.file_checks.kinds import choose_kind
+from competitions.submissions.file_checks.kinds import choose_kind, zip_names
 from competitions.submissions.file_checks.preflight import file_contract, look
 from competitions.submissions.models import FactSheetRevision, Submission
 from competitions.submissions.notices import submission_standing_notify, team_standing_notify
@@ -128,7 +129,9 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
 
 def _file_kind(new: NewSubmission, path: Path) -> Kind:
     """The kind of a file that nobody is certain of. Raises `WhichKind` or `LooksLikeAnotherKind`."""
-    return choose_kind(new.phase, path, new.upload.file_name, chosen=new.kind if new.kind_is == "chosen" else None)
+    file_name = new.upload.file_name
+    chosen = new.kind if new.kind_is == "chosen" else None
+    return choose_kind(new.phase, partial(zip_names, path, file_name), file_name, chosen=chosen)
 
 
 def _stored_file(upload: Upload, now: datetime) -> StoredFile:

@@ -18,6 +18,7 @@ class State(TextChoices):
     """States of a run; a submission's status uses the same words."""
 
     CHECKING = "checking", "checking"
+    UNSTARTED = "unstarted", "waiting for the organizers"
     QUEUED = "queued", "queued"
     LEASED = "leased", "starting"
     PREPARING = "preparing", "preparing"
@@ -31,7 +32,7 @@ class State(TextChoices):
 # Tuples, not sets: they stand in database constraints, and a set would change its order from run to run.
 HELD: Final = (State.LEASED, State.PREPARING, State.INGESTING, State.SCORING)
 FINAL: Final = (State.FINISHED, State.FAILED, State.CANCELLED)
-LIVE: Final = (State.CHECKING, State.QUEUED, *HELD)
+LIVE: Final = (State.CHECKING, State.UNSTARTED, State.QUEUED, *HELD)
 
 
 class Reason(TextChoices):

@@ -94,6 +94,22 @@ class SubmissionForm(forms.Form):
     idempotency_key = forms.CharField(required=False, max_length=100)
 
 
+class ZipLookForm(forms.Form):
+    """The names in a zip, as JSON, which a page read before the zip is sent."""
+
+    phase = forms.CharField(required=False)
+    kind = forms.ChoiceField(choices=Kind.choices)
+    kind_is_sure = forms.BooleanField(required=False)
+    file_name = forms.CharField(max_length=255)
+    names = forms.JSONField()
+
+    def clean_names(self) -> list[str]:
+        names = self.cleaned_data["names"]
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise forms.ValidationError("Give the names as a list of texts.")
+        return names
+
+
 class EnvironmentFileForm(forms.Form):
     """Weights or an image: a finished upload, or the file itself from a page without script."""
 

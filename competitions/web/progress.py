@@ -64,6 +64,8 @@ def submission_progress(
         return Progress(sentence="Nothing to run")
     if chosen.state == State.CHECKING:
         return Progress(sentence="The file is being checked; then it is queued")
+    if chosen.state == State.UNSTARTED:
+        return Progress(sentence="It waits for the organizers to start it; there is nothing for you to do")
     if chosen.state == State.QUEUED:
         return _queued(chosen, positions.get(chosen.pk), now)
     if chosen.state in HELD:

@@ -95,6 +95,7 @@ urlpatterns = [
     path(f"{COMPETITION}submissions/", submissions.submissions, name="submissions"),
     path(f"{COMPETITION}submissions/finals/<slug:phase_slug>/<slug:board_key>/", finals.finals, name="finals"),
     path(f"{COMPETITION}submit/", submissions.submit, name="submit"),
+    path(f"{COMPETITION}submit/look/", submissions.look_at_zip, name="submission-look"),
     path("submissions/<int:pk>/", submission.detail, name="submission"),
     path("submissions/<int:pk>/row/", submission.row, name="submission-row"),
     path("submissions/<int:pk>/live/", submission.live, name="submission-live"),

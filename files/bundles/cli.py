@@ -2,36 +2,40 @@
 
 import argparse
 import json
+import os
 import re
-import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypedDict
 
 import requests
 from pydantic import TypeAdapter
-from urllib3 import encode_multipart_formdata
 
 from files.bundles.archive import zip_folder
 from files.bundles.faults import YAML_NAME, Report
-from files.bundles.reader import check_bundle
+from files.bundles.samples import FindFault, check_bundle
 from files.bundles.schema import SLUG_PATTERN
 
 STARTERS: Final = Path(__file__).with_name("starters")
-TIMEOUT_S: Final = 3600
 POLL_S: Final = 1.0  # how often the site is asked how far it is
 POLL_TIMEOUT_S: Final = 10
 TOO_MANY_REQUESTS: Final = 429
-CHUNK_BYTES: Final = 1 << 20
+Send = Callable[[str, str, Path, str], int]  # site, token, zip and queue; the number of the import
 
 
-def main(argv: Sequence[str], prog: str = "podium bundle") -> int:
-    """Exit status 0, or 1 when the bundle has faults or nothing could be written or sent."""
+def main(
+    argv: Sequence[str], prog: str = "podium bundle", *, find_fault: FindFault | None = None, send: Send | None = None
+) -> int:
+    """Exit status 0, or 1 when the bundle has faults or nothing could be written or sent.
+
+    `find_fault` reads sample submissions, and `send` sends a file to a site; both come from the client.
+    """
     chosen = _parser(prog).parse_args(list(argv))
+    chosen.find_fault, chosen.send = find_fault, send
     try:
         status: int = chosen.run(chosen)
     except (BundleRefused, OSError) as error:
@@ -85,7 +89,7 @@ def _print(report: Report, *, as_json: bool) -> None:
 
 
 def _check(chosen: argparse.Namespace) -> int:
-    report = check_bundle(chosen.file)
+    report = check_bundle(chosen.file, chosen.find_fault)
     _print(report, as_json=chosen.json)
     return 1 if report.faults else 0
 
@@ -121,21 +125,27 @@ def _new(chosen: argparse.Namespace) -> int:
 
 def _import(chosen: argparse.Namespace) -> int:
     token = chosen.token_file.read_text().strip()
-    report = check_bundle(chosen.file)
+    report = check_bundle(chosen.file, chosen.find_fault)
     if report.faults:
         _print(report, as_json=chosen.json)
         return 1
-    try:
-        answer = _send(chosen, token)
-        body = answer.json()
-    except requests.JSONDecodeError:
-        where = f"answered {answer.status_code} with a page that is no answer of Podium's API"
-        raise BundleRefused(f"{chosen.site} {where}. Is the address that of the site's first page?") from None
-    except requests.ConnectionError as error:
-        raise BundleRefused(f"{chosen.site} cannot be reached, so nothing was sent: {_cause(error)}") from error
-    if not answer.ok:
-        raise BundleRefused(f"{answer.status_code}: {body.get('detail')}")
-    return _print_result(chosen, _follow(f"{chosen.site.rstrip('/')}/api/v1/bundles/{body['id']}/", token))
+    with tempfile.TemporaryDirectory() as scratch:
+        packed = _packed(chosen.file, Path(scratch))
+        print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
+        number = chosen.send(chosen.site, token, packed, chosen.queue)
+    return _print_result(chosen, _follow(f"{chosen.site.rstrip('/')}/api/v1/bundles/{number}/", token))
+
+
+def _packed(source: Path, scratch: Path) -> Path:
+    """The zip to send. The same folder is the same file, so that an upload of it can go on."""
+    if source.is_file():
+        return source
+    print("Packing", file=sys.stderr)
+    target = scratch / f"{source.resolve().name or 'bundle'}.zip"
+    zip_folder(source, target)
+    newest_ns = max((path.stat().st_mtime_ns for path in source.rglob("*") if path.is_file()), default=0)
+    os.utime(target, ns=(newest_ns, newest_ns))
+    return target
 
 
 class ImportJob(TypedDict, total=False):
@@ -186,42 +196,3 @@ def _import_state(url: str, token: str) -> ImportJob:
         why = f"{answer.status_code}: {job.get('detail') or answer.reason}"
         raise requests.HTTPError(f"The bundle was sent, but the site does not say what becomes of it. {why}")
     return job
-
-
-def _send(chosen: argparse.Namespace, token: str) -> requests.Response:
-    with tempfile.TemporaryDirectory() as scratch:
-        packed = chosen.file
-        if packed.is_dir():
-            packed = Path(scratch) / "bundle.zip"
-            print("Packing", file=sys.stderr)
-            zip_folder(chosen.file, packed)
-        print(f"Sending {packed.stat().st_size:,} bytes", file=sys.stderr)
-        url, headers = f"{chosen.site.rstrip('/')}/api/v1/bundles/", {"Authorization": f"Bearer {token}"}
-        form = _Form({"queue": chosen.queue}, packed)
-        return requests.post(url, data=form, timeout=TIMEOUT_S, headers=headers | {"Content-Type": form.content_type})
-
-
-class _Form:
-    """A form with a file, read while it is sent: `requests` itself would hold all of the bundle in memory."""
-
-    def __init__(self, fields: dict[str, str], file: Path) -> None:
-        place = secrets.token_bytes(32)  # where the file's bytes go
-        whole, self.content_type = encode_multipart_formdata({**fields, "file": (file.name, place, "application/zip")})
-        self.head, self.tail = whole.split(place)
-        self.file = file
-
-    def __len__(self) -> int:
-        return len(self.head) + self.file.stat().st_size + len(self.tail)
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self.head
-        with self.file.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                yield chunk
-        yield self.tail
-
-
-def _cause(error: Exception) -> str:
-    """The innermost reason of a failed connection, such as "Connection refused"."""
-    text = str(error).rstrip(")'\"")
-    return text.rsplit(": ", 1)[-1] or type(error).__name__

@@ -29,7 +29,7 @@ class BundleImages:
         self._named = {image.name for image in spec.podium.images}
         for where, page in _texts(spec):
             self._of_page(where, page)
-        self.logo = self._usable(spec.image, ("image",))
+        self.logo = None if spec.podium.image_stands_in else self._usable(spec.image, ("image",))
         self.cover = self._usable(spec.podium.cover, ("podium", "cover"))
 
     @property

@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from files.archives import check_zip
-from files.bundles.archive import LIMITS, BundleFiles, is_too_long, open_bundle
+from files.bundles.archive import LIMITS, BundleFiles, is_too_long
 from files.bundles.codalab import Legacy, is_legacy
 from files.bundles.document import Document, read_document
 from files.bundles.error_messages import error_sentence
@@ -36,6 +36,13 @@ from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
 VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5", "1.8": "1.8"}
 KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")
 NO_TERMS: Final = "The organizers of this competition have given no terms."
+# Words that all texts consist of which hold the place of rules that nobody has written yet, such as "Terms: TODO".
+PLACEHOLDER_WORD: Final = re.compile(
+    r"a|add|added|and|announced|are|be|been|coming|conditions|defined|done|empty|fixme|for|go|goes|here|i|insert|is|n|no|none|not|of|"
+    r"participation|placeholder|please|put|rules|s|service|should|soon|tba|tbd|terms|the|there|these|this|to|todo|use|will|write|written|"
+    r"xxx|yet|your"
+)
+MARKUP: Final = re.compile(r"<[^<>]*>|&\w+;")
 METADATA: Final = ("metadata.yaml", "metadata")
 MAX_METADATA_BYTES: Final = 64 * 1024
 # What names files, by kind of part; "" is the competition itself.
@@ -45,6 +52,7 @@ NAMED: Final = {
     "tasks": TASK_FILES,
     "phases": PHASE_FILES,
     "images": ("file",),
+    "solutions": ("path",),
     "podium": ("cover",),
 }
 Part = tuple[str, Where, Mapping[str, object]]  # kind, place, values by key
@@ -177,9 +185,13 @@ class BundleReader:
         for task in spec.tasks:
             if task.key is not None:
                 self._key(task.key, ("tasks", "key"))
+        for solution in spec.solutions:
+            if solution.path is None and solution.key is not None:
+                self._key(solution.key, (*solution.where, "key"))
         self.report.faults += self._faults_of_files(_parts(spec))
         self.images = BundleImages(spec, self.files, self.document)
-        self.report.warnings += [*remarks(spec, self.document), *self._remarks_of_pages(spec), *self.images.notes]
+        notes = [*self._remarks_of_terms(spec), *self._remarks_of_pages(spec), *self.images.notes]
+        self.report.warnings += [*remarks(spec, self.document), *notes]
 
     @staticmethod
     def _origin(raw: dict[str, object], loc: Where, *, legacy: bool) -> Where:
@@ -222,7 +234,7 @@ class BundleReader:
         """A sentence on the fault of a file that is there; else empty."""
         if kind == "tasks":
             return self._fault_of_part(relative) or self._no_archive(relative)
-        if kind == "phases":
+        if kind in ("phases", "solutions"):
             return self._fault_of_part(relative)
         if name in ("image", "cover") or kind == "images":
             return self._file_fault(relative)
@@ -254,6 +266,11 @@ class BundleReader:
         if fault or self.report.shape != "2" or self.files.text(relative).strip():
             return fault
         return f"the file {relative!r} is empty; write the rules into it"
+
+    def _remarks_of_terms(self, spec: CompetitionSpec) -> Iterator[Note]:
+        if spec.terms and self.files.file(spec.terms) and is_placeholder(self.files.text(spec.terms)):
+            message = f"the file {spec.terms!r} holds no rules, so nobody is asked to accept it; write the rules before publishing"
+            yield self.document.note(self._file_place("", (), "terms"), message)
 
     def _remarks_of_pages(self, spec: CompetitionSpec) -> Iterator[Note]:
         for page in spec.pages:
@@ -301,13 +318,17 @@ class BundleReader:
         self.report.warnings.append(self.document.note(where, message))
 
 
-def check_bundle(source: Path) -> Report:
-    """The report of an import of this zip or folder, as far as there can be one without a site."""
-    try:
-        with open_bundle(source) as files:
-            return BundleReader(files).report
-    except InvalidBundle as error:
-        return error.report
+def is_placeholder(terms: str) -> bool:
+    """True for terms that say nothing: an empty file, `TODO`, or the sentence of an export without rules.
+
+    >>> [is_placeholder(text) for text in ("# Terms\\nTODO", "<h1>Rules</h1>to be announced", "Be fair.")]
+    [True, True, False]
+    """
+    plain = MARKUP.sub(" ", terms)
+    words = re.findall(r"\w+", plain.lower())
+    if "<img" in terms or "![" in terms:
+        return False  # a picture may hold them
+    return "lorem ipsum" in " ".join(words) or NO_TERMS in plain or all(map(PLACEHOLDER_WORD.fullmatch, words))
 
 
 def is_key(text: str) -> bool:
@@ -381,6 +402,7 @@ def _place(spec: CompetitionSpec) -> None:
         ("tasks", spec.tasks),
         ("phases", spec.phases),
         ("leaderboards", spec.leaderboards),
+        ("solutions", spec.solutions),
     ]
     for name, items in parts:
         for number, item in enumerate(items):
@@ -411,6 +433,8 @@ def _parts(spec: CompetitionSpec) -> Iterator[Part]:
             yield "tasks", task.where, dict(task)
     for phase in spec.phases:
         yield "phases", phase.where, dict(phase)
+    for solution in spec.solutions:
+        yield "solutions", solution.where, dict(solution)
 
 
 def _document_parts(raw: dict[str, object]) -> Iterator[Part]:
@@ -436,4 +460,4 @@ def _below(value: Any, step: str | int) -> Any:
     return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
 
 
-__all__ = ["NO_TERMS", "BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key"]
+__all__ = ["NO_TERMS", "BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key", "is_placeholder"]

@@ -1,13 +1,13 @@
 """Rules between a bundle's parts: indexes that exist, phases in order, valid computations."""
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final
 
 from files.bundles.addresses import board_key
 from files.bundles.document import Document
 from files.bundles.faults import Note, Where
-from files.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, TaskSpec
+from files.bundles.schema import ColumnSpec, CompetitionSpec, LeaderboardSpec, PhaseSpec, SolutionSpec, TaskSpec
 
 # The names of `competitions.catalog.presets.PRESETS`, which cannot be read without a site; a test compares them.
 PRESET_NAMES: Final = ("pcqm4mv2-test-dev", "pcqm4mv2-test-challenge")
@@ -17,7 +17,7 @@ MAX_TABS, MAX_TAB_TITLE = 5, 24
 
 def remarks(spec: CompetitionSpec, document: Document) -> list[Note]:
     """Remarks on what is read otherwise than it was written, which stops no import."""
-    notes = []
+    notes = [document.note(*remark) for remark in _same_names(spec, document, is_fault=False)]
     for board in _used_boards(spec):
         indexes = [column.index for column in board.columns]
         if "primary_index" in board.model_fields_set and board.primary_index not in indexes:
@@ -31,7 +31,9 @@ def rule_faults(spec: CompetitionSpec, document: Document, *, legacy: bool) -> l
     """Every contradiction between parts that are well formed by themselves."""
     faults = [
         *_tasks(spec),
+        *_solutions(spec),
         *_phases(spec, legacy=legacy),
+        *_same_names(spec, document, is_fault=True),
         *_boards(spec),
         *_sealing(spec),
         *_questions(spec),
@@ -70,6 +72,25 @@ def _tasks(spec: CompetitionSpec) -> Found:
                 yield (*phase.where, "tasks", number), f"there is no task with the index {index!r}; there are {known}"
         yield from _growth(phase, seen, phase.podium.leaderboards or spec.leaderboards[:1])
         yield from _smoke(phase, spec)
+
+
+def _solutions(spec: CompetitionSpec) -> Found:
+    tasks = [task.index for task in spec.tasks if task.podium.checks is None]
+    names: set[str] = set()
+    for solution in spec.solutions:
+        if solution.reference is None:
+            yield solution.where, "`path` is missing; name the solution's folder or zip, or give the `key` of one"
+        for number, index in enumerate(solution.tasks):
+            if index not in tasks:
+                known = ", ".join(map(str, tasks))
+                message = f"no task that is run by phases has the index {index!r}; there are {known}"
+                yield (*solution.where, "tasks", number), message
+        if solution.name and solution.name in names:
+            yield (
+                (*solution.where, "name"),
+                f"the name {solution.name!r} is that of another solution; give each its own",
+            )
+        names.add(solution.name)
 
 
 def _checks(spec: CompetitionSpec, known: str) -> Found:
@@ -145,6 +166,14 @@ def _hidden_data(task: TaskSpec, spec: CompetitionSpec) -> Iterator[str]:
             yield f"the file {path} is also of the task {other.index!r}, which keeps it hidden; give the smoke run data of its own"
 
 
+def solution_names(solutions: Iterable[SolutionSpec]) -> list[str]:
+    """The name of each solution, a number where it has none."""
+    rows = list(solutions)
+    taken = {solution.name for solution in rows}
+    free = (name for number in count(1) if (name := f"Solution {number}") not in taken)
+    return [solution.name or next(free) for solution in rows]
+
+
 def sort_phases(phases: Iterable[PhaseSpec]) -> list[PhaseSpec]:
     """By index where there is one; the others keep their place."""
     rows = list(phases)
@@ -169,6 +198,25 @@ def _phases(spec: CompetitionSpec, *, legacy: bool) -> Found:
     if not legacy:
         for before, after in pairwise(rows):
             yield from _follows(before, after)
+
+
+def _same_names(spec: CompetitionSpec, document: Document, *, is_fault: bool) -> Found:
+    """Phases that people cannot tell apart.
+
+    A competition as code knows its phases again by name, so there it is a fault unless each has an address of its own.
+    """
+    first: dict[str, PhaseSpec] = {}
+    for phase in spec.phases:
+        other = first.setdefault(" ".join(phase.name.split()).casefold(), phase)
+        if other is phase:
+            continue
+        slugs = {phase.podium.slug, other.podium.slug}
+        if is_fault == (bool(spec.podium.slug) and (len(slugs) == 1 or None in slugs)):
+            line = document.line((*other.where, "name"))
+            yield (
+                (*phase.where, "name"),
+                f"the phase on line {line} is called {phase.name!r}, too; give each a name of its own",
+            )
 
 
 def _follows(before: PhaseSpec, after: PhaseSpec) -> Found:

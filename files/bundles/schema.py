@@ -217,12 +217,19 @@ class PhaseSpec(Spec):
 
 
 class SolutionSpec(Spec):
+    """A file or folder, or a file of the site by its key, that the organizers know to solve the tasks."""
+
     index: Index | None = None
     tasks: list[Index] = []
     path: str | None = None
     key: str | None = None
-    name: str = ""
-    description: str = ""
+    name: str = Field("", max_length=200)
+    description: str = Field("", max_length=10_000)
+
+    @property
+    def reference(self) -> str | None:
+        """The path, else the key, as other parts name a file."""
+        return self.path or self.key
 
 
 @with_settings("competition.podium")
@@ -230,6 +237,7 @@ class CompetitionExtra(Spec):
     slug: str | None = Field(None, max_length=60, pattern=SLUG_PATTERN)
     subtitle: str = Field("", max_length=256)
     cover: str | None = None
+    image_stands_in: bool = False
     tags: list[Annotated[str, Field(min_length=1, max_length=30, pattern=r"^[^,\p{C}]+$")]] = Field([], max_length=8)
     registration_questions: list[AskedQuestionSpec] = []
     fact_sheet: list[FactQuestionSpec] = []
@@ -264,13 +272,12 @@ PHASE_FILES: Final = ("public_data", "starting_kit", "sample_submission")
 IGNORED: Final[dict[type[Spec], dict[str, str]]] = {
     CompetitionSpec: {
         "forum_enabled": "there is no forum; link to one on a page",
-        "auto_run_submissions": "every accepted submission is run at once",
         "can_participants_make_submissions_public": "submissions are seen by their team and the organizers",
         "published": "an imported competition is a draft until its organizer publishes it",
     },
     TaskSpec: {},
     PhaseSpec: {
-        "solutions": "solutions are not kept; submit them once to see them scored",
+        "solutions": "which tasks a solution is for stands at the solution",
         "status": "which phase is current follows from the dates",
         "is_final_phase": "the last phase is the final one",
     },

@@ -55,6 +55,25 @@ def find_fault(path: str, file_name: str, schema: SchemaDocument, sample: tuple[
     return {}
 
 
+def find_sample_fault(
+    path: str, file_name: str, schema: SchemaDocument, solution: tuple[str, str] | None
+) -> dict[str, str]:
+    """As `find_fault` of an organizer's sample submission, whose ids are those of the solution.
+
+    >>> find_sample_fault("missing.csv", "missing.csv", {"id_column": "id", "columns": [{"name": "price"}]}, None)["code"]
+    'no_file'
+    """
+    try:
+        table_schema = TableSchema.from_json(schema)
+        check_table(Path(path), table_schema, filename=file_name)
+        if solution is not None:
+            ids = read_ids(read_table(Path(solution[0]), filename=solution[1]), table_schema.id_column)
+            check_table(Path(path), table_schema, ids, filename=file_name)
+    except ScoringInputError as error:
+        return {"code": error.code, "message": str(error).replace("the sample submission", "the solution")}
+    return {}
+
+
 def _sample(path: Path, filename: str | None = None) -> pl.DataFrame:
     try:
         return read_table(path, filename=filename)

@@ -1,7 +1,5 @@
 """Encodings of text files: UTF-16 is written anew as UTF-8; the line of what is neither is named."""
 
-from __future__ import annotations
-
 import codecs
 from pathlib import Path
 from typing import Final

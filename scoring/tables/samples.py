@@ -1,7 +1,5 @@
 """An organizer's sample submission: which column answers which target, and if it fits the solution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -110,17 +110,49 @@ def test_a_refused_form_leaves_the_upload_with_its_moment_for_the_next_try(
     send(page, big_code)
     expect(page.locator("[data-upload-error]")).to_contain_text("no weights of this name")
     calls.clear()
+    rows = page.locator("table.submissions tbody tr")
+    before = rows.count()
     page.get_by_role("button", name="Submit", exact=True).click()
-    expect(page.locator("table.submissions tbody tr").first).to_contain_text("code.zip")
+    expect(rows).to_have_count(before + 1)
+    expect(rows.first).to_contain_text("code.zip")
     assert calls == ["GET"], "nothing is begun or sent anew"
 
 
-def test_code_that_was_dropped_on_predictions_is_sent_as_code_with_one_press(
+LOOK = "**/competitions/gap/submit/look/"
+
+
+def test_code_that_was_dropped_on_predictions_is_recognised_before_a_byte_of_it_is_sent(
+    new_visitor: NewVisitor, big_code: Path
+) -> None:
+    visitor = to_submit(new_visitor, "dan")
+    visitor.expect_on_console("status of 422")
+    page = visitor.page
+    rows = page.locator("table.submissions tbody tr")
+    before = rows.count()
+    page.get_by_role("radio", name=re.compile("Predictions")).check()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method) if "/api/v1/uploads/" in request.url else None)
+    page.get_by_label("File").set_input_files(big_code)
+    expect(page.locator("[data-upload-error]")).to_contain_text("code.zip looks like code: it has metadata.yaml")
+    page.get_by_role("radio", name=re.compile("Code")).check()
+    expect(page.locator("[data-upload-error]")).to_be_hidden()
+    page.get_by_role("radio", name=re.compile("Predictions")).check()
+    instead = page.get_by_role("button", name="Send as code instead")
+    expect(instead).to_be_visible()
+    assert sent == [], "the names in it were enough"
+    instead.click()
+    expect(rows).to_have_count(before + 1)
+    expect(rows.first).to_contain_text("code.zip")
+    assert sent.count("PATCH") == 3
+
+
+def test_code_that_the_page_could_not_look_at_is_sent_as_code_with_one_press(
     new_visitor: NewVisitor, big_code: Path
 ) -> None:
     visitor = to_submit(new_visitor, "ben")
     visitor.expect_on_console("status of 422")
     page = visitor.page
+    page.route(LOOK, lambda route: route.abort())
     rows = page.locator("table.submissions tbody tr")
     before = rows.count()
     page.get_by_role("radio", name=re.compile("Predictions")).check()

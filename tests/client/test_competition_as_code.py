@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import zipfile
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,23 @@ def test_without_podium_itself_the_site_checks_the_folder_and_changes_nothing(
     assert not Competition.objects.filter(slug="prices").exists()
     assert main(["competition", "init", str(folder.parent / "more")]) == 2
     assert "which is not installed" in capsys.readouterr().err
+
+
+def test_an_export_says_why_codabench_would_refuse_it(
+    site: Scenario, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.competition.pages.create(title="Soon", body="")
+    capsys.readouterr()
+    assert main(["competition", "export", site.competition.slug, "--to", str(tmp_path / "out"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert "The page “Soon” is empty; write it, or delete it." in answer["codabench_refusals"]
+    assert zipfile.is_zipfile(answer["file"])
+    assert main(["competition", "export", site.competition.slug, "--to", str(tmp_path / "out"), "--keys"]) == 0
+    assert "Codabench would refuse it: Programs and data are named by their keys" in capsys.readouterr().err
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        f"{site.competition.slug}-keys.zip",
+        f"{site.competition.slug}.zip",
+    ]
 
 
 def test_a_checkout_without_a_memory_goes_on_from_the_last_push(folder: Path) -> None:

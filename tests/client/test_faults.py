@@ -16,12 +16,14 @@ from pathlib import Path
 
 import pytest
 
+from competitions.catalog.models import Competition
 from competitions.submissions.models import Submission
 from podium import Client, InvalidInput, PodiumError, SiteUnreachable, StillWaiting
 from podium.cli import main
 from podium.files import file_digest
 from podium.site import Site, checked_url
 from podium.uploads import PART_BYTES
+from tests.bundle_files import FILES, second, write
 from tests.client.conftest import Proxy, make_token
 from tests.scenario import Scenario, zip_bytes
 
@@ -110,6 +112,36 @@ def test_an_upload_goes_on_after_ctrl_c_where_it_stopped(
     assert methods["PATCH"] in (1, 2), "the parts that were not there: the second one may have come through"
     assert Submission.objects.get().file.size_bytes > 2 * PART_BYTES
     assert list((tmp_path / "cache" / "podium" / "uploads").glob("*.json")) == []
+
+
+def test_a_bundle_goes_on_after_ctrl_c_where_it_stopped(site: Scenario, proxy: Proxy, tmp_path: Path) -> None:
+    """Packed anew by the second start, the same folder is the same file."""
+    padding: dict[str, str | bytes] = {"input_data/x.bin": random.Random(1).randbytes(2 * PART_BYTES + 1000)}
+    folder = write(tmp_path / "small", second(), FILES | padding)
+    token_file = tmp_path / "token"
+    token_file.write_text(make_token(site.organizer))
+    verb = [
+        "bundle",
+        "import",
+        str(folder),
+        "--site",
+        proxy.url,
+        "--token-file",
+        str(token_file),
+        "--queue",
+        site.queue.name,
+    ]
+    with send_until_the_second_part(proxy, {}, *verb) as process:
+        assert process.stderr is not None
+        shown = process.stderr.read()
+    assert (process.returncode, "Traceback" in shown) == (130, False), shown
+    assert "The same command goes on from here" in shown
+    proxy.fault, proxy.calls = (lambda method, path: None), []
+    assert main(verb) == 0
+    calls = Counter(call for call in proxy.calls if call[0] == "POST")
+    assert calls == {("POST", "/api/v1/bundles/"): 1}, "no second upload was begun"
+    assert Counter(method for method, _ in proxy.calls)["PATCH"] in (1, 2)
+    assert Competition.objects.filter(slug="small").exists()
 
 
 @pytest.mark.parametrize("is_noticed_at_once", [True, False], ids=["by its time", "by its digest"])

@@ -72,6 +72,30 @@ def test_a_broken_scorer_is_the_organizers_fault_unless_it_refuses_the_file(benc
     assert "\u202e" not in outcome.result["detail"]
 
 
+REFUSES = (
+    WRITE + "put('refusal.json', json.dumps({'code': 'no_model', 'message': 'There is no model.pkl.'})); sys.exit(65)"
+)
+
+
+def ingestion_job(bench: Bench, source: str, *, submission: str) -> dict[str, Any]:
+    """The organizers' ingestion program around a submission."""
+    job = bench.code_job(source)
+    job["stages"][0]["mounts"].append(bench.program("/app/ingested_program", submission))
+    return job
+
+
+def test_an_ingestion_program_refuses_in_its_own_words_and_a_submission_cannot(bench: Bench) -> None:
+    refused = bench.run(ingestion_job(bench, REFUSES, submission="print()"))
+    assert (refused.reason, refused.code, refused.result["detail"]) == (
+        "output_invalid",
+        "no_model",
+        "There is no model.pkl.",
+    )
+    assert refused.result["refused_by"] == "ingestion"
+    own = bench.run(bench.code_job(REFUSES))
+    assert (own.reason, own.code) == ("program_error", "exit_code")
+
+
 def prediction_job(bench: Bench, scorer: str, content: bytes = b"0.5", *, unpack: bool = False) -> dict[str, Any]:
     """A prediction submission: one file, or an archive."""
     file = {"target": "/app/input/res", "file": bench.file(content, "answer.txt"), "unpack": unpack}

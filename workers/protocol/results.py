@@ -40,12 +40,16 @@ class Reason(StrEnum):
 
 
 class Verdict(Message):
-    """The end of a run, a stable word for its cause, and a sentence. Scoring programs add own words."""
+    """The end of a run, a stable word for its cause, and a sentence. Organizers' programs add own words.
+
+    `refused_by` is `ingestion` where the words are that program's, which may know what a team must not read.
+    """
 
     outcome: Outcome
     reason: Reason | None = None
     code: Word = ""
     detail: Sentence = ""
+    refused_by: Word = ""
 
     @model_validator(mode="after")
     def _check_reason(self) -> "Verdict":

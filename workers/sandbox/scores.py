@@ -30,7 +30,7 @@ class ScoresInvalid(DataRefused):
 
 @dataclass(frozen=True)
 class Refusal:
-    """The scorer's refusal of a participant's file: a stable `code` and a message."""
+    """An organizers' program's refusal of what a participant sent in: a stable `code` and a message."""
 
     code: str
     message: str
@@ -141,7 +141,7 @@ def _finite(name: str, column: str, value: Any) -> float:
 
 
 def read_refusal(output: Path) -> Refusal | None:
-    """The scorer's `refusal.json`; None when there is none that can be used."""
+    """A program's `refusal.json`; None when there is none that can be used."""
     refusal = _small_json(output, "refusal.json", MAX_REFUSAL_BYTES)
     if not isinstance(refusal, dict) or not isinstance(refusal.get("message"), str):
         return None

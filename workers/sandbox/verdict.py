@@ -8,6 +8,7 @@ import signal
 from workers.errors import SandboxError
 from workers.protocol.limits import Limits
 from workers.protocol.results import Outcome, Reason, Verdict
+from workers.protocol.stages import StageName
 from workers.sandbox.scores import REFUSAL_EXIT_CODE, Refusal
 from workers.sandbox.stage import Evidence
 
@@ -15,14 +16,20 @@ NO_WORKER_CAN = ("image_unknown", "image_unsuitable")  # what the competition na
 CANCELLED = Verdict(outcome=Outcome.CANCELLED, code="cancelled", detail="The run was cancelled.")
 
 
-def failed(reason: str, code: str, detail: str) -> Verdict:
+def failed(reason: str, code: str, detail: str, *, refused_by: str = "") -> Verdict:
     """A failure."""
-    return Verdict(outcome=Outcome.FAILED, reason=Reason(reason), code=code, detail=detail)
+    return Verdict(outcome=Outcome.FAILED, reason=Reason(reason), code=code, detail=detail, refused_by=refused_by)
 
 
-def ingestion_verdict(evidence: Evidence, limits: Limits) -> Verdict | None:
-    """The verdict on participants' code; None when its stage ended well."""
-    return _ended_from_outside(evidence, limits) or _ended_badly(evidence, limits)
+def ingestion_verdict(evidence: Evidence, limits: Limits, refusal: Refusal | None = None) -> Verdict | None:
+    """The verdict on participants' code; None when its stage ended well.
+
+    A `refusal` of the ingestion program costs what one of the scoring program does.
+    """
+    outside = _ended_from_outside(evidence, limits)
+    if outside is None and evidence.exit_code == REFUSAL_EXIT_CODE and refusal is not None:
+        return failed("output_invalid", refusal.code, refusal.message, refused_by=StageName.INGESTION)
+    return outside or _ended_badly(evidence, limits)
 
 
 def _ended_from_outside(evidence: Evidence, limits: Limits) -> Verdict | None:

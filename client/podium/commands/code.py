@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.commands.local import needing
-from podium.commands.options import AsJson, Profile, client, require_consent
+from podium.commands.local import needing, sample_fault
+from podium.commands.options import AsJson, Profile, Slug, client, require_consent
 from podium.errors import InvalidInput, Refused
 from podium.files import cache_dir
 from podium.folders import Folder
 from podium.models import Push
 from podium.output import say, transfer_bar, write_json, write_result, write_table
-from podium.pushing import Pull, apply, compare, difference_lines
+from podium.pushing import Pull, apply, compare, difference_lines, exported
 
 if TYPE_CHECKING:
     from workers.local import LocalRun
@@ -53,7 +53,8 @@ def check(folder: FolderArgument = Path(), profile: Profile = "", as_json: AsJso
         say(f"Podium's readers are not installed here, so {me.site.url} is asked; nothing is changed there.")
         _show(compare(me.site, opened, is_forced=False, bars=transfer_bar, notify=say), as_json=as_json)
         return
-    raise typer.Exit(main(["check", str(folder), *(["--json"] if as_json else [])]))
+    words = ["check", str(folder), *(["--json"] if as_json else [])]
+    raise typer.Exit(main(words, find_fault=sample_fault))
 
 
 @app.command()
@@ -179,6 +180,27 @@ def pull(
     lines = [f"No longer named: {name}" for name in unnamed]
     text = "\n".join([*lines, f"{opened.path} is as {slug or opened.slug} on {me.site.url}."])
     write_result(answer, text, as_json=as_json)
+
+
+@app.command()
+def export(
+    slug: Slug,
+    to: Annotated[Path, typer.Option(help="The folder to write the zip to.")] = Path(),
+    keys: Annotated[bool, typer.Option(help="Name programs and data by their keys on this site.")] = False,
+    profile: Profile = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write a competition as a bundle for other sites.
+
+    Says why Codabench would refuse it, and what it does otherwise.
+    """
+    me = client(profile)
+    path, answer = exported(me.site, slug, to, with_files=not keys, bars=transfer_bar, notify=say)
+    refusals, gaps = answer["codabench_refusals"], answer["codabench_gaps"]
+    lines = [f"Codabench would refuse it: {sentence}" for sentence in refusals]
+    lines += [f"Otherwise on Codabench: {sentence}" for sentence in gaps]
+    text = "\n".join([*lines, f"Written: {path}"])
+    write_result({"file": str(path), "codabench_refusals": refusals, "codabench_gaps": gaps}, text, as_json=as_json)
 
 
 @app.command()

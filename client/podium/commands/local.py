@@ -8,13 +8,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
 from podium.client import Client
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
 from podium.errors import InvalidInput
+from podium.output import say, transfer_bar
+from podium.site import Site
+from podium.uploads import uploaded
+
+if TYPE_CHECKING:
+    from files.bundles.samples import Sample
+    from scoring.tables.schema import SchemaDocument
 
 app = typer.Typer()
 ANY: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -47,7 +54,28 @@ def score(context: typer.Context) -> None:
 def bundle(context: typer.Context) -> None:
     with needing("run"):
         from files.bundles.cli import main
-    raise typer.Exit(main(context.args, prog="podium bundle"))
+    raise typer.Exit(main(context.args, prog="podium bundle", find_fault=sample_fault, send=send_bundle))
+
+
+def send_bundle(site_url: str, token: str, path: Path, queue: str) -> int:
+    """Send a bundle, in parts that go on after a break, for an import; returns the import's number."""
+    site = Site(site_url, token)
+    with transfer_bar(path.name) as progress, uploaded(site, path, progress) as key:
+        return int(site.post("bundles/", {"upload": key, "queue": queue})["id"])
+
+
+def sample_fault(sample: "Sample") -> str:
+    """The fault of a sample submission; without the extra `score` the site says it when it gets the file."""
+    try:
+        from scoring.tables.commands import find_sample_fault
+    except ModuleNotFoundError:
+        say(
+            f"{sample.path.name} is not read here, for the extra `score` is not installed; the site reads it when it is sent."
+        )
+        return ""
+    solution = None if sample.solution is None else (str(sample.solution), sample.solution.name)
+    schema = cast("SchemaDocument", sample.schema)
+    return find_sample_fault(str(sample.path), sample.path.name, schema, solution).get("message", "")
 
 
 @app.command(

@@ -229,6 +229,13 @@ class LogOut(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
+class StartedOut(serializers.Serializer[Any]):
+    """The number of submissions that were started, and of those that still wait for the organizers."""
+
+    started = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+
+
 class AllowanceOut(serializers.Serializer[Any]):
     period = serializers.CharField()
     limit = serializers.IntegerField()

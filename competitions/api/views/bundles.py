@@ -13,8 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
+from competitions.api.parsers import JSONParser
 from competitions.api.views.base import ApiView, checked
-from competitions.bundles.codabench_gaps import codabench_gaps
+from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin
 from competitions.bundles.importing.references import queue_named
 from competitions.bundles.imports import import_begin, require_host
@@ -22,14 +23,16 @@ from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition
 from competitions.resources.downloads import stored_response
 from competitions.resources.rooms import take_upload, upload_room
+from competitions.resources.uploads import UploadIncomplete, upload_finish
 
 IMPORTS_SHOWN: Final = 20
 
 
 class BundleIn(serializers.Serializer[None]):
-    """A zip, and the queue where the bundle's own is not wanted."""
+    """A zip, or the key of a finished upload of one, and the queue where the bundle's own is not wanted."""
 
-    file = serializers.FileField()
+    file = serializers.FileField(required=False)
+    upload = serializers.UUIDField(required=False)
     queue = serializers.CharField(required=False, allow_blank=True, default="")
 
 
@@ -37,7 +40,7 @@ class Bundles(ApiView):
     """Send a bundle, which a background process makes into a draft; or list the last imports."""
 
     serializer_class = BundleIn
-    parser_classes = [MultiPartParser]
+    parser_classes = [MultiPartParser, JSONParser]
     read_scope = write_scope = Scope.ORGANIZE
     takes_files = True
 
@@ -53,8 +56,9 @@ class Bundles(ApiView):
         values = checked(BundleIn(data=request.data))
         queue_name = values["queue"]
         queue = queue_named(queue_name, user) if queue_name else None
-        sent = take_upload(user, values["file"], now)
-        assert sent.file is not None, "it came in one piece"
+        sent = upload_finish(take_upload(user, values.get("file"), now, key=values.get("upload")))
+        if sent.file is None:
+            raise UploadIncomplete(sent)
         job = import_begin(owner=user, stored=sent.file, file_name=sent.file_name, queue=queue, now=now)
         return Response(import_shape(job), status=202, headers={"Location": f"/api/v1/bundles/{job.pk}/"})
 
@@ -145,11 +149,11 @@ class ExportedFile(ExportView):
 def export_shape(export: BundleExport) -> dict[str, object]:
     """An export, and where its file is once it is written."""
     url = f"/api/v1/exports/{export.pk}/file/" if export.file_id else None
-    gaps = codabench_gaps(export.competition)
     return {
         "id": export.pk,
         "file_name": export.file_name,
         "state": export.state,
         "url": url,
-        "codabench_gaps": gaps,
+        "codabench_refusals": codabench_refusals(export.competition, with_files=export.with_files, by=export.owner),
+        "codabench_gaps": codabench_gaps(export.competition),
     }

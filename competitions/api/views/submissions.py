@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +14,7 @@ from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import User
+from accounts.models import Scope, User
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.serializers.leaderboards import DatasetOut
@@ -24,13 +24,14 @@ from competitions.api.serializers.submissions import (
     FactSheetIn,
     LogOut,
     SmokeFilter,
+    StartedOut,
     SubmissionFilter,
     SubmissionIn,
     SubmissionOut,
 )
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import SMOKE
-from competitions.catalog.models import Leaderboard
+from competitions.catalog.models import Competition, Leaderboard
 from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
@@ -38,6 +39,7 @@ from competitions.environments.choice import NamedEnvironment
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
 from competitions.leaderboards.reading.submission_scores import with_scores
+from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.rooms import take_upload, upload_room
@@ -45,6 +47,7 @@ from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text
 from competitions.runs.services import submission_cancel
+from competitions.runs.starting import submission_start, waiting_start
 from competitions.runs.worker_api.offers import Brought, smoke_offer
 from competitions.submissions.access import visible_submissions
 from competitions.submissions.datasets import dataset_withdraw
@@ -54,6 +57,7 @@ from competitions.submissions.quota import allowances
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind
 from competitions.teams.services import require_registration, require_team
+from core.refusals import NotAllowed
 from workers.protocol.plan import FileRole
 
 IDEMPOTENCY = OpenApiParameter(
@@ -162,6 +166,52 @@ class SubmissionCancel(SubmissionView):
         submission = self.submission(pk)
         submission_cancel(submission=submission, actor=f"user:{self.person().username}", now=timezone.now())
         return self.answer(self.submission(pk))
+
+
+class SubmissionStart(SubmissionView):
+    """Start a submission that waits for the organizers; for its organizers."""
+
+    write_scope = Scope.ORGANIZE
+
+    @extend_schema(request=None, responses=SubmissionOut)
+    def post(self, request: Request, pk: int) -> Response:
+        submission, user = self.submission(pk), self.person()
+        if not organizes(user, submission.phase):
+            raise NotAllowed("Only the competition's organizers start submissions.")
+        submission_start(submission=submission, actor=f"organizer:{user.username}", now=timezone.now())
+        return self.answer(self.submission(pk))
+
+
+class SubmissionsStart(ApiView):
+    """Start what waits for the organizers, the oldest first, some hundred at a time; for organizers."""
+
+    write_scope = Scope.ORGANIZE
+    serializer_class = StartedOut
+
+    @extend_schema(request=None, responses=StartedOut)
+    def post(self, request: Request, slug: str) -> Response:
+        user = self.person()
+        competition = get_object_or_404(Competition.objects.managed_by(user), slug=slug)
+        actor = f"organizer:{user.username}"
+        started, waiting = waiting_start(competition=competition, actor=actor, now=timezone.now())
+        return Response({"started": started, "waiting": waiting})
+
+
+class SubmissionsCsv(ApiView):
+    """All submissions to a competition as CSV, for organizers; `phase` is the slug of one."""
+
+    read_scope = Scope.ORGANIZE
+
+    @extend_schema(parameters=[OpenApiParameter("phase", str)], responses={(200, "text/csv"): OpenApiTypes.STR})
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
+        phases = list(competition.phases.select_related("competition"))
+        if (chosen := request.query_params.get("phase")) is not None:
+            phases = [phase for phase in phases if phase.slug == chosen]
+            if not phases:
+                raise Http404
+        submissions = Submission.objects.filter(phase__in=phases)
+        return submissions_csv(submissions, phases, self.reader, name=f"{slug}-submissions")
 
 
 class SubmissionWithdraw(SubmissionView):

@@ -25,6 +25,7 @@ from competitions.catalog.models import (
     Page,
     PageImage,
     Phase,
+    Solution,
     Task,
 )
 from competitions.catalog.models.sections.intake import TEXT_FILES
@@ -40,8 +41,8 @@ from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
 from files.bundles.addresses import phase_slugs
 from files.bundles.faults import invalid
-from files.bundles.reader import NO_TERMS, BundleReader
-from files.bundles.rules import sort_phases
+from files.bundles.reader import BundleReader, is_placeholder
+from files.bundles.rules import solution_names, sort_phases
 from files.bundles.schema import (
     PHASE_FILES,
     TASK_FILES,
@@ -92,7 +93,9 @@ class Maker:
         self._images(competition, now)
         self._questions(competition)
         self._fact_sheet(competition)
-        self._phases(competition, self._tasks(competition, now), now)
+        tasks = self._tasks(competition, now)
+        self._phases(competition, tasks, now)
+        self._solutions(competition, tasks)
         note_questions(competition)
         self._say(competition)
         if live is None:
@@ -122,11 +125,22 @@ class Maker:
             self._phase(before.take(slug, Phase(competition=competition, slug=slug)), spec, number, tasks, now)
         before.remove_others()
 
+    def _solutions(self, competition: Competition, tasks: dict[Index, Task]) -> None:
+        before = Existing(competition.solutions.all(), "name")
+        names = solution_names(self.spec.solutions)
+        for index, (name, spec) in enumerate(zip(names, self.spec.solutions, strict=True)):
+            solution = before.take(name, Solution(competition=competition, name=name))
+            current = solution.resource if solution.pk else None
+            resource = self._resource(spec.reference, Resource.Kind.SOLUTION, name, current)
+            write(solution, index=index, description=spec.description, resource=resource)
+            solution.tasks.set([tasks[number] for number in spec.tasks or tasks if number in tasks])
+        before.remove_others()
+
     def _say(self, competition: Competition) -> None:
         spec, mapped = self.spec, self.report.mapped
         self.report.created[:0] = [
             f"competition {competition.title!r} at /competitions/{competition.slug}/, a draft",
-            f"{_counted(spec.pages, 'page')} and the rules",
+            f"{_counted(spec.pages, 'page')} and {'the' if current_rules(competition) else 'no'} rules",
             _counted(spec.tasks, "task"),
             f"{_counted(spec.phases, 'phase')}, each with a leaderboard",
         ]
@@ -134,9 +148,7 @@ class Maker:
         if not spec.docker_image:
             mapped.append(note(("docker_image",), f"no image is named; programs run in {competition.image_name}"))
         if spec.solutions:
-            self.report.ignored.append(
-                note(("solutions",), "solutions are not kept; submit them once to see them scored")
-            )
+            self.report.created.append(f"{_counted(spec.solutions, 'solution')}, for organizers alone")
         for board in spec.leaderboards[1:]:
             self.report.ignored.append(
                 note(board.where, "phases have the first leaderboard; this one is on none of them")
@@ -178,9 +190,8 @@ class Maker:
         rules = current_rules(competition)
         before = (rules.text, Format(rules.format)) if rules else None
         text, form = self._read_text(self.spec.terms, before) if self.spec.terms else ("", Format.MARKDOWN)
-        if not text.strip():
-            text, form = NO_TERMS, Format.MARKDOWN
-        rules_publish(competition=competition, text=text, form=form, now=now)
+        if not is_placeholder(text):  # else rules that are there stay in force: people have accepted them
+            rules_publish(competition=competition, text=text, form=form, now=now)
 
     def _pages(self, competition: Competition) -> None:
         before = Existing(competition.pages.all(), "title")

@@ -13,6 +13,7 @@ from accounts.models import User
 from competitions.bundles.importing.creation import Maker
 from competitions.bundles.importing.parts import Part
 from competitions.bundles.importing.references import References
+from competitions.bundles.samples import sample_fault
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.models import StoredFile
@@ -22,6 +23,7 @@ from competitions.resources.versions import require_room
 from files.bundles.archive import BundleFiles, open_bundle
 from files.bundles.faults import InvalidBundle, Report
 from files.bundles.reader import BundleReader
+from files.bundles.samples import read_samples
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 Progress = Callable[[str], None]
@@ -52,13 +54,15 @@ def bundle_import(
     queue: Queue | None = None,
     progress: Progress = quiet,
     record: "Callable[[Imported], None]" = keep_no_record,
+    reads_samples: bool = True,
 ) -> Imported:
     """Import a bundle from a zip or a folder for its new organizer. `name` is the zip's, for messages.
 
     Without a `queue` it is the one that the bundle names, else `default`. Raises `InvalidBundle` with every fault at
     once; then nothing was created. Files are stored before the one transaction that makes the rows, so that it is short;
     if that fails they are marked for removal, unless something else has the same content. `record` is called inside that
-    transaction, so that what it writes is there exactly when the competition is; if it raises, nothing was created.
+    transaction, so that what it writes is there exactly when the competition is; if it raises, nothing was created. `reads_samples`:
+    sample submissions of tables are read by their schema, which a copy of what is here already needs no more.
     """
     progress("Unpacking")
     with open_bundle(source, name=name) as files, tempfile.TemporaryDirectory() as scratch:
@@ -66,6 +70,8 @@ def bundle_import(
         reader = BundleReader(files)
         references = References(reader, owner=owner, queue=queue)
         references.look_up()
+        if reads_samples:
+            read_samples(reader, sample_fault)
         reader.valid_spec()
         require_room(owner, new_bytes(files))
         stored = stored_parts(files, reader, Path(scratch), progress)
@@ -107,6 +113,7 @@ def stored_parts(files: BundleFiles, reader: BundleReader, scratch: Path, progre
     named: list[str | None] = [*reader.usable_images.paths]
     named += [getattr(task, name) for task in spec.tasks if task.key is None for name in TASK_FILES]
     named += [getattr(phase, name) for phase in spec.phases for name in PHASE_FILES]
+    named += [solution.path for solution in spec.solutions]
     names = sorted({name for name in named if name and files.exists(name)})
     stored: dict[str, Part] = {}
     for number, name in enumerate(names):

@@ -62,6 +62,11 @@ class References:
             for name in PHASE_FILES:
                 self._resource(getattr(phase, name), name, (*phase.where, name))
 
+        for solution in spec.solutions:
+            self._resource(
+                solution.reference, Resource.Kind.SOLUTION, (*solution.where, "path" if solution.path else "key")
+            )
+
     def _fault(self, where: Where, message: str) -> None:
         self.reader.report.faults.append(self.reader.document.note(where, message))
 

@@ -21,6 +21,7 @@ from competitions.bundles.pushing.difference import Change, differences
 from competitions.bundles.pushing.document import LiveDocument
 from competitions.bundles.pushing.guards import BreaksContest, require_standing, rules_broken
 from competitions.bundles.refusals import ORGANIZERS_ONLY
+from competitions.bundles.samples import sample_fault
 from competitions.catalog.changes.boards import watch_board
 from competitions.catalog.changes.change import changed_values, editable_values
 from competitions.catalog.changes.impact import change_impact
@@ -34,6 +35,7 @@ from competitions.teams.models import Registration
 from files.bundles.archive import BundleFiles
 from files.bundles.faults import Report, invalid
 from files.bundles.reader import BundleReader
+from files.bundles.samples import read_samples
 
 Progress = Callable[[str], None]
 
@@ -147,6 +149,7 @@ def push_read(folder: Path, *, owner: User, now: datetime, progress: Progress, k
         raise ORGANIZERS_ONLY()
     references = References(reader, owner=owner, queue=None, live=live)
     references.look_up()
+    read_samples(reader, sample_fault)
     reader.valid_spec()
     require_room(owner, max(0, new_bytes(reader.files) - known_bytes))
     with tempfile.TemporaryDirectory() as scratch:

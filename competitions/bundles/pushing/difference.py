@@ -8,7 +8,13 @@ from competitions.bundles.pushing.document import Place, Values
 
 MAX_CHARS: Final = 200
 MAX_LINES: Final = 60
-PARTS: Final[set[Place]] = {("pages",), ("images",), ("tasks",), ("phases",)}  # what is in them is told one by one
+PARTS: Final[set[Place]] = {
+    ("pages",),
+    ("images",),
+    ("tasks",),
+    ("phases",),
+    ("solutions",),
+}  # what is in them is told one by one
 
 
 class Change(TypedDict):

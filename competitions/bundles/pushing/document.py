@@ -15,13 +15,13 @@ from django.utils.text import slugify
 from accounts.models import User
 from competitions.bundles.settings import Nested
 from competitions.bundles.writer import BundleWriter, resource_suffix, yaml_text
-from competitions.catalog.models import Competition, Page, Phase, Task
+from competitions.catalog.models import Competition, Page, Phase, Solution, Task
 from competitions.resources.models import Resource, StoredFile
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 PLAIN_NAME: Final = re.compile(r"\A[A-Za-z0-9][\w.-]{0,99}\Z", re.ASCII)
 ELSEWHERE: Final = frozenset(  # top-level keys whose values are told under other names
-    ("version", "leaderboards", "description", "terms", "image", "podium", "pages", "tasks", "phases")
+    ("version", "leaderboards", "description", "terms", "image", "podium", "pages", "tasks", "phases", "solutions")
 )
 Place = tuple[str, ...]
 Values = dict[Place, Any]
@@ -52,16 +52,21 @@ class LiveDocument(BundleWriter):
         taken = {"terms", *(PurePosixPath(path).stem for path in self.texts)}
         return next(name for name in chain([base], (f"{base}-{place}" for place in count(number))) if name not in taken)
 
-    def file(self, resource: Resource, owner: Task | Phase) -> str:
+    def file(self, resource: Resource, owner: Task | Phase | Solution) -> str:
         """By task or phase and kind; what participants download keeps its name."""
         kind = f"{resource.kind}{resource_suffix(resource)}"
-        is_offered = isinstance(owner, Phase) and PLAIN_NAME.match(resource.file_name)
-        folder = f"phases/{owner.slug}/" if isinstance(owner, Phase) else self._folder(owner)
+        is_offered = isinstance(owner, Phase | Solution) and PLAIN_NAME.match(resource.file_name)
+        folder = self._place(owner)
         names = [resource.file_name, f"{resource.kind}-{resource.file_name}"] if is_offered else [kind]
         places = [f"{folder}{name}" for name in [*names, f"{resource.file_id[:16]}-{kind}"]]
         place = next(path for path in places if self.stored.get(path, resource.file) == resource.file)
         self.stored[place] = resource.file
         return place
+
+    def _place(self, owner: Task | Phase | Solution) -> str:
+        if isinstance(owner, Phase):
+            return f"phases/{owner.slug}/"
+        return "solutions/" if isinstance(owner, Solution) else self._folder(owner)
 
     def _folder(self, task: Task) -> str:
         """An only task has its files at the top; else each has a folder, also where two have one name."""
@@ -95,6 +100,9 @@ class LiveDocument(BundleWriter):
                 for place, (title, page) in enumerate(zip(titles, data["pages"], strict=True))
             },
             "tasks": {names[task["index"]]: self._task_values(task, names) for task in data["tasks"]},
+            "solutions": {
+                solution["name"]: self._solution_values(solution, names) for solution in data.get("solutions", ())
+            },
             "phases": {phase["podium"]["slug"]: self._phase_values(phase, names, shared) for phase in data["phases"]},
         }
 
@@ -111,6 +119,13 @@ class LiveDocument(BundleWriter):
         if "checks" in check:
             check["checks"] = names[check["checks"]]
         return values | check | {name: self._content(task[name]) for name in TASK_FILES if name in task}
+
+    def _solution_values(self, solution: Nested, names: list[str]) -> Nested:
+        return {
+            "description": solution.get("description", ""),
+            "tasks": sorted(names[index] for index in solution["tasks"]),
+            "path": self._content(solution["path"]),
+        }
 
     def _phase_values(self, phase: Nested, names: list[str], shared: list[Nested]) -> Nested:
         extra = dict(phase["podium"])

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from django.db.models import Q
 
 from accounts.models import User
-from competitions.catalog.models import Competition, PageImage, Phase, Task
+from competitions.catalog.models import Competition, PageImage, Phase, Solution, Task
 from competitions.resources.models import Resource, StoredFile, Upload
 from competitions.resources.versions import resources_named_by
 
@@ -18,6 +18,7 @@ def files_held(user: User, digests: Collection[str]) -> dict[str, StoredFile]:
     managed = Competition.objects.managed_by(user)
     phases = Phase.objects.filter(competition__in=managed)
     used = resources_named_by(Task.objects.readable_by(user)) | resources_named_by(phases)
+    used |= resources_named_by(Solution.objects.filter(competition__in=managed))
     resources = Resource.objects.filter(Q(owner=user) | Q(pk__in=used))
     held = Q(pk__in=resources.values("file")) | Q(
         pk__in=Upload.objects.filter(user=user, file__isnull=False).values("file")

@@ -20,12 +20,13 @@ from competitions.catalog.models.sections import (
     setting_names,
     validate_prediction_format,
 )
+from competitions.catalog.models.solution import Solution
 from competitions.catalog.models.task import Check, Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, ImageUpload, Page, PageImage, RulesVersion
 
 __all__ = [
     "GIB", "MIB", "MOST_TAGS", "SECTIONS", "TAG_LENGTH", "Announcement", "Budget", "Check", "Column", "Competition",
     "CompetitionOrganizer", "CompetitionQuerySet", "Format", "ImageUpload", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet",
-    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Task", "TaskQuerySet", "Week", "setting_names",
+    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Solution", "Task", "TaskQuerySet", "Week", "setting_names",
     "validate_prediction_format",
 ]  # fmt: skip

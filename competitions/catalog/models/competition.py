@@ -122,6 +122,13 @@ class Competition(models.Model):
         default=False,
         help_text="Service accounts take part without an organizer's approval, and run any team's submissions again.",
     )
+    auto_run_submissions = models.BooleanField(
+        "run submissions at once",
+        default=True,
+        db_default=True,
+        help_text="Off: a submission waits, once its file is checked, until an organizer starts it. It counts towards the quota as usual; "
+        "a smoke run, which costs nothing, begins at once.",
+    )
     max_team_size = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
     registration_closes_at = models.DateTimeField(
         null=True, blank=True, help_text="Nobody registers from this instant on. Empty: never closed."
@@ -178,7 +185,7 @@ class Competition(models.Model):
             "merges_close_at",
             "allow_robot_submissions",
         ),
-        "Running": ("queue", "docker_image"),
+        "Running": ("queue", "docker_image", "auto_run_submissions"),
         "Results and files": (
             "enable_detailed_results",
             "show_detailed_results_in_submission_panel",
@@ -191,6 +198,7 @@ class Competition(models.Model):
     bundle: ClassVar[Mapping[str, str]] = {
         "title": "title",
         "docker_image": "docker_image",
+        "auto_run_submissions": "auto_run_submissions",
         "competition_type": "competition_type",
         "reward": "reward",
         "contact_email": "contact_email",

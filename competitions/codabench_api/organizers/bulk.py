@@ -19,6 +19,7 @@ from competitions.codabench_api.base import BadForm, RobotView
 from competitions.codabench_api.files import address
 from competitions.runs.refusals import MAY_NOT_REPEAT, StillRunning
 from competitions.runs.reruns import may_repeat, submission_repeat
+from competitions.runs.starting import submission_start
 from competitions.submissions.models import Submission
 from core.refusals import NotAllowed, RefusalKind
 from files.text import is_number
@@ -44,12 +45,6 @@ NOT_MADE_PUBLIC: Final = RefusalKind(
     "not_made_public",
     "Submissions are not made public. What everybody may read is on the leaderboard: its row, public answers of the fact sheet "
     "(PATCH update_fact_sheet; a link to code is one), and detailed results where the competition shows them.",
-)
-
-RUNS_BY_ITSELF: Final = RefusalKind(
-    409,
-    "runs_by_itself",
-    "A submission is queued as soon as it is accepted, so there is none to start. To run one again: POST re_run_submission.",
 )
 
 
@@ -139,6 +134,19 @@ class RerunMany(NamedSubmissions):
             raise MAY_NOT_REPEAT()
         numbers = repeat_submissions(named, user)
         return Response({"count": len(numbers), "submissions": numbers})
+
+
+class RunSubmission(RobotView):
+    """Start a submission that waits for its organizers, in competitions without `auto_run_submissions`."""
+
+    write_scope = Scope.ORGANIZE
+
+    def post(self, request: Request, pk: int) -> Response:
+        submission, user = self.submission(pk), self.person()
+        if not organizes(user, submission.phase):
+            raise NotAllowed("Only the competition's organizers start submissions.")
+        submission_start(submission=submission, actor=f"organizer:{user.username}", now=timezone.now())
+        return Response({"id": submission.pk})
 
 
 class DownloadMany(NamedSubmissions):

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
-from competitions.bundles.codabench_gaps import codabench_gaps
+from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin, export_recent
 from competitions.bundles.imports import require_host, task_import_begin
 from competitions.bundles.models import BundleImport
@@ -290,7 +290,9 @@ class Dump(RobotView):
         keys = self.word("keys_instead_of_files").lower() in ("true", "1", "on")
         export_begin(competition=competition, by=user, with_files=not keys, now=timezone.now())
         url = address(cast("HttpRequest", request), "codabench:dump-file", competition.pk, int(keys), user.pk)
-        return Response({"status": "Success", "url": url, "warnings": codabench_gaps(competition)}, status=201)
+        refusals = codabench_refusals(competition, with_files=not keys, by=user)
+        warnings = [*(f"Codabench refuses this bundle: {reason}" for reason in refusals), *codabench_gaps(competition)]
+        return Response({"status": "Success", "url": url, "warnings": warnings}, status=201)
 
 
 @login_not_required

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('catalog', '0002_uncertainty'),
+        ('catalog', '0003_uncertainty'),
         ('leaderboards', '0001_initial'),
     ]
 

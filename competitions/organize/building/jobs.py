@@ -134,6 +134,7 @@ def _make(draft: CompetitionDraft, claimed: Claim) -> None:
             now=timezone.now(),
             progress=progress,
             record=partial(_take_over, draft, claimed, sample),
+            reads_samples=False,  # the trial reads it
         )
 
 

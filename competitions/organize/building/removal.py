@@ -58,7 +58,8 @@ def competition_delete(competition: Competition, *, now: datetime) -> None:
 
 def _remove(competition: Competition, now: datetime) -> None:
     """Delete rows that protect others before those others."""
-    resources = resources_named_by(competition.tasks.all()) | resources_named_by(competition.phases.all())
+    named = (competition.tasks.all(), competition.phases.all(), competition.solutions.all())
+    resources = {number for rows in named for number in resources_named_by(rows)}
     competition.phases.all().delete()
     Registration.objects.filter(competition=competition).delete()
     teams = Team.objects.filter(competition=competition)

@@ -10,7 +10,7 @@ from django.db.models import Model, ProtectedError, QuerySet
 from django.http import QueryDict
 
 from accounts.models import User
-from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import Deletion
 from competitions.organize.refusals import DELETION_CHANGED, NotDeleted
@@ -94,7 +94,7 @@ def add_version(*, resource: Resource, upload: Upload, by: User) -> tuple[Resour
 def _may_change(row: Model, managed: set[int], by: User) -> bool:
     if isinstance(row, Task) and row.competition_id is None:
         return by.is_superuser or row.owner_id == by.pk
-    return isinstance(row, Task | Phase) and row.competition_id in managed
+    return isinstance(row, Task | Phase | Solution) and row.competition_id in managed
 
 
 def resource_deletion(resource: Resource) -> Deletion:

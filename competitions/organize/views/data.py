@@ -22,6 +22,7 @@ from competitions.organize.editing.data import (
     upload_check,
 )
 from competitions.organize.editing.deletions import task_delete, task_deletion
+from competitions.organize.editing.solutions import solution_rows
 from competitions.organize.editing.tasks import TaskForm, competition_tasks
 from competitions.organize.forms import ConfirmedForm, UploadForm
 from competitions.organize.views.access import answer_upload, upload_named
@@ -47,6 +48,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None
     context = {
         "groups": [(row, [(slot, _head(slot)) for slot in file_slots(row)]) for row in (*tasks, *phases)],
+        "solutions": solution_rows(competition),
         "outdated": outdated,
         "outdated_first": (outdated or [])[:PAGE_SIZE],
     }

@@ -1,15 +1,16 @@
 """Submissions in the organizer's workspace."""
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
+from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.organize.forms import SubmissionsForm
 from competitions.organize.views.changes import render_page
 from competitions.organize.views.teams import list_page
@@ -25,6 +26,7 @@ from competitions.organize.workspace.submissions import (
     submission_rows,
 )
 from competitions.runs.bulk import bulk_cost
+from competitions.runs.starting import submission_start, unstarted_submissions, waiting_start
 from competitions.submissions.models import Dataset, Submission
 from competitions.web.forms import cleaned
 
@@ -38,13 +40,32 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
     form = FilterForm(competition, request.GET)
     rows = form.narrowed().select_related("team", "phase__competition", "submitted_by")
     shown, following = list_page(request, rows, PAGE_SIZE)
+    unstarted = unstarted_submissions(competition).count()
     context = {
         "form": form,
         "rows": submission_rows(shown, reader_for(person(request), timezone.now())),
-        "actions": [(name, words) for name, (words, _) in ACTIONS.items()],
+        "actions": [(name, words) for name, (words, _) in ACTIONS.items() if unstarted or name != "start"],
         "following": following,
+        "unstarted": unstarted,
     }
     return render_page(request, competition, "organize/workspace/submissions.html", context, tab="submissions")
+
+
+@require_safe
+def submissions_file(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """The submissions that the address asks for, all of them, as a file."""
+    competition = managed_competition(request, slug)
+    filters = request.GET.copy()
+    filters.pop("before", None)  # a page of the list, and this is all of it
+    form = FilterForm(competition, filters)
+    reader = reader_for(person(request), timezone.now())
+    phases = list(competition.phases.select_related("competition"))
+    return submissions_csv(form.narrowed(), phases, reader, name=f"{slug}-submissions")
+
+
+def _actor(request: HttpRequest) -> str:
+    """The organizer as the history of runs names them."""
+    return f"organizer:{person(request).get_username()}"
 
 
 def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
@@ -67,7 +88,7 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
         action,
         reason=values["reason"],
         queue=values["queue"],
-        actor=f"organizer:{person(request).get_username()}",
+        actor=_actor(request),
         now=timezone.now(),
     )
     for sentence in refused:
@@ -77,11 +98,30 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
 
 
 @require_POST
+def start(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Start one submission that waits for the organizers."""
+    sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
+    submission = get_object_or_404(sent.select_related("phase__competition"), pk=pk)
+    submission_start(submission=submission, actor=_actor(request), now=timezone.now())
+    messages.success(request, f"Submission #{pk} was started.")
+    return redirect("organize:submissions", slug)
+
+
+@require_POST
+def start_waiting(request: HttpRequest, slug: str) -> HttpResponse:
+    """Start what waits for the organizers, the oldest first."""
+    competition = managed_competition(request, slug)
+    started, waiting = waiting_start(competition=competition, actor=_actor(request), now=timezone.now())
+    more = f" {waiting} still wait{'s' if waiting == 1 else ''}: press again." if waiting else ""
+    messages.success(request, f"{started} submission{'' if started == 1 else 's'} started.{more}")
+    return redirect("organize:submissions", competition.slug)
+
+
+@require_POST
 def dataset_rerun(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Run again what failed on a submitted dataset, and nothing else of those submissions."""
     sent = Submission.objects.filter(phase__competition=managed_competition(request, slug))
     dataset = get_object_or_404(Dataset, submission=get_object_or_404(sent, pk=pk))
-    actor = f"organizer:{person(request).get_username()}"
-    count = cells_rerun(dataset=dataset, actor=actor, now=timezone.now())
+    count = cells_rerun(dataset=dataset, actor=_actor(request), now=timezone.now())
     messages.success(request, f"{count} failed run{'' if count == 1 else 's'} queued again.")
     return redirect("web:submission", pk)

@@ -19,6 +19,7 @@ from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.organize.models import CompetitionDay
 from competitions.organize.workspace.queue import queue_state
 from competitions.runs.models import Run
+from competitions.runs.starting import unstarted_submissions
 from competitions.submissions.models import Submission
 from competitions.submissions.states import ORGANIZERS_OWN, Reason, State
 from competitions.teams.models import Registration, Team
@@ -43,6 +44,7 @@ def attention_items(competition: Competition, *, now: datetime) -> list[Attentio
     """Matters that keep teams waiting, most urgent first."""
     return [
         *_failed_by_us(competition, now),
+        *_unstarted(competition),
         *_registrations(competition),
         *(Attention(f"{warning.where}: {warning.text}") for warning in competition_warnings(competition)),
     ]
@@ -57,6 +59,21 @@ def _failed_by_us(competition: Competition, now: datetime) -> list[Attention]:
     url = reverse("organize:submissions", args=[competition.slug]) + "?state=failed"
     text = f"{_count_words(count, 'submission')} of this week failed by the competition's own setup. Mend it, and run them again."
     return [Attention(text, url, "See them")]
+
+
+def _unstarted(competition: Competition) -> list[Attention]:
+    count = unstarted_submissions(competition)[:MOST_COUNTED].count()
+    if not count:
+        return []
+    url = reverse("organize:submissions", args=[competition.slug]) + f"?state={State.UNSTARTED}"
+    wait = "waits" if count == 1 else "wait"
+    return [
+        Attention(
+            f"{_count_words(count, 'submission')} {wait} for you to start {'it' if count == 1 else 'them'}.",
+            url,
+            "Start",
+        )
+    ]
 
 
 def _registrations(competition: Competition) -> list[Attention]:

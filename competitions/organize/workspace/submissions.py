@@ -19,6 +19,7 @@ from competitions.leaderboards.reading.submission_scores import load_boards, wit
 from competitions.organize.refusals import QUEUE_MISSING, REASON_MISSING, NothingChosen
 from competitions.runs.bulk import runs_move_to_queue
 from competitions.runs.services import submission_cancel, submission_rerun
+from competitions.runs.starting import submission_start
 from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason, State
@@ -35,6 +36,7 @@ ACTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "move": ("Move what waits to another queue", "moved: what runs stays where it is"),
     "disqualify": ("Disqualify", "disqualified"),
     "reinstate": ("Undo a disqualification", "reinstated"),
+    "start": ("Start", "started"),
 }
 
 
@@ -127,6 +129,7 @@ def act_on(
         move = partial(runs_move_to_queue, queue=queue, actor=actor, now=now)
         return sum(move(submission=submission) > 0 for submission in chosen), []
     acts: dict[str, Callable[..., object]] = {
+        "start": partial(submission_start, actor=actor, now=now),
         "rerun": partial(submission_rerun, actor=actor, now=now),
         "cancel": partial(submission_cancel, actor=actor, now=now),
         "disqualify": partial(submission_disqualify, reason=reason.strip(), now=now),

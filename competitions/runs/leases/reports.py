@@ -240,18 +240,20 @@ def _disclosed(run: Run, result: Result) -> Result:
         meters=result.meters,
         stages=frozenset(stage.name for stage in result.stages),
         is_smoke=run.is_smoke,
+        refused_by=result.refused_by,
     )
     disclosed = disclosed_report(run.submission.phase, report)
     if disclosed.detail != report.detail:
-        _keep_in_scoring_log(run, report.detail)
+        is_of_ingestion = report.is_refusal_of_ingestion
+        _keep_in_log(run, RunLog.Stream.INGESTION if is_of_ingestion else RunLog.Stream.SCORING, report.detail)
     return replace(result, code=disclosed.code, detail=disclosed.detail, meters=dict(disclosed.meters))
 
 
-def _keep_in_scoring_log(run: Run, words: str) -> None:
+def _keep_in_log(run: Run, stream: LogStream, words: str) -> None:
     RunLog.objects.get_or_create(
         run=run,
         attempt=run.attempt,
-        stream=RunLog.Stream.SCORING,
+        stream=stream,
         seq=LAST_PIECE,
         defaults={"text": f"\n{words}\n"},
     )

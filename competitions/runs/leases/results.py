@@ -36,6 +36,7 @@ class Result:
     reason: str = ""
     code: str = ""
     detail: str = ""
+    refused_by: str = ""
     scores: dict[str, float] = field(default_factory=dict)
     stages: tuple[StageRecord, ...] = ()
     meters: Mapping[str, object] = field(default_factory=dict)
@@ -51,6 +52,7 @@ def read_result(answer: Complete, *, columns: list[str]) -> Result:
         reason=answer.reason or "" if answer.outcome == Outcome.FAILED else "",
         code=answer.code,
         detail=answer.detail,
+        refused_by=answer.refused_by,
         scores=read_scores(answer.scores, columns=columns) if is_finished else {},
         stages=answer.stages,
         meters=_meters(answer.stages),

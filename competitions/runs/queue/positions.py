@@ -143,7 +143,7 @@ def _recent_times(queue_id: int) -> list[float]:
     """Seconds from hand-out to end of the queue's last runs."""
     leased = RunEvent.objects.filter(run=OuterRef("run"), attempt=OuterRef("attempt"), target=State.LEASED)
     ended = RunEvent.objects.filter(run__queue=queue_id, target__in=FINAL).exclude(
-        source__in=(State.CHECKING, State.QUEUED)
+        source__in=(State.CHECKING, State.UNSTARTED, State.QUEUED)
     )
     rows = ended.annotate(leased_at=Subquery(leased.order_by("-pk").values("at")[:1])).order_by("-pk")
     return [(at - since).total_seconds() for at, since in rows.values_list("at", "leased_at")[:LATELY] if since]

@@ -5,7 +5,7 @@ from typing import Final
 
 from competitions.catalog.models import Phase
 from competitions.runs.models import Run
-from competitions.runs.planning import runs_add
+from competitions.runs.planning import runs_add, waits_for_organizers
 from competitions.submissions.states import State
 from workers.protocol.smoke import SMOKE_WALL_S, WholeTime, project_whole
 
@@ -13,7 +13,7 @@ TASK_HIDDEN: Final = "smoke_task_hidden"
 
 
 def queue_after_smoke_run(run: Run, now: datetime) -> None:
-    """Queue the other runs of a submission after its smoke run.
+    """Queue the other runs of a submission after its smoke run, or let them wait for the organizers.
 
     The run is locked, its submission not yet. A submission that is being cancelled, or asked for its smoke run alone,
     goes no further.
@@ -24,7 +24,8 @@ def queue_after_smoke_run(run: Run, now: datetime) -> None:
     phase: Phase = submission.phase
     have = set(submission.runs.values_list("task", flat=True))
     tasks = [task for task in phase.tasks_for(submission.kind) if task.pk not in have]
-    runs_add(submission=submission, tasks=tasks, priority=phase.priority, now=now)
+    state = State.UNSTARTED if waits_for_organizers(submission) else State.QUEUED
+    runs_add(submission=submission, tasks=tasks, priority=phase.priority, now=now, state=state)
 
 
 def hidden_in(run: Run) -> str:

@@ -1,6 +1,6 @@
 """The kind that an uploaded file looks like, for senders who name none or the wrong one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,15 +15,17 @@ DATASET_FOLDERS: Final = ("input_data", "reference_data")
 PROGRAMS: Final = (".py", ".sh", ".R", ".jl")
 
 
-def choose_kind(phase: Phase, path: Path, file_name: str, *, chosen: Kind | None = None) -> Kind:
+def choose_kind(
+    phase: Phase, names: Callable[[], Sequence[str]], file_name: str, *, chosen: Kind | None = None
+) -> Kind:
     """The kind of submission that a file is, of those that the phase accepts.
 
-    It is the chosen one, unless the file looks like another. Raises `WhichKind` or `LooksLikeAnotherKind`.
+    It is the chosen one, unless the file looks like another by the `names` in its zip. Raises `WhichKind` or `LooksLikeAnotherKind`.
     """
     accepted = [Kind(kind) for kind in phase.accepted_kinds]
     if phase.as_on_codabench or len(accepted) < 2:
         return chosen or next(iter(accepted), Kind.PREDICTION)
-    looks_like, sign = recognise_kind(path, file_name)
+    looks_like, sign = recognise_kind(names())
     if chosen is None and looks_like not in accepted:
         raise WhichKind(phase, file_name)
     if chosen is not None and sign and looks_like != chosen and looks_like in accepted:
@@ -31,13 +33,12 @@ def choose_kind(phase: Phase, path: Path, file_name: str, *, chosen: Kind | None
     return chosen or looks_like
 
 
-def recognise_kind(path: Path, file_name: str) -> tuple[Kind, str]:
-    """The kind that a file looks like, and what in it shows that.
+def recognise_kind(names: Sequence[str]) -> tuple[Kind, str]:
+    """The kind that a zip with these names looks like, and what in it shows that.
 
     A zip with a program at its top is code, one with both folders of a dataset is a dataset; all else are predictions, which nothing
     shows.
     """
-    names = _zip_names(path, file_name)
     if set(DATASET_FOLDERS) <= {name.split("/")[0] for name in names if "/" in name}:
         return Kind.DATASET, f"the folders {' and '.join(DATASET_FOLDERS)}"
     top = [name for name in names if "/" not in name]
@@ -45,7 +46,7 @@ def recognise_kind(path: Path, file_name: str) -> tuple[Kind, str]:
     return (Kind.CODE, f"{program} at its top level") if program else (Kind.PREDICTION, "")
 
 
-def _zip_names(path: Path, file_name: str) -> Sequence[str]:
+def zip_names(path: Path, file_name: str) -> Sequence[str]:
     """The names in a zip; none for another file, and for one whose fault is said where it is submitted."""
     if not file_name.lower().endswith(".zip"):
         return ()

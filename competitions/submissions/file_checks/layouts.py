@@ -1,7 +1,7 @@
 """Layout of a submitted dataset: one folder for algorithms to read, one to score them against."""
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ INPUT, REFERENCE = "input_data", "reference_data"
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # so that the same files give the same zip
 
 
-def check_folders(names: list[str], file_name: str) -> None:
+def check_folders(names: Collection[str], file_name: str) -> None:
     """Raise `InvalidFile` unless the zip has files in `input_data` and `reference_data` at its top level."""
     for folder in (INPUT, REFERENCE):
         if not any(name.startswith(f"{folder}/") for name in names):

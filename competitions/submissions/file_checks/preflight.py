@@ -5,6 +5,7 @@ touches neither the database nor anything but the file. A table is read by a new
 """
 
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,17 @@ def look(contract: Contract, path: Path) -> None:
         return
     names = look_at_zip(path, limits=CODE_LIMITS, what=f"The submission {contract.file_name!r}")
     if names is not None:
-        _check_names(contract, names)
+        look_at_names(contract, names)
+
+
+def look_at_names(contract: Contract, names: Sequence[str]) -> None:
+    """Raise `InvalidFile` for a zip without a required command, or a dataset without its two folders."""
+    if contract.as_on_codabench:
+        return
+    if contract.kind == Kind.DATASET and contract.grows:
+        check_folders(names, contract.file_name)
+    if contract.kind == Kind.CODE and contract.needs_command:
+        require_command(names, contract.file_name)
 
 
 def inspect(contract: Contract, path: Path) -> Recognised:
@@ -100,7 +111,7 @@ def inspect(contract: Contract, path: Path) -> Recognised:
         _check_prediction(contract, path, values=True)
     else:
         names = _read_zip(contract, path)
-        _check_names(contract, names)
+        look_at_names(contract, names)
         _check_text(contract, path, names)
         return Recognised(contract.kind, Program.NONE, _requirements(contract, path, names))
     return Recognised(contract.kind, Program.NONE)
@@ -170,16 +181,6 @@ def _program(path: Path, names: list[str]) -> Program:
     except NotPlainYaml:
         return Program.METADATA
     return Program.COMMAND if isinstance(metadata, dict) and metadata.get("command") else Program.METADATA
-
-
-def _check_names(contract: Contract, names: list[str]) -> None:
-    """Raise `InvalidFile` for a zip without a required command, or a dataset without its two folders."""
-    if contract.as_on_codabench:
-        return
-    if contract.kind == Kind.DATASET and contract.grows:
-        check_folders(names, contract.file_name)
-    if contract.kind == Kind.CODE and contract.needs_command:
-        require_command(names, contract.file_name)
 
 
 def _check_text(contract: Contract, path: Path, names: list[str]) -> None:

@@ -23,6 +23,7 @@ register = template.Library()
 
 STATUS_ICONS = {
     State.CHECKING: "search-check",
+    State.UNSTARTED: "circle",
     State.QUEUED: "clock",
     State.LEASED: "circle-dot-dashed",
     State.PREPARING: "circle-dot-dashed",

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.views import person
-from competitions.bundles.codabench_gaps import codabench_gaps
+from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import export_begin
 from competitions.bundles.imports import clone_begin, import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
@@ -94,7 +94,12 @@ def _export(request: HttpRequest, pk: int) -> BundleExport:
 @require_safe
 def bundle_export_page(request: HttpRequest, pk: int) -> HttpResponse:
     export = _export(request, pk)
-    return render(request, "web/bundles/export.html", {"export": export, "gaps": codabench_gaps(export.competition)})
+    context = {
+        "export": export,
+        "refusals": codabench_refusals(export.competition, with_files=export.with_files, by=export.owner),
+        "gaps": codabench_gaps(export.competition),
+    }
+    return render(request, "web/bundles/export.html", context)
 
 
 @require_safe

@@ -352,7 +352,6 @@ def test_what_podium_keeps_is_refused_with_what_to_do_instead(site: Scenario) ->
     base = f"/api/submissions/{submission.pk}"
     refusals = [
         (script.get(f"{base}/toggle_public/"), "fact sheet"),
-        (script.post(f"{base}/run_submission/"), "re_run_submission"),
         (script.delete(f"{base}/soft_delete/"), "submission_leaderboard_connection"),
         (script.delete("/api/submissions/delete_many/"), "disqualify"),
     ]

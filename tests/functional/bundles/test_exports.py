@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import time_machine
+from django.db.models import QuerySet
+from PIL import Image
 
 from accounts.models import User
 from competitions.bundles import exports
-from competitions.bundles.codabench_gaps import codabench_gaps
+from competitions.bundles.codabench_gaps import codabench_gaps, codabench_refusals
 from competitions.bundles.exports import KEPT, export_begin, export_perform, export_recent, remove_old_exports
 from competitions.bundles.imports import clone_begin
 from competitions.bundles.models import BundleExport, BundleImport
-from competitions.catalog.models import Column, Competition, Leaderboard
-from competitions.resources.models import StoredFile
+from competitions.catalog.models import Column, Competition, Leaderboard, Phase
+from competitions.resources.models import Resource, StoredFile
 from competitions.resources.orphans import remove_orphans
 from competitions.resources.storage import open_stored
 from core.background.rows import claim
 from tests.background import run_background
 from tests.permissions import body_text, user_client
-from tests.scenario import Scenario
+from tests.scenario import Scenario, person, resource
 
 
 def begun(site: Scenario, *, with_files: bool = True) -> BundleExport:
@@ -131,7 +135,8 @@ def test_an_export_says_what_codabench_would_do_otherwise(site: Scenario) -> Non
     gaps = client.get(f"/api/v1/exports/{export.pk}/").json()["codabench_gaps"]
     rule = next(gap for gap in gaps if "Force_Best" in gap)
     assert rule.startswith(f"On Codabench each team's best submission counts on “{board.title}” of “{site.phase.name}”")
-    assert any("no average ranks" in gap for gap in gaps)
+    refusals = client.get(f"/api/v1/exports/{export.pk}/").json()["codabench_refusals"]
+    assert any("has average ranks, which are not known there" in refusal for refusal in refusals)
     assert any(f"scores of “{site.sealed.name}” at once" in gap for gap in gaps)
     page = client.get(f"/organize/exports/{export.pk}/").content.decode()
     assert "Force_Best" in page
@@ -140,9 +145,71 @@ def test_an_export_says_what_codabench_would_do_otherwise(site: Scenario) -> Non
     with open_stored(export.file) as file, zipfile.ZipFile(file) as archive:
         assert f"# - {rule}" in archive.read("competition.yaml").decode()
     dump = client.post(f"/api/competitions/{site.competition.pk}/create_dump/").json()
-    assert dump["warnings"] == gaps
+    assert dump["warnings"] == [*(f"Codabench refuses this bundle: {reason}" for reason in refusals), *gaps]
     shape = client.get(f"/api/phases/{site.phase.pk}/get_leaderboard/").json()
     assert shape["submission_rule"] == "Selected"
+
+
+def reasons(site: Scenario, *, with_files: bool = True) -> list[str]:
+    return codabench_refusals(site.competition, with_files=with_files, by=site.organizer)
+
+
+def one_after_the_other(site: Scenario) -> None:
+    site.phase.closes_at = site.now
+    site.phase.save()
+    site.sealed.opens_at = site.now + timedelta(seconds=1)
+    site.sealed.save()
+
+
+def test_an_export_names_every_reason_for_which_codabench_would_refuse_it(site: Scenario) -> None:
+    """Each is made in turn, and gone again when it is mended."""
+    one_after_the_other(site)
+    assert reasons(site) == []
+    phases, later = Phase.objects.filter(pk=site.phase.pk), Phase.objects.filter(pk=site.sealed.pk)
+    kit = resource(site.organizer, Resource.Kind.STARTING_KIT, b"plain text")
+    Resource.objects.filter(pk=kit.pk).update(file_name="kit.txt")
+    changes: list[tuple[QuerySet[Phase], dict[str, Any], str]] = [
+        (later, {"opens_at": site.now}, "“test-challenge” does not start after the end of “test-dev”"),
+        (phases, {"closes_at": None}, "“test-dev” has no end, and “test-challenge” follows"),
+        (phases, {"auto_migrate_to_this_phase": True}, "“test-dev” is the first phase"),
+        (later, {"starting_kit": kit}, "The starting kit of “test-challenge”, kit.txt, is no zip"),
+    ]
+    for rows, change, words in changes:
+        before = dict(rows.values(*change).get())
+        rows.update(**change)
+        (reason,) = reasons(site)
+        assert words in reason
+        rows.update(**before)
+    page = site.competition.pages.create(title="Soon", body=" ")
+    assert reasons(site) == ["The page “Soon” is empty; write it, or delete it."]
+    page.delete()
+    task = site.sealed.tasks.get()
+    task.competition, task.owner = None, person()
+    task.save()
+    assert "is another organizer's, so it is named by its key" in reasons(site)[0]
+    site.sealed.tasks.clear()
+    assert reasons(site) == ["“test-challenge” has no task; add one."]
+    assert "which Codabench does not know" in reasons(site, with_files=False)[-1]
+    site.competition.phases.all().delete()
+    assert reasons(site) == ["There is no phase; there must be one."]
+
+
+def test_the_page_and_the_file_of_an_export_say_why_codabench_would_refuse_it(site: Scenario) -> None:
+    export = begun(site)
+    run_background(at=site.now)
+    page = body_text(user_client(site.organizer).get(f"/organize/exports/{export.pk}/"))
+    assert "Codabench would refuse it" in page
+    assert "“test-challenge” does not start after the end of “test-dev”" in page
+    export.refresh_from_db()
+    assert export.file is not None
+    with open_stored(export.file) as file, zipfile.ZipFile(file) as archive:
+        text = archive.read("competition.yaml").decode()
+        image = archive.read("image.png")
+    assert text.startswith("# Codabench would refuse this bundle:\n# - “test-challenge” does not start after")
+    assert "image: image.png" in text
+    with Image.open(io.BytesIO(image)) as drawn:
+        assert (drawn.format, drawn.size) == ("PNG", (960, 320))
+        assert len(drawn.getcolors(maxcolors=1000) or ()) >= 3, "the colours of a cover"
 
 
 def test_an_export_of_what_codabench_does_alike_warns_of_nothing(site: Scenario) -> None:

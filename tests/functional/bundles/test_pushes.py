@@ -14,11 +14,13 @@ from django.test import Client
 from accounts.models import Scope, User, token_create
 from audit.models import AuditEntry
 from competitions.bundles.pushing.applying import push_read
+from competitions.catalog.changes.boards import change_board
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Entry
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from competitions.submissions.models import Submission
+from core.confirmations import NeedsConfirmation
 from tests.background import run_background
 from tests.bundle_files import FILES, second
 from tests.functional.bundles.test_every_setting import vary
@@ -224,6 +226,38 @@ def test_a_push_says_what_a_column_does_to_ranks_as_the_form_does(site: Scenario
     assert [entry.team.name for entry in ranked] == ["Second", site.team.name]
 
 
+def test_a_push_says_that_a_changed_key_empties_the_board_and_what_the_scoring_program_must_write(
+    site: Scenario, api: Site
+) -> None:
+    """The words are those of the form in the browser."""
+    site.score(site.submit(), 0.5)
+    folder, version = api.pull(site.competition.slug)
+
+    def rename(data: Any) -> None:
+        board = data["leaderboards"][0]
+        for phase in data["phases"]:
+            phase["podium"]["leaderboards"] = [dict(board)]
+        columns = data["phases"][0]["podium"]["leaderboards"][0]["columns"] = [dict(board["columns"][0])]
+        columns[0]["key"] = "rmse"
+
+    push = api.compare(changed(folder, rename), base=version)
+    named = f"{site.phase.name}, {site.phase.leaderboard.title}"
+    sentences = [
+        "The column “MAE” leaves the board. Its scores stay recorded.",
+        "1 of 1 teams change their rank.",
+        "1 of them leave the board.",
+        f"First is nobody; it was {site.team}.",
+        "No submission has a score 'rmse', so the column “MAE” stays empty until the scoring program writes it.",
+    ]
+    assert push["impact"] == [f"{named}: {sentence}" for sentence in sentences], push["fault"]
+    board = site.phase.leaderboard
+    column = board.columns.get()
+    column.pk, column.key = None, "rmse"
+    with pytest.raises(NeedsConfirmation) as refusal:
+        change_board(board, [column], now=site.now)
+    assert refusal.value.extra["impact"] == sentences
+
+
 def test_a_push_of_an_unknown_address_makes_a_draft_and_the_next_one_changes_it(api: Site, tmp_path: Path) -> None:
     files = {name: content if isinstance(content, bytes) else content.encode() for name, content in FILES.items()}
     folder = files | {"competition.yaml": yaml.safe_dump(second() | {"podium": {"slug": "as-code"}}).encode()}
@@ -260,10 +294,19 @@ def test_phases_that_are_called_alike_or_in_other_letters_stay_once_they_have_su
 ) -> None:
     files = {name: content if isinstance(content, bytes) else content.encode() for name, content in FILES.items()}
     names = ["\u041e\u0442\u0431\u043e\u0440", "\u0424\u0438\u043d\u0430\u043b", "Round", "Round"]
-    phases = [
+    phases: list[dict[str, Any]] = [
         {"name": name, "start": f"2027-0{number}-01", "end": f"2027-0{number}-20", "tasks": [0]}
         for number, name in enumerate(names, start=1)
     ]
+    alike = second() | {"podium": {"slug": "as-code"}, "phases": phases}
+    refused = api.compare(files | {"competition.yaml": yaml.safe_dump(alike, sort_keys=False).encode()})
+    lines = yaml.safe_dump(alike, sort_keys=False).splitlines()
+    first, last = (number for number, line in enumerate(lines, start=1) if line.endswith("name: Round"))
+    assert refused["state"] == "failed"
+    assert f"line {last}" in refused["fault"]
+    assert f"the phase on line {first} is called 'Round', too" in refused["fault"]
+    for described, slug in zip(phases[2:], ("round", "round-2"), strict=True):
+        described["podium"] = {"slug": slug}
     data = second() | {"podium": {"slug": "as-code"}, "phases": phases}
     folder = files | {"competition.yaml": yaml.safe_dump(data).encode()}
     api.push(folder)

@@ -28,17 +28,16 @@ from competitions.bundles.imports import (
     waiting_imports,
 )
 from competitions.bundles.models import BundleImport
-from competitions.bundles.writer import bundle_write
+from competitions.bundles.writer import STAND_IN, bundle_write
 from competitions.catalog.models import Competition
+from competitions.catalog.publishing import NotReady, competition_publish
 from competitions.catalog.services import current_rules
-from competitions.resources.models import Resource
+from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import store_bytes
 from core.background.rows import ClaimLost, claim
 from examples.pcqm4mv2_small.bundle import build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
-from files.bundles import cli
 from files.bundles.faults import Report
-from files.bundles.reader import NO_TERMS
 from podium.cli import main
 from tests.background import run_background
 from tests.bundle_files import FILES, LEGACY, PARALLEL, changed, packed, second, write
@@ -68,7 +67,11 @@ def assert_travels(site: Scenario, competition: Competition, folder: Path) -> No
     first = parts(competition)
     copy = again(site, dict(first), folder)
     assert copy.pk != competition.pk
-    assert parts(copy) == first
+    second_time = parts(copy)
+    assert (first.pop(STAND_IN, b"")[:4] or b"\x89PNG") == b"\x89PNG", "drawn anew, from the new address"
+    second_time.pop(STAND_IN, None)
+    assert second_time == first
+    assert (copy.logo is None) == (competition.logo is None)
 
 
 SHEET = {
@@ -107,6 +110,8 @@ VARIANTS: list[tuple[str, Any]] = [
     ("phases.0.end", "2027-01-31 23:59:59+02:00"),
     ("leaderboards.0.hidden", True),
     ("competition_type", "benchmark"),
+    ("auto_run_submissions", False),
+    ("solutions", [{"index": 0, "tasks": [0], "path": "input_data", "name": "Best", "description": "It works."}]),
     ("description", "One line."),
 ]
 
@@ -123,10 +128,22 @@ def test_one_of_codalab_travels_as_version_2(site: Scenario, tmp_path: Path, tex
 
 def test_empty_pages_and_rules_of_codalab_travel(site: Scenario, tmp_path: Path) -> None:
     competition = imported(site, write(tmp_path / "a", LEGACY, FILES | {"overview.html": "", "terms.md": "\n"}))
-    rules = current_rules(competition)
-    assert rules is not None
-    assert rules.text == NO_TERMS
+    assert current_rules(competition) is None, "nobody has to accept an empty text"
+    assert b"no terms" in parts(competition)["pages/terms.md"]
     assert_travels(site, competition, tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "text", ["TODO", "# Terms and conditions\n\nTo be announced.", "<h1>Rules</h1><p>Lorem ipsum dolor</p>"]
+)
+def test_a_placeholder_for_terms_is_no_rules(site: Scenario, tmp_path: Path, text: str) -> None:
+    source = write(tmp_path / "a", second(), FILES | {"terms.md": text})
+    drafted = bundle_import(source=source, owner=site.organizer, queue=site.queue, now=NOON)
+    assert current_rules(drafted.competition) is None
+    assert any("nobody is asked to accept it" in str(warning) for warning in drafted.report.warnings)
+    with pytest.raises(NotReady, match="no rules"):
+        competition_publish(drafted.competition)
+    assert_travels(site, drafted.competition, tmp_path / "b")
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in codabench.FILES.glob("*/competition.yaml")))
@@ -338,6 +355,15 @@ def test_a_program_imports_and_exports_by_the_api(site: Scenario, tmp_path: Path
     ready = Client().get(export["Location"], headers=headers).json()
     assert (ready["state"], ready["file_name"]) == ("finished", "small-keys.zip")
     assert body_text(Client().get(ready["url"], headers=headers)).startswith("PK")
+    upload = site.upload(content, "sent.zip", user=site.organizer)  # in parts, as the client sends it
+    half = Upload.objects.create(
+        user=site.organizer, file_name="h.zip", size_bytes=9, began_at=site.now, expires_at=upload.expires_at
+    )
+    incomplete = Client().post("/api/v1/bundles/", {"upload": str(half.key)}, headers=headers)
+    assert (incomplete.status_code, incomplete.json()["code"]) == (409, "upload_incomplete")
+    by_key = Client().post("/api/v1/bundles/", {"upload": str(upload.key)}, "application/json", headers=headers)
+    assert (by_key.status_code, by_key.json()["file_name"]) == (202, "sent.zip")
+    BundleImport.objects.filter(file_name="sent.zip").delete()
     bad = packed(write(tmp_path / "b", changed("title", ...)), tmp_path / "b.zip").read_bytes()
     sent = Client().post("/api/v1/bundles/", {"file": SimpleUploadedFile("b.zip", bad)}, headers=headers)
     run_background()
@@ -349,30 +375,6 @@ def test_a_program_imports_and_exports_by_the_api(site: Scenario, tmp_path: Path
         ("finished", "/competitions/small/", 0),
     ]
     assert Client().get("/api/v1/bundles/").status_code == 401
-
-
-def test_the_form_that_the_command_sends_is_read_piece_by_piece_and_says_its_length(
-    site: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cli, "CHUNK_BYTES", 100)
-    packed(write(tmp_path / "a", second()), tmp_path / "bundle.zip")
-    form = cli._Form({"queue": site.queue.name}, tmp_path / "bundle.zip")
-    pieces = list(form)
-    assert len(form) == sum(map(len, pieces))
-    assert max(map(len, pieces[1:-1])) == 100
-    _, secret = token_create(
-        user=site.organizer, name="t", scopes=list(Scope.values), expires_at=site.now.replace(year=2031)
-    )
-    answer = Client().generic(
-        "POST",
-        "/api/v1/bundles/",
-        b"".join(pieces),
-        content_type=form.content_type,
-        headers={"Authorization": f"Bearer {secret}"},
-    )
-    assert (answer.status_code, answer.json()["file_name"]) == (202, "bundle.zip")
-    run_background()
-    assert Competition.objects.get(slug="small").queue == site.queue
 
 
 @pytest.mark.parametrize("with_files", [True, False])

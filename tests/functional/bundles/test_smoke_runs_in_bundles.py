@@ -12,7 +12,7 @@ from competitions.bundles.importing.importer import bundle_import
 from competitions.bundles.writer import bundle_write
 from competitions.catalog.models import Competition, Phase
 from files.bundles.cli import main
-from files.bundles.reader import check_bundle
+from files.bundles.samples import check_bundle
 from tests.scenario import NOON, Scenario
 from tests.smoke import with_smoke_run
 

@@ -97,7 +97,12 @@ def test_a_co_organizer_keeps_the_private_queue(site: Scenario) -> None:
     site.queue.owner = site.organizer
     site.queue.save()
     url = reverse("organize:settings", args=[site.competition.slug])
-    values = {"section": "running", "queue": site.queue.pk, "docker_image": "podium/other:1"}
+    values = {
+        "section": "running",
+        "queue": site.queue.pk,
+        "docker_image": "podium/other:1",
+        "auto_run_submissions": "on",
+    }
     assert login(co_organizer(site)).post(url, values).status_code == 302
     saved = Competition.objects.get(pk=site.competition.pk)
     assert (saved.queue, saved.docker_image) == (site.queue, "podium/other:1")

@@ -309,6 +309,19 @@ def test_a_scoring_program_speaks_in_fixed_words_while_sealed(
     assert disclosed_report(site.phase, reported) == reported
 
 
+def test_an_ingestion_programs_refusal_goes_where_the_log_of_the_teams_code_goes(site: Scenario) -> None:
+    """The code runs beside it and could write what it has read into the refusal."""
+    refused = replace(report("output_invalid", "ingestion", code="no_model"), refused_by="ingestion")
+    withheld = replace(refused, code="refused", detail="The ingestion program refused the submission.")
+    assert disclosed_report(site.phase, refused) == refused
+    assert disclosed_report(site.sealed, refused) == withheld
+    assert disclosed_report(site.sealed, replace(refused, is_smoke=True)).detail == refused.detail
+    site.phase.hide_output = True
+    assert disclosed_report(site.phase, refused) == withheld
+    site.sealed.show_output_while_sealed = True
+    assert disclosed_report(site.sealed, refused) == refused
+
+
 def test_the_meters_of_a_scoring_program_are_withheld_while_it_runs(site: Scenario) -> None:
     meters: dict[str, dict[str, int]] = {"reported": {"wall_s": 2}, "before": {"wall_s": 1}}
     assert disclosed_meters(site.sealed, **meters, is_scoring=True) == {"wall_s": 1}

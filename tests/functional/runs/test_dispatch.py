@@ -87,7 +87,7 @@ def test_a_move_that_is_not_in_the_table_is_an_error(site: Scenario, source: Sta
 
 def test_final_states_have_no_way_out(site: Scenario) -> None:
     assert not set(NEXT) & set(FINAL)
-    assert set(NEXT) == {State.CHECKING, State.QUEUED, *HELD}
+    assert set(NEXT) == {State.CHECKING, State.UNSTARTED, State.QUEUED, *HELD}
 
 
 def test_the_same_answer_twice_gets_the_same_reply_and_one_score(site: Scenario) -> None:

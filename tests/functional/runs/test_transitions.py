@@ -68,15 +68,25 @@ def test_what_the_table_does_not_have_is_a_fault_of_the_program() -> None:
 
 
 def test_the_table_lets_runs_only_go_on_be_tried_again_or_end() -> None:
-    order = [State.CHECKING, State.QUEUED, State.LEASED, State.PREPARING, State.INGESTING, State.SCORING]
+    order = [
+        State.CHECKING,
+        State.UNSTARTED,
+        State.QUEUED,
+        State.LEASED,
+        State.PREPARING,
+        State.INGESTING,
+        State.SCORING,
+    ]
     assert set(NEXT) == set(order)
     assert not set(NEXT) & set(FINAL)
     for source, targets in NEXT.items():
-        assert {State.FAILED, State.CANCELLED} <= set(targets)
+        assert State.CANCELLED in targets
+        assert State.FAILED in targets or source == State.UNSTARTED, "nothing can go wrong before it is started"
         assert State.FINISHED not in targets or source in HELD
         onward = {state for state in targets if state in order and state != State.QUEUED}
         assert all(order.index(state) > order.index(source) for state in onward)
-    assert NEXT[State.CHECKING] == (State.QUEUED, State.CANCELLED, State.FAILED)
+    assert NEXT[State.CHECKING] == (State.UNSTARTED, State.QUEUED, State.CANCELLED, State.FAILED)
+    assert NEXT[State.UNSTARTED] == (State.QUEUED, State.CANCELLED)
     assert NEXT[State.QUEUED] == (State.LEASED, State.CANCELLED, State.FAILED)
     assert State.PREPARING in NEXT[State.LEASED]
     assert State.INGESTING in NEXT[State.PREPARING]

@@ -1,7 +1,9 @@
 """Making a submission, and the words of every refusal."""
 
 import contextlib
+import json
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,14 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from accounts.models import User
 from competitions.catalog.models import Phase
 from competitions.catalog.services import rules_publish
 from competitions.resources.models import Upload
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_begin
 from competitions.runs.models import Run
 from competitions.submissions import refusals
-from competitions.submissions.file_checks.kinds import choose_kind
+from competitions.submissions.file_checks.kinds import choose_kind, zip_names
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import IMAGE_MISSING
 from competitions.submissions.services import NewSubmission, submission_create
@@ -254,9 +257,10 @@ def test_of_several_kinds_a_file_is_what_it_looks_like(
     site.phase.accepts_datasets = True
     path = tmp_path / "upload"
     path.write_bytes(zip_bytes(members))
-    assert choose_kind(site.phase, path, name) == kind
+    names = partial(zip_names, path, name)
+    assert choose_kind(site.phase, names, name) == kind
     site.phase.accepts_predictions = site.phase.accepts_code = False
-    assert choose_kind(site.phase, path, name) == Kind.DATASET, "there is no choice"
+    assert choose_kind(site.phase, names, name) == Kind.DATASET, "there is no choice"
 
 
 def test_a_file_of_a_kind_that_the_phase_does_not_take_has_to_be_named(site: Scenario) -> None:
@@ -287,6 +291,36 @@ def test_code_that_is_sent_as_predictions_is_recognised_and_costs_nothing(site: 
     assert not Submission.objects.exists()
     assert send_as_predictions(site, upload, kind="code").status_code == 201
     assert Submission.objects.get().kind == Kind.CODE
+
+
+def look(site: Scenario, names: object, *, by: User | None = None, **fields: str) -> Any:
+    """The answer to the page about a zip with these names, before a byte of it is sent."""
+    client = Client(headers={"accept": "application/json"})
+    client.force_login(by or site.member())
+    form = {
+        "phase": site.phase.slug,
+        "kind": "prediction",
+        "file_name": "mine.zip",
+        "names": json.dumps(names),
+        **fields,
+    }
+    return client.post(f"/competitions/{site.competition.slug}/submit/look/", form)
+
+
+def test_the_page_hears_what_a_zip_would_be_refused_for_before_it_is_sent(site: Scenario) -> None:
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=None)
+    answer = look(site, list(CODE))
+    refused = send_as_predictions(site, site.upload(zip_bytes(CODE), "mine.zip"))
+    assert (answer.status_code, answer.json()) == (422, refused.json()), "the words are those of the upload"
+    assert look(site, ["predict.py", "metadata.yaml"], kind="code").json() == {"kind": "code"}
+    assert look(site, ["y.csv"]).json() == {"kind": "prediction"}
+    assert look(site, ["predict.py", "metadata.yaml"], kind_is_sure="on").json() == {"kind": "prediction"}
+    no_command = look(site, ["code/predict.py"], kind="code")
+    assert (no_command.status_code, no_command.json()["code"]) == (422, "no_metadata")
+    for names in ({"a": 1}, [1], "a"):
+        assert look(site, names).status_code == 422
+    assert look(site, ["y.csv"], by=person()).status_code == 403, "who has not registered is told nothing of the phase"
+    assert not Submission.objects.exists()
 
 
 def test_whoever_is_sure_sends_it_all_the_same(site: Scenario) -> None:

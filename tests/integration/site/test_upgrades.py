@@ -52,8 +52,8 @@ def test_a_database_of_a_newer_version_is_refused_with_words_and_left_as_it_was(
 
 def test_tables_of_a_version_that_was_never_released_are_named(embedded: StoredSite, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "podium.sqlite3") as database:
-        database.execute("ALTER TABLE catalog_competition DROP COLUMN team_count")
+        database.execute("ALTER TABLE teams_registration DROP COLUMN decided_reason")
     refused = embedded.manage("upgrade")
     assert refused.returncode == 1
-    assert "The table catalog_competition differs from that of Podium" in refused.stderr
-    assert "in team_count" in refused.stderr
+    assert "The table teams_registration differs from that of Podium" in refused.stderr
+    assert "in decided_reason" in refused.stderr

@@ -14,9 +14,11 @@ import pytest
 import requests
 from allauth.account.models import EmailAddress
 from django.core.management import call_command
+from django.utils import timezone
 
 from accounts.models import Scope, User, token_create
 from competitions.catalog.models import Competition
+from competitions.catalog.services import current_rules, rules_publish
 from files.bundles import cli
 from podium.cli import main
 from tests.background import background_running
@@ -151,6 +153,9 @@ def test_from_import_to_score(
     )
     # How far an import is; a fast one may end between two questions.
     assert any(re.search(r"Storing \d of", answer.err) for answer in printed.values())
+    without_terms = Competition.objects.get(title="Without a version")
+    assert current_rules(without_terms) is None, "its organizer writes them first"
+    rules_publish(competition=without_terms, text="Be fair.", now=timezone.now())
     Competition.objects.update(is_published=True, registration_policy="open")
     numbers = [
         robot.submit(robot.phases(title)[phase]["id"], submission(name)) for title, phase, name, _, _ in EXPECTED
@@ -244,14 +249,14 @@ def test_what_is_wrong_with_a_bundle_or_an_address_is_said_by_the_command(
     path.write_bytes(bundle("iris"))
     token.write_text("podium_nobody")
     wrong_token = ["bundle", "import", str(path), "--site", site.url, "--token-file", str(token)]
-    assert main(wrong_token) == 1
-    assert "401: This API token is unknown." in capsys.readouterr().err
+    assert main(wrong_token) == 3
+    assert "This API token is unknown." in capsys.readouterr().err
     expires_at = datetime.now(UTC).replace(year=2098)
     token.write_text(token_create(user=organizer, name="t", scopes=list(Scope.values), expires_at=expires_at)[1])
-    assert main([*wrong_token, "--queue", "nowhere"]) == 1
+    assert main([*wrong_token, "--queue", "nowhere"]) == 2
     assert f"There is no queue 'nowhere' here that you may use; there are {site.queue.name}." in capsys.readouterr().err
-    assert main([*wrong_token[:4], f"http://127.0.0.1:{free_port}", *wrong_token[5:]]) == 1
-    assert "cannot be reached, so nothing was sent" in capsys.readouterr().err
-    assert main([*wrong_token[:4], f"{site.url}/competitions", *wrong_token[5:]]) == 1
-    assert "Is the address that of the site's first page?" in capsys.readouterr().err
+    assert main([*wrong_token[:4], f"http://127.0.0.1:{free_port}", *wrong_token[5:]]) == 4
+    assert "cannot be reached" in capsys.readouterr().err
+    assert main([*wrong_token[:4], f"{site.url}/competitions", *wrong_token[5:]]) == 2
+    assert "Is its address that of the site's first page?" in capsys.readouterr().err
     assert not Competition.objects.filter(title="Iris challenge").exists()

@@ -17,8 +17,8 @@ from competitions.catalog.presets import PRESETS
 from files.archives import ArchiveLimits
 from files.bundles import archive
 from files.bundles.faults import Report
-from files.bundles.reader import check_bundle
 from files.bundles.rules import PRESET_NAMES
+from files.bundles.samples import check_bundle
 from podium.cli import main
 from tests.bundle_files import FILES, LEGACY, changed, packed, second, write
 
@@ -40,6 +40,8 @@ OPEN = {"title": "Main", "key": "main", "columns": [{"title": "Accuracy", "key":
 KEY = "0b9f1c5e-1111-2222-3333-444455556666"
 CHECK = {"index": 1, "name": "Check", "scoring_program": "scoring_program"}
 CASES: list[tuple[str, Any, str]] = [
+    ("solutions", [{"name": "A"}], "`path` is missing; name the solution's folder or zip"),
+    ("solutions", [{"name": "A", "path": "input_data"}] * 2, "the name 'A' is that of another solution"),
     ("title", ..., "`title` is missing"),
     ("title", "", "title: must not be empty"),
     ("title", "x" * 257, "257 characters long; at most 256"),
@@ -412,6 +414,8 @@ def every_fault(folder: Path) -> set[str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         bundles.append(folder / f"none-{number}")
+    as_code = changed("phases.1.name", "Development") | {"podium": {"slug": "as-code"}}
+    bundles.append(write(folder / "names", as_code))
     bundles.append(write(folder / "terms", second(), FILES | {"terms.md": ""}))
     bundles.append(write(folder / "zip", changed("tasks.0.input_data", "input.zip"), FILES | {"input.zip": "no"}))
     outside = io.BytesIO()

@@ -14,7 +14,7 @@ from examples.both_grow_small.bundle import build_bundle as both_grow
 from examples.cometh_small.bundle import build_bundle as cometh
 from examples.deconbench_small.bundle import build_bundle as deconbench
 from examples.delivery_times.bundle import build_bundle as deliveries
-from files.bundles.reader import check_bundle
+from files.bundles.samples import check_bundle
 
 NOW = datetime(2030, 5, 1, tzinfo=UTC)
 BUILDS = {

@@ -23,11 +23,12 @@ from workers.engines.images import ImageFacts
 from workers.errors import OutputRefused, SandboxError
 from workers.protocol.calls import Activity, Meters, Progress
 from workers.protocol.jobs import Job, PullPolicy
+from workers.protocol.planning import SUBMITTED
 from workers.protocol.results import Complete, Outcome, StageRecord, Timings, Verdict
 from workers.protocol.stages import StageName, Step
 from workers.protocol.usage import StageUsage
 from workers.sandbox.collect import require_text
-from workers.sandbox.scores import ScoresInvalid, read_progress, read_refusal, read_scores
+from workers.sandbox.scores import Refusal, ScoresInvalid, read_progress, read_refusal, read_scores
 from workers.sandbox.stage import Evidence, StageRun
 from workers.sandbox.verdict import CANCELLED, failed, infrastructure, ingestion_verdict, scoring_verdict
 
@@ -156,7 +157,10 @@ class RunExecution:
             return CANCELLED
         refused = self.outbox.take(stages[0], "predictions.zip")
         for stage, evidence in zip(stages, ended, strict=True):
-            if evidence is not None and (verdict := self._program_verdict(stage, evidence)) is not None:
+            if evidence is None:
+                continue
+            refusal = read_refusal(stage.volume.path) if self._is_of_organizers(stage) else None
+            if (verdict := self._program_verdict(stage, evidence, refusal)) is not None:
                 return verdict
         may_be_empty = self._is_tolerant(stages[0]) and "scoring" in self.staged.stages
         if refused is None and not self.outbox.listings[stages[0].name].files and not may_be_empty:
@@ -171,16 +175,24 @@ class RunExecution:
             return failed(error.reason, error.code, error.detail)
         return None
 
-    def _program_verdict(self, stage: StageRun, evidence: Evidence) -> Verdict | None:
-        """The verdict on a participant's side.
+    def _program_verdict(self, stage: StageRun, evidence: Evidence, refusal: Refusal | None = None) -> Verdict | None:
+        """The verdict on a participant's side; a `refusal` is the ingestion program's.
 
         An exit code that the job tolerates is remembered for the case that scoring fails.
         """
-        verdict = ingestion_verdict(evidence, stage.spec.limits)
+        verdict = ingestion_verdict(evidence, stage.spec.limits, refusal)
         if verdict is not None and verdict.code == "exit_code" and self._is_tolerant(stage):
             self._tolerated = verdict
             return None
         return verdict
+
+    def _is_of_organizers(self, stage: StageRun) -> bool:
+        """True for the ingestion program around a submission, which may refuse that.
+
+        A submission's own program may not.
+        """
+        job = next(job for job in self.job.stages if job.name == stage.name)
+        return any(mount.target == SUBMITTED for mount in job.mounts)
 
     def _is_tolerant(self, stage: StageRun) -> bool:
         return next(job.tolerant for job in self.job.stages if job.name == stage.name)

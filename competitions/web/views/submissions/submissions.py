@@ -21,18 +21,20 @@ from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.rooms import take_upload, takes_uploads
+from competitions.submissions.file_checks.kinds import choose_kind
+from competitions.submissions.file_checks.preflight import file_contract, look_at_names
 from competitions.submissions.quota import allowances, smoke_allowance
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
-from competitions.web.forms import SubmissionForm, cleaned
+from competitions.web.forms import SubmissionForm, ZipLookForm, cleaned
 from competitions.web.presentation.charts import own_chart
 from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
 from core.design.charts import Chart
-from core.refusals import Refusal
+from core.refusals import Refusal, refusal_response
 from files.text import is_number
 
 # Filters of the list: name -> statuses.
@@ -128,6 +130,26 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
         board for board in phase.leaderboards.all() if board.rule == Rule.SELECTED and may_choose(board, visited.now)
     ]
     return [(board, Pick.objects.filter(leaderboard=board, team=team_id).count()) for board in boards]
+
+
+@require_POST
+def look_at_zip(request: HttpRequest, slug: str) -> HttpResponse:
+    """Say by the names in a zip what its submission would be refused for, before its bytes are sent."""
+    visited, user = visit(request, slug), person(request)
+    form = ZipLookForm(request.POST)
+    phase = visited.phase(form["phase"].value())
+    if phase is None:
+        raise Http404
+    try:
+        values = cleaned(form)
+        require_registration(user=user, competition=visited.competition)
+        kind, file_name, names = Kind(values["kind"]), values["file_name"], values["names"]
+        if not values["kind_is_sure"]:
+            kind = choose_kind(phase, lambda: names, file_name, chosen=kind)
+        look_at_names(file_contract(phase=phase, kind=kind, file_name=file_name), names)
+    except Refusal as refusal:
+        return refusal_response(refusal)
+    return JsonResponse({"kind": kind})
 
 
 @takes_uploads(visit)

@@ -125,6 +125,44 @@
     }
   };
 
+  // Names in a zip, read from the directory at its end, one for each folder at the top; null where it cannot be read so:
+  // then the site looks at the file once it is there. The bounds are those of the site's own first look.
+  const zipNames = async (file) => {
+    const last = Math.min(file.size, 65557); // a comment of 64 KiB may follow the end record
+    const tail = new DataView(await file.slice(file.size - last).arrayBuffer());
+    let end = last - 22;
+    while (end >= 0 && tail.getUint32(end, true) !== 0x06054b50) end -= 1;
+    if (end < 0) return null;
+    const [entries, size] = [tail.getUint16(end + 10, true), tail.getUint32(end + 12, true)];
+    const start = file.size - last + end - size;
+    if (entries > 1000 || size > 262144 || start < 0) return null;
+    const directory = new DataView(await file.slice(start, start + size).arrayBuffer());
+    const names = new Map();
+    for (let at = 0, read = 0; read < entries; read += 1) {
+      if (at + 46 > size || directory.getUint32(at, true) !== 0x02014b50) return null;
+      const [length, extra, comment] = [28, 30, 32].map((place) => directory.getUint16(at + place, true));
+      const name = new TextDecoder().decode(directory.buffer.slice(at + 46, at + 46 + length));
+      if (!name.endsWith("/")) names.set(name.includes("/") ? `${name.split("/")[0]}/` : name, name);
+      at += 46 + length + extra + comment;
+    }
+    return [...names.values()];
+  };
+
+  // The site's word on a zip by the names in it, before it is sent. Whatever else may go wrong here, the upload says.
+  const lookAt = async (form, file, headers, isKindSure) => {
+    if (!form.dataset.look || !/\.zip$/i.test(file.name)) return;
+    const names = JSON.stringify(await zipNames(file).catch(() => null));
+    if (names === "null" || names.length > 32768) return;
+    const entered = new FormData(form);
+    const body = new FormData();
+    for (const name of ["phase", "kind"]) body.set(name, entered.get(name) || "");
+    if (isKindSure) body.set("kind_is_sure", "on");
+    body.set("file_name", file.name);
+    body.set("names", names);
+    const response = await fetch(form.dataset.look, { method: "POST", headers: { ...headers, Accept: "application/json" }, body }).catch(() => null);
+    if (response && response.status === 422) throw await explain(response);
+  };
+
   const submit = async (form, upload, headers, isKindSure) => {
     const body = new FormData(form);
     if (isKindSure) body.set("kind_is_sure", "on");
@@ -173,7 +211,16 @@
       run(form);
     };
     anyway.onclick = () => run(form, true);
-    instead.focus();
+  };
+
+  const headersOf = (form) => ({ "X-CSRFToken": form.querySelector('[name="csrfmiddlewaretoken"]').value });
+
+  const showProblem = (form, problem) => {
+    const error = form.querySelector("[data-upload-error]");
+    error.hidden = !problem;
+    error.textContent = problem ? problem.message : "";
+    offerKinds(form, (problem && problem.kinds) || null);
+    if (problem) (form.querySelector("[data-upload-kinds]:not([hidden])") || error).scrollIntoView({ block: "nearest" });
   };
 
   const goTo = (url) => {
@@ -183,13 +230,14 @@
   const run = async (form, isKindSure = false) => {
     const file = form.querySelector('input[type="file"]').files[0];
     const button = form.querySelector('button[type="submit"]');
-    const error = form.querySelector("[data-upload-error]");
-    const headers = { "X-CSRFToken": form.querySelector('[name="csrfmiddlewaretoken"]').value };
+    const headers = headersOf(form);
+    let isLookedAt = false;
     let isSent = false;
-    error.hidden = true;
-    offerKinds(form, null);
+    showProblem(form, null);
     hold(form, true);
     try {
+      await lookAt(form, file, headers, isKindSure);
+      isLookedAt = true;
       const say = show(form)(file.size);
       const upload = await begin(form.dataset.upload, file, headers, "environment" in form.dataset);
       say(upload.offset, upload.offset ? "Going on where it stopped" : "");
@@ -205,12 +253,12 @@
         goTo(url);
       }
     } catch (problem) {
-      if (problem instanceof Refused && (problem.isOfUpload || !isSent)) localStorage.removeItem(remembered(file, form.dataset.upload));
-      error.textContent = problem.message;
-      error.hidden = false;
+      const isOver = problem instanceof Refused && isLookedAt && (problem.isOfUpload || !isSent);
+      if (isOver) localStorage.removeItem(remembered(file, form.dataset.upload));
       hold(form, false);
       button.focus(); // a button that was disabled has lost it
-      offerKinds(form, problem.kinds || null);
+      showProblem(form, problem);
+      if (problem.kinds) form.querySelector("[data-send-instead]").focus();
       form.querySelector(".upload-progress").hidden = true;
     }
   };
@@ -230,10 +278,17 @@
     });
   }
 
-  // Another file or kind is another question.
+  // Another file or kind is another question; it is asked at once, so that nobody waits for an upload to hear the answer.
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-upload]");
-    if (form && ["file", "radio"].includes(event.target.type)) offerKinds(form, null);
+    if (!form || !["file", "radio"].includes(event.target.type) || sending.has(form)) return;
+    const chosen = () => `${form.querySelector('input[type="file"]').value}:${new FormData(form).get("kind")}`;
+    const [file, asked] = [form.querySelector('input[type="file"]').files[0], chosen()];
+    showProblem(form, null);
+    if (!file) return;
+    lookAt(form, file, headersOf(form), false).catch((problem) => {
+      if (asked === chosen() && !sending.has(form)) showProblem(form, problem);
+    });
   });
 
   document.addEventListener("submit", (event) => {

@@ -163,6 +163,23 @@ def test_the_scoring_stage_is_the_organizers_except_for_a_refusal_with_its_exit_
     assert refused.detail == "Expected 400 rows."
 
 
+def test_an_ingestion_program_refuses_at_the_price_of_a_scoring_program() -> None:
+    refusal = Refusal("no_model", "There is no model.pkl.")
+    refused = ingestion_verdict(replace(WELL, exit_code=65), LIMITS, refusal)
+    scorer = scoring_verdict(replace(WELL, exit_code=65), LIMITS, refusal)
+    assert refused is not None
+    assert scorer is not None
+    assert (refused.reason, refused.code, refused.detail) == (scorer.reason, scorer.code, scorer.detail)
+    assert (refused.refused_by, scorer.refused_by) == ("ingestion", "")
+    for changes in ({"exit_code": 1}, {"exit_code": 65, "killed_by": "time_limit"}):
+        verdict = ingestion_verdict(replace(WELL, **changes), LIMITS, refusal)
+        assert verdict is not None
+        assert verdict.detail != refusal.message
+    unsaid = ingestion_verdict(replace(WELL, exit_code=65), LIMITS, None)
+    assert unsaid is not None
+    assert unsaid.reason == "program_error"
+
+
 def test_a_cancelled_stage_is_cancelled_whatever_else_happened() -> None:
     verdict = ingestion_verdict(replace(WELL, exit_code=137, killed_by="cancelled", oom_killed=True), LIMITS)
     assert verdict is not None
