@@ -82,6 +82,7 @@ def _consequences(solution: NewSolution) -> Iterator[str]:
     yield from _differences(facts)
     assert task.competition is not None, "only tasks of competitions have new solutions"
     yield from other_places(solution_slot(task), task.competition)
+    yield from facts.get("places", [])
     if scored := count_scored(task):
         were = "submission is" if scored == 1 else "submissions are"
         yield f"{scored} {were} scored again with it, and teams are told. Then this page says who changed places."

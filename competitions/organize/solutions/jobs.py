@@ -17,6 +17,7 @@ from competitions.leaderboards.impact import rank_differences
 from competitions.leaderboards.sealing.reveal import team_ranks
 from competitions.organize.models import NewSolution
 from competitions.organize.solutions.changes import SOLUTION_JOB, boards_scored_with
+from competitions.organize.solutions.foreseeing import foresee_places
 from competitions.organize.tables.program import work_on_tables
 from competitions.resources.storage import local_copy, store_path
 from competitions.runs.models import Run
@@ -72,7 +73,8 @@ def _compare(solution: NewSolution, claimed: Claim) -> None:
         if answer["fault"]:
             claimed.release(state=State.FAILED, fault=answer["fault"])
             return
-        claimed.release(state=State.READY, facts=answer["facts"], reference=store_path(target))
+        facts = answer["facts"] | {"places": list(foresee_places(solution, target, claimed))}
+        claimed.release(state=State.READY, facts=facts, reference=store_path(target))
 
 
 def _answer(solution: NewSolution, target: Path, claimed: Claim) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def compare_solution(
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "reference"
         with zipfile.ZipFile(reference) as archive:
-            _unpack_tables(archive, folder)
+            unpack_tables(archive, folder)
             rule, before = table_reference.read(folder)
             given = _read(Path(path), file_name, before, rule)
             after = _place_beside(rule, before, given)
@@ -62,7 +62,7 @@ def _is_table_part(name: str) -> bool:
     return name in (TABLE_DESCRIPTION, table_reference.OWN_METRIC) or name.startswith(f"{table_reference.SOLUTION}.")
 
 
-def _unpack_tables(archive: zipfile.ZipFile, folder: Path) -> None:
+def unpack_tables(archive: zipfile.ZipFile, folder: Path) -> None:
     """Unpack the solution, its description and the metric's file; the names have no path."""
     folder.mkdir()
     names = [name for name in archive.namelist() if _is_table_part(name) and "/" not in name and "\\" not in name]

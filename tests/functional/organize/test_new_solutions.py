@@ -102,6 +102,34 @@ def test_what_differs_is_said_before_anything_changes(correction: Correction) ->
     assert correction.task.reference_data == before
 
 
+def test_who_would_change_places_is_said_before_anything_changes_and_nothing_of_a_sealed_board(
+    correction: Correction,
+) -> None:
+    site = correction.site
+    site.sealed.tasks.set([correction.task])
+    exact, close = predictions(site, 10, 20, 30), predictions(site, 10, 25, 30)
+    site.score(exact, 0.0)
+    site.score(close, 5 / 3)
+    page = correction.send(NEW)
+    title = site.phase.leaderboard.title
+    assert f"“{title}”, by what stands on it now: 2 of 2 teams change their rank." in page
+    assert f"First is {close.team.name}; it was {exact.team.name}." in page
+    assert len(correction.solution.facts["places"]) == 1
+    assert [score.values["mae"] for score in exact.scores.all()] == [0.0], "nothing is kept of it"
+
+
+def test_where_an_own_metric_decides_places_are_told_afterwards_alone(correction: Correction) -> None:
+    site = correction.site
+    rule = TableReference("id", ("price",), (ChosenMetric("metric.py", key="mae"),), SCHEMA)
+    own = "def score(solution, submission, row_id_column_name):\n    raise SystemExit('it ran on the site')\n"
+    packed = zip_bytes({"metric.json": json.dumps(rule.as_json()), "solution.csv": OLD, "metric.py": own})
+    correction.task.reference_data = resource(site.organizer, Resource.Kind.REFERENCE_DATA, packed)
+    correction.task.save()
+    site.score(predictions(site, 10, 20, 30), 0.0)
+    assert "1 row differs of 3" in correction.send(NEW)
+    assert correction.solution.facts["places"] == []
+
+
 def test_once_confirmed_all_is_scored_again_and_it_is_said_who_moved(correction: Correction) -> None:
     site = correction.site
     exact, close = predictions(site, 10, 20, 30), predictions(site, 10, 25, 30)
