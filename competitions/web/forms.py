@@ -1,5 +1,6 @@
 """Forms of the pages. A form checks the types of values; services decide which values are allowed."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -101,10 +102,13 @@ class ZipLookForm(forms.Form):
     kind = forms.ChoiceField(choices=Kind.choices)
     kind_is_sure = forms.BooleanField(required=False)
     file_name = forms.CharField(max_length=255)
-    names = forms.JSONField()
+    names = forms.CharField()
 
     def clean_names(self) -> list[str]:
-        names = self.cleaned_data["names"]
+        try:
+            names = json.loads(self.cleaned_data["names"])
+        except (ValueError, RecursionError) as error:  # brackets in brackets, thousands deep
+            raise forms.ValidationError("Give the names as JSON.") from error
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise forms.ValidationError("Give the names as a list of texts.")
         return names

@@ -319,6 +319,10 @@ def test_the_page_hears_what_a_zip_would_be_refused_for_before_it_is_sent(site: 
     assert (no_command.status_code, no_command.json()["code"]) == (422, "no_metadata")
     for names in ({"a": 1}, [1], "a"):
         assert look(site, names).status_code == 422
+    client = Client(headers={"accept": "application/json"})
+    client.force_login(site.member())
+    deep = {"phase": site.phase.slug, "kind": "prediction", "file_name": "mine.zip", "names": "[" * 30_000}
+    assert client.post(f"/competitions/{site.competition.slug}/submit/look/", deep).status_code == 422
     assert look(site, ["y.csv"], by=person()).status_code == 403, "who has not registered is told nothing of the phase"
     assert not Submission.objects.exists()
 
