@@ -203,6 +203,16 @@ def export(
     write_result({"file": str(path), "codabench_refusals": refusals, "codabench_gaps": gaps}, text, as_json=as_json)
 
 
+def _require_faultless(folder: Path) -> None:
+    """Raise `InvalidInput` with every fault of the folder, as `check` says them."""
+    try:
+        from files.bundles.samples import check_bundle
+    except ModuleNotFoundError:  # without the extra `run`; the site refuses such a folder at a push
+        return
+    if faults := check_bundle(folder, sample_fault).faults:
+        raise InvalidInput("Nothing was published:\n" + "\n".join(map(str, faults)), code="invalid_bundle")
+
+
 @app.command()
 def publish(
     folder: FolderArgument = Path(),
@@ -213,7 +223,9 @@ def publish(
     profile: Profile = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show the competition to everybody."""
+    """Show the competition to everybody, unless its folder has a fault."""
+    if not slug:
+        _require_faultless(folder)
     me = client(profile)
     name = slug or Folder(folder).slug
     me.site.post(f"competitions/{name}/publish/", {"anyway": anyway})

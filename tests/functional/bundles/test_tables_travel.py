@@ -87,6 +87,8 @@ def test_a_sample_that_does_not_fit_is_refused_with_its_line(
         pytest.fail("a push reads it as an import does")
     assert main(["competition", "check", str(folder)]) == 1
     assert fault.message in capsys.readouterr().out
+    assert main(["competition", "publish", str(folder)]) == 2, "nor is it published"
+    assert str(fault) in capsys.readouterr().err
 
 
 def test_a_sample_that_fits_is_taken(site: Scenario, tmp_path: Path) -> None:
