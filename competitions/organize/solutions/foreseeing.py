@@ -1,4 +1,4 @@
-"""Who would change places with a new solution, by what stands on the boards now.
+"""Changes of places by a new solution, foreseen from what stands on the boards now.
 
 The tables that teams sent in are scored again here, where the site's own metrics are enough for that; nothing of it is kept.
 """
@@ -27,7 +27,7 @@ FILES_AT_ONCE: Final = 20
 
 
 def foresee_places(solution: NewSolution, reference: Path, claimed: Claim) -> Iterator[str]:
-    """Sentences on the boards whose rows could be scored with it; nothing of sealed ones. Raises `Stopped`."""
+    """Sentences on the boards whose rows can be scored with it, none on sealed ones. Raises `Stopped`."""
     resource = solution.task.reference_data
     for board in boards_scored_with(resource) if resource is not None else []:
         column = primary_column(list(board.columns.all()))
@@ -53,7 +53,9 @@ def _values(entries: Sequence[Entry], column: Column, reference: Path, claimed: 
     for start in range(0, len(entries), FILES_AT_ONCE):
         sent = [entry.score.submission for entry in entries[start : start + FILES_AT_ONCE]]
         with ExitStack() as opened:
-            files = [[str(opened.enter_context(local_copy(one.file))), one.file_name] for one in sent]
+            files = [
+                [str(opened.enter_context(local_copy(submission.file))), submission.file_name] for submission in sent
+            ]
             request = {"do": "foresee", "reference": str(reference), "files": files}
             try:
                 answer = work_on_tables(request, is_wanted=claimed.renew, every_s=claimed.renew_every_s)
