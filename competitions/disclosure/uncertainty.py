@@ -48,6 +48,11 @@ class RowUncertainty:
         """True where the data allow a single rank."""
         return self.first_rank == self.last_rank
 
+    @property
+    def rank_range(self) -> str:
+        """The ranks that the data allow; empty for a single one, and for a baseline."""
+        return "" if self.has_one_rank else f"{self.first_rank}\N{EN DASH}{self.last_rank}"
+
     def as_json(self) -> dict[str, Any]:
         """The values as the API gives them."""
         return asdict(self)

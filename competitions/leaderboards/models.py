@@ -11,6 +11,7 @@ from competitions.catalog.models import Leaderboard
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
+from core.fields import OneLineField
 
 
 class Score(models.Model):
@@ -113,11 +114,11 @@ class ScoreReplicates(models.Model):
 
     score = models.OneToOneField(Score, on_delete=models.CASCADE, primary_key=True, related_name="replicates")
     values = models.BinaryField(default=bytes, help_text="32-bit floats, the lowest byte first.")
-    stream = models.CharField(max_length=64, help_text="Names the resamples; scores on other ones cannot be compared.")
+    stream = OneLineField(max_length=64, help_text="Names the resamples; scores on other ones cannot be compared.")
     share_items = models.PositiveIntegerField(
         default=0, help_text="Items of which the score is the share that is right."
     )
-    remark = models.CharField(max_length=300, blank=True, help_text="Why there are none, for organizers.")
+    remark = OneLineField(max_length=300, blank=True, help_text="Why there are none, for organizers.")
 
     def __str__(self) -> str:
         return f"replicates of the {self.score}"
@@ -158,7 +159,7 @@ class BoardUncertainty(AskedRow):
         null=True, help_text="The smallest difference at the top that the test set tells apart."
     )
     first_tier = models.PositiveIntegerField(default=0, help_text="Rows in the first tier.")
-    remark = models.CharField(max_length=300, blank=True, help_text="Why rows are unknown, for organizers.")
+    remark = OneLineField(max_length=300, blank=True, help_text="Why rows are unknown, for organizers.")
 
     class Meta:
         indexes = [

@@ -23,9 +23,9 @@ def remarks_on_uncertainty(reader: Reader, boards: Iterable[Leaderboard]) -> dic
 
 
 def board_uncertainty(board: Leaderboard) -> disclosed.BoardUncertainty | None:
-    """The uncertainty of a board; None where that is not said or not known. One query."""
+    """The uncertainty of a board; None where that is not said or not known. `load_boards` has read it."""
     column = primary_column(list(board.columns.all()))
     if column is None or not disclosed.says_uncertainty(board, column):
         return None
-    facts = BoardUncertainty.objects.filter(leaderboard=board).first()
+    facts: BoardUncertainty | None = getattr(board, "uncertainty", None)
     return None if facts is None else disclosed.board_uncertainty(board, column, facts)

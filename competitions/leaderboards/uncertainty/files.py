@@ -36,8 +36,13 @@ def _read(file: Mapping[str, Any]) -> dict[str, Any]:
                 text = base64.b64encode(replicates.values[:RESAMPLES].astype("<f4").tobytes()).decode()
                 values[key] = {"base64": text, "stream": replicates.stream, "share_items": replicates.share_items}
     except ScoringInputError as error:
-        return {"values": values, "fault": str(error)[:280]}
+        return {"values": values, "fault": _one_line(str(error))[:280]}
     return {"values": values, "fault": ""}
+
+
+def _one_line(text: str) -> str:
+    """The text without line breaks and control characters, which names of arrays may have."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _found(file: Mapping[str, Any]) -> dict[str, Replicates]:
