@@ -15,7 +15,8 @@ from django.db import connection
 from competitions.runs import checks
 from competitions.runs.planning import CHECK_JOB
 from core.background import jobs
-from core.background.bounded import Bounds, Call, run_bounded
+from core.background.bounded import Bounds, Call
+from tests.calls import run_call
 
 # Held for a pass over all that waits: whoever asks for a second one meanwhile finds the first one's rows done, not half done.
 _PASS = threading.RLock()
@@ -31,7 +32,7 @@ def run_background(*, at: datetime | None = None, only: str = "") -> int:
 
 
 def check_files(*, at: datetime) -> None:
-    """Check the files that wait, in this process.
+    """Check the files that wait, in this process; tables in the interpreter that the tests have for it.
 
     Forking a process that has imported every test costs more than most tests do. `run_background` forks, as the site does.
     """
@@ -40,7 +41,7 @@ def check_files(*, at: datetime) -> None:
 
 
 def _run_here(work: Callable[[], Any] | Call, bounds: Bounds, **watch: Any) -> Any:
-    return run_bounded(work, bounds, **watch) if isinstance(work, Call) else work()
+    return run_call(work, bounds, **watch) if isinstance(work, Call) else work()
 
 
 def _until_nothing_waits(kinds: Sequence[jobs.Job]) -> int:

@@ -1,9 +1,12 @@
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from tests.calls import run_call
 from tests.fixtures import common_site, noon, permissions, site, wakeups
 from tests.heavy_work import heavy_work
 from tests.shared_rows import SHARED
@@ -20,6 +23,19 @@ def shared_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
     yield
     with django_db_blocker.unblock():
         SHARED.prepare(())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_interpreter_for_calls(django_db_setup: None) -> Iterator[None]:
+    """Tables, replicates and gaps are read in one other interpreter, not each in a new one."""
+    from competitions.leaderboards.uncertainty import reading
+    from competitions.organize.tables import program
+    from competitions.winners import gaps
+
+    with ExitStack() as patches:
+        for module in (reading, program, gaps):
+            patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
+        yield
 
 
 @pytest.hookimpl(trylast=True)

@@ -75,21 +75,29 @@ def admin_url_name(model: type[models.Model], page: str) -> str:
     return f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
 
 
-def addresses(request: Any) -> Iterator[str]:
-    """Every page read by GET: lists in each order, filtered and searched; forms, histories, deletions."""
+def addresses(request: Any) -> Iterator[tuple[str, str]]:
+    """Every page read by GET, after the whole that it is a part of.
+
+    Lists come in each order, filtered and searched, then forms, histories and deletions, and choices. Those belong to the
+    model that is chosen from: its admin alone decides who is offered any, and whether they can be searched.
+    """
     for model, model_admin in admins().items():
         changelist = reverse(admin_url_name(model, "changelist"))
-        yield from (changelist, reverse(admin_url_name(model, "add")), f"{changelist}?_popup=1")
+        lists = [changelist, f"{changelist}?_popup=1"]
         if model_admin.get_search_fields(request):
-            yield f"{changelist}?q=0.98"
-        yield from (f"{changelist}?o={number}" for number in orders(model, model_admin, request))
+            lists.append(f"{changelist}?q=0.98")
+        lists += [f"{changelist}?o={number}" for number in orders(model, model_admin, request)]
+        yield from ((changelist, url) for url in lists)
+        pages = [reverse(admin_url_name(model, "add"))]
         for row in model._default_manager.order_by("pk")[:3]:
-            yield from (reverse(admin_url_name(model, page), args=[row.pk]) for page in ("change", "history", "delete"))
+            pages += [reverse(admin_url_name(model, page), args=[row.pk]) for page in ("change", "history", "delete")]
+        yield from ((url, url) for url in pages)
     for model in apps.get_models():
         for field in model._meta.get_fields():
             if isinstance(field, models.ForeignKey):
                 where = f"app_label={model._meta.app_label}&model_name={model._meta.model_name}"
-                yield f"{reverse('admin:autocomplete')}?{where}&field_name={field.name}&term="
+                url = f"{reverse('admin:autocomplete')}?{where}&field_name={field.name}&term="
+                yield f"choices of {field.related_model}", url
 
 
 def orders(model: type[models.Model], model_admin: Any, request: Any) -> list[int]:
@@ -143,14 +151,12 @@ def test_no_page_of_the_admin_says_or_follows_a_sealed_score(secretive: Permissi
 
 
 def read_pages(client: Client, request: Any) -> Iterator[tuple[str, str]]:
-    """The answers of each page. A list that is refused as a whole is not asked in its orders, too."""
-    refused = set()
-    for url in addresses(request):
-        path, _, query = url.partition("?")
-        if path not in refused:
+    """The answers of each page. Of what is refused as a whole, only the first is asked."""
+    statuses: dict[str, int] = {}  # of the first answer
+    for whole, url in addresses(request):
+        if statuses.get(whole) not in (403, 404):
             answer = client.get(url)
-            if answer.status_code == 403 and not query:
-                refused.add(path)
+            statuses.setdefault(whole, answer.status_code)
             yield url, body_text(answer)
 
 
