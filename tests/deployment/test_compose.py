@@ -44,7 +44,7 @@ import django
 django.setup()
 from competitions.bundles.importing.importer import bundle_import
 from competitions.compute.models import Queue
-from config.demo.seed import join, person_create
+from config.demo.accounts import join, person_create
 now = datetime.now(timezone.utc)
 owner, _ = person_create(role="organizer", username="organizer", now=now, is_staff=True)
 queue = Queue.objects.get(name="default")

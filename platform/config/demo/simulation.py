@@ -15,7 +15,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import FINAL, Kind
 from competitions.teams.models import Team
-from config.demo.seed import join
+from config.demo.accounts import join
 from examples.baselines import SimulatedFile
 
 POLL_S = 1.0
