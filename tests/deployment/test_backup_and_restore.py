@@ -20,6 +20,7 @@ from django.core.management import CommandError, call_command
 from accounts.models import User
 from competitions.catalog.models import Column
 from competitions.compute.models import queue_by_token
+from competitions.leaderboards.models import ScoreReplicates
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import GRACE, remove_orphans
 from competitions.resources.storage import store_bytes
@@ -36,11 +37,15 @@ from tests.services import REPOSITORY
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+REPLICATES = bytes(range(256))
+
+
 @pytest.fixture
 def site() -> Scenario:
     """A site in the middle of its life: scored, running, waiting, failed."""
     site = scenario(max_submissions_per_day=None)
-    site.score(site.submit(), 0.25)
+    score = site.score(site.submit(), 0.25).scores.get()
+    ScoreReplicates.objects.create(score=score, values=REPLICATES, stream="test")
     site.answer(
         site.submit(kind=Kind.CODE),
         {"outcome": "failed", "reason": "time_limit", "code": "time_limit", "detail": "ü\n"},
@@ -78,6 +83,7 @@ def test_an_empty_site_becomes_the_one_that_was_backed_up(site: Scenario, tmp_pa
     assert RunEvent.objects.count() == events
     assert queue_by_token(site.token) == site.queue
     assert site.team.captain.check_password("x")
+    assert bytes(ScoreReplicates.objects.get().values) == REPLICATES
 
 
 def test_nothing_is_removed_while_a_backup_is_made(

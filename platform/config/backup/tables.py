@@ -7,6 +7,7 @@ alone, needs programs of the server's version in the site's image, and cannot be
 import hashlib
 import json
 import math
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
@@ -93,6 +94,8 @@ def _plain(value: Any) -> str:
             return duration_string(value)
         case UUID() | Decimal():
             return str(value)
+        case bytes() | memoryview():  # a BinaryField reads base64 back
+            return b64encode(value).decode()
     raise TypeError(f"{type(value).__name__} has no form in a backup")
 
 

@@ -68,6 +68,8 @@ def listed(site: Scenario, user: User | AnonymousUser) -> list[tuple[str, str]]:
 
 def another(site: Scenario, slug: str, opens: int, closes: int | None) -> None:
     competition = Competition.objects.create(slug=slug, title=slug, is_published=True, queue=site.competition.queue)
+    newer = site.competition.created_at + Competition.objects.count() * timedelta(seconds=1)  # whatever the clock did
+    Competition.objects.filter(pk=competition.pk).update(created_at=newer)
     closes_at = None if closes is None else site.now + closes * DAY
     Phase.objects.create(
         competition=competition, slug="one", name="One", opens_at=site.now + opens * DAY, closes_at=closes_at
