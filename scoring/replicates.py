@@ -169,14 +169,19 @@ class Deadline:
         return self.seconds - (time.monotonic() - self.began)
 
 
-def count_share_items(sampled: SampledScore) -> int:
+def count_share_items(sampled: SampledScore, resampling: Resampling) -> int:
     """The number of items of which a score is the share that is right; 0 where it is none.
 
-    >>> count_share_items(SampledScore(0.5, 2, np.array([0.0, 1.0]), of_rows=lambda chosen: 0.0))
-    2
+    Nor is it one where items are not drawn one by one: those of a group are no independent trials.
+
+    >>> half = SampledScore(0.5, 2, np.array([0.0, 1.0]), of_rows=lambda chosen: 0.0)
+    >>> count_share_items(half, Resampling("test", 2)), count_share_items(half, Resampling("test", 2, np.zeros(2, dtype=int)))
+    (2, 0)
     """
     losses = sampled.losses
-    return losses.size if losses is not None and sampled.is_mean and bool(np.isin(losses, (0.0, 1.0)).all()) else 0
+    is_plain = resampling.groups is None and resampling.strata is None
+    is_share = is_plain and losses is not None and sampled.is_mean and bool(np.isin(losses, (0.0, 1.0)).all())
+    return resampling.items if is_share and losses is not None and losses.size == resampling.items else 0
 
 
 def replicate_scores(
@@ -279,12 +284,16 @@ def trial_replicates(trials: ArrayLike, *, resamples: int = RESAMPLES) -> Replic
     """
     values = _vector(np.asarray(trials, dtype=np.float64), "trials")
     require_finite(values, "trials")
-    count = len(values)
-    seed = int.from_bytes(hashlib.sha256(values.astype("<f8").tobytes()).digest()[:8], "little")
+    return Replicates((values.mean() + _trial_errors(values, resamples)).astype(np.float32), TRIALS)
+
+
+def _trial_errors(trials: Floats, resamples: int) -> Floats:
+    """By how much the mean of the trials is off on resamples of them; nothing for a single one."""
+    count = len(trials)
+    seed = int.from_bytes(hashlib.sha256(trials.astype("<f8").tobytes()).digest()[:8], "little")
     drawn = np.random.default_rng(seed).integers(0, count, (resamples, count))
-    mean = values.mean()
-    scores = mean + (values[drawn].mean(axis=1) - mean) * math.sqrt(count / max(count - 1, 1))
-    return Replicates(scores.astype(np.float32), TRIALS)
+    errors: Floats = (trials[drawn].mean(axis=1) - trials.mean()) * math.sqrt(count / max(count - 1, 1))
+    return errors
 
 
 def _if_enough(scores: Floats) -> Floats | None:
@@ -314,7 +323,8 @@ def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) 
 def write_losses(output: str | os.PathLike[str], losses: Mapping[str, ArrayLike], *, name: str = "") -> None:
     """Write the losses of single items, whose mean is the score under that key.
 
-    The site draws the resamples. The items come in one order for all submissions. `name` tells test sets of one size apart.
+    The site draws the resamples. The items come in one order for all submissions. Losses of several trials, such as runs
+    with other seeds, have the shape (trials, items). `name` tells test sets of one size apart.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -371,15 +381,26 @@ def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replica
     by_key = {}
     deadline = Deadline(seconds)
     for key, values in arrays.items():
-        losses = _vector(values, key).astype(np.float64)
-        require_finite(losses, key)
+        by_trial = _by_trial(values, key)
+        losses = by_trial.mean(axis=0)
         resampling = Resampling(f"{described.get('name', '')}", len(losses))
         sampled = SampledScore(float(losses.mean()), len(losses), losses, lambda places: math.nan)
         scores = replicate_scores(sampled, resampling, deadline=deadline)
         if scores is not None:
-            replicates = Replicates(scores.astype(np.float32), resampling.stream, count_share_items(sampled))
+            scores += _trial_errors(by_trial.mean(axis=1), len(scores))
+            replicates = Replicates(
+                scores.astype(np.float32), resampling.stream, count_share_items(sampled, resampling)
+            )
             by_key[key] = (sampled.score, replicates)
     return by_key
+
+
+def _by_trial(values: NDArray[Any], key: str) -> Floats:
+    """Losses of shape (trials, items); those of one trial may come as a vector."""
+    trials = values if values.ndim == 2 and len(values) else values[None]
+    losses: Floats = np.stack([_vector(trial, key) for trial in trials]).astype(np.float64)
+    require_finite(losses.ravel(), key)
+    return losses
 
 
 def _vector(values: NDArray[Any], key: str) -> NDArray[Any]:

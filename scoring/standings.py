@@ -6,6 +6,7 @@ resample, so that differences between entries are paired. `scoring.replicates` m
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 from typing import Final
 
@@ -18,11 +19,15 @@ from scoring.metrics.metric import Direction
 LEVEL: Final = 0.95
 NEIGHBOURS: Final = 20  # of the top: the gaps between these decide a contest
 _ROWS_AT_A_TIME: Final = 100
+_LARGEST: Final = 10  # a larger z is as sure
+_PARTS: Final = 1000  # of 1, in which sizes of z are counted
+FEW_ITEMS: Final = 25  # that one entry has right and the other wrong: up to so many, they are counted
 _EXACT_UP_TO: Final = 2000  # entries; above, errors of differences are computed in single precision,
 _FEWER: Final = 250  # and of so many resamples, which puts them 5 % apart at the most
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Pairs = list[tuple[slice, NDArray[np.int16]]]
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,20 @@ class Standings:
 
 
 def standings(
-    scores: NDArray[np.floating], replicates: NDArray[np.floating], *, direction: Direction, level: float = LEVEL
+    scores: NDArray[np.floating],
+    replicates: NDArray[np.floating],
+    *,
+    direction: Direction,
+    level: float = LEVEL,
+    share_items: int = 0,
 ) -> Standings:
     """Intervals, ranges of ranks and tiers of a board.
 
     Two entries are told apart by the difference of their scores in units of the standard deviation of its replicates, two
-    sided. The range of an entry's ranks is one more than the number of entries that are surely better, to the number of
-    all less those that are surely worse, over its tests with all others with Holm's correction, so that the range of one
-    entry holds at `level`. A tier is the best entry that is in none yet, with all others that it does not surely beat.
+    sided; shares of right answers that differ on 25 items at the most by McNemar's exact test. Holm's correction over all
+    pairs makes everything that is said of a board hold together at `level`, also of rows that were chosen for their rank.
+    The range of an entry's ranks is one more than the number of entries that are surely better, to the number of all less
+    those that are surely worse. A tier is the best entry that is in none yet, with all others that it does not surely beat.
 
     Parameters
     ----------
@@ -62,15 +73,18 @@ def standings(
     direction : {"max", "min"}
         Which direction is better.
     level : float between 0 and 1
+    share_items : int
+        The number of items where the scores are shares of those that are right; 0 for other scores.
 
     Raises
     ------
     ScoringInputError
         ``wrong_shape``, ``bad_parameter``.
 
-    References: Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics
-    6(2); Goldstein & Spiegelhalter (1996), "League tables and their limitations", JRSS A 159(3); Mogstad, Romano, Shaikh &
-    Wilhelm (2024), "Inference for ranks", Review of Economic Studies 91(1).
+    References: McNemar (1947), "Note on the sampling error of the difference between correlated proportions or
+    percentages", Psychometrika 12(2); Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian
+    Journal of Statistics 6(2); Goldstein & Spiegelhalter (1996), "League tables and their limitations", JRSS A 159(3);
+    Mogstad, Romano, Shaikh & Wilhelm (2024), "Inference for ranks", Review of Economic Studies 91(1).
 
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(0, 0.1, (3, 1000))
@@ -80,16 +94,18 @@ def standings(
     """
     _require_board(scores, replicates, level)
     low, high = intervals(scores, replicates, level=level)
-    board = _Board.of(scores if direction == "max" else -scores, replicates if direction == "max" else -replicates)
-    limits = _limits(len(scores) - 1, level)
-    better, worse = _surely_apart(board, limits)
+    sign = 1 if direction == "max" else -1
+    board = _Board.of(sign * scores, sign * replicates, share_items)
+    pairs = board.pairs()
+    limit = _limit(pairs, len(scores), level)
+    better, worse = _surely_apart(pairs, len(scores), limit)
     order = np.argsort(-board.scores, kind="stable")
     return Standings(
         low=low,
         high=high,
         first_rank=1 + better,
         last_rank=len(scores) - worse,
-        tier=_tiers(board, order, limits),
+        tier=_tiers(board, order, limit),
         beats_above=_beats_above(board, order),
         resolution=_resolution(board, order, level),
     )
@@ -150,22 +166,25 @@ class _Board:
     """Scores, higher is better, with their replicates.
 
     `centred`: replicates about their mean, over the root of their number, so that products are covariances.
+    `share_items`: as of `standings`.
     """
 
     scores: NDArray[np.floating]
     replicates: NDArray[np.floating]
     centred: NDArray[np.floating]
     variances: NDArray[np.floating]
+    share_items: int
 
     @classmethod
-    def of(cls, scores: NDArray[np.floating], replicates: NDArray[np.floating]) -> "_Board":
+    def of(cls, scores: NDArray[np.floating], replicates: NDArray[np.floating], share_items: int) -> "_Board":
         known = np.isfinite(replicates).all(axis=0)  # a resample that some entry has no value on compares nobody
         usable = replicates if known.all() else replicates[:, known]
         is_small = len(scores) <= _EXACT_UP_TO
         centred = usable.astype(np.float64) if is_small else usable[:, :_FEWER].astype(np.float32)
         centred -= centred.mean(axis=1, keepdims=True)
         centred /= math.sqrt(max(centred.shape[1] - 1, 1))
-        return cls(scores.astype(centred.dtype), usable, centred, np.einsum("ij,ij->i", centred, centred))
+        variances = np.einsum("ij,ij->i", centred, centred)
+        return cls(scores.astype(centred.dtype), usable, centred, variances, share_items)
 
     def z(
         self, chosen: NDArray[np.int64] | slice, others: NDArray[np.int64] | slice = slice(None)
@@ -179,51 +198,96 @@ class _Board:
         variances -= 2 * (self.centred[chosen] @ self.centred[others].T)
         gaps = self.scores[chosen][:, None] - self.scores[others]
         gaps[gaps * gaps <= rounding] = 0
+        few, exact = self._few_items(gaps.ravel(), variances.ravel())
         gaps /= np.sqrt(np.maximum(variances, rounding + np.finfo(gaps.dtype).tiny))
+        gaps.reshape(-1)[few] = exact
         return gaps
 
+    def pairs(self) -> Pairs:
+        """Some entries at a time with their z, in thousandths, against themselves and all that come after them."""
+        found: Pairs = []
+        for start in range(0, len(self.scores), _ROWS_AT_A_TIME):
+            rows = slice(start, min(start + _ROWS_AT_A_TIME, len(self.scores)))
+            z = np.clip(self.z(rows, slice(start, None)), -_LARGEST, _LARGEST)
+            found.append((rows, (z * _PARTS).astype(np.int16)))
+        return found
 
-def _surely_apart(board: _Board, limits: Floats) -> tuple[Counts, Counts]:
+    def _few_items(self, gaps: NDArray[np.floating], variances: NDArray[np.floating]) -> tuple[Counts, Floats]:
+        """The places of pairs that differ on few items, and by how many standard errors they do.
+
+        The variance of a difference is (m - k^2 / n) / n^2, where of m items that one alone has right, k more are the better
+        entry's; so it tells m, to the nearest number that k allows.
+        """
+        if not self.share_items:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        near = np.flatnonzero(np.abs(gaps) < (FEW_ITEMS + 1) / self.share_items)
+        more = gaps[near] * self.share_items
+        differ = variances[near] * self.share_items**2 + more * more / self.share_items
+        is_few = differ < FEW_ITEMS + 1
+        more, differ = more[is_few], differ[is_few]
+        count = np.rint(np.abs(more)).astype(np.int64)
+        items = count + 2 * np.maximum(np.rint((differ - count) / 2), 0).astype(np.int64)
+        return near[is_few], np.copysign(_mcnemar_table()[items, count], more)
+
+
+@cache
+def _mcnemar_table() -> Floats:
+    """The z whose two-sided p-value is that of McNemar's exact test, by items that differ and by how many more are one's.
+
+    Of m items, (m + k) / 2 are right in the better entry alone; each is as likely to be the other's where both are equal.
+
+    >>> 2 * (1 - NormalDist().cdf(float(_mcnemar_table()[6, 6])))
+    0.03125
+    """
+    size = 2 * FEW_ITEMS
+    table = np.zeros((size, size))
+    for items in range(1, size):
+        ways = np.array([math.comb(items, right) for right in range(items + 1)], dtype=np.float64)
+        tail = np.cumsum(ways[::-1])[::-1] / 2.0**items
+        for more in range(items % 2 or 2, items + 1, 2):
+            table[items, more] = -NormalDist().inv_cdf(min(float(tail[(items + more) // 2]), 0.5))
+    return table
+
+
+def _limit(pairs: Pairs, entries: int, level: float) -> float:
+    """The absolute z from which on Holm's procedure over all pairs rejects, to a thousandth; infinite without a pair.
+
+    Its steps are taken together: with r pairs rejected, all whose p-value is at most alpha / (pairs - r) are.
+    """
+    reached = np.zeros(_LARGEST * _PARTS + 1)  # pairs by the size of their z
+    for rows, z in pairs:
+        sizes, within = np.abs(z), rows.stop - rows.start
+        reached += np.bincount(sizes[:, within:].ravel(), minlength=len(reached))
+        reached += np.bincount(sizes[:, :within].ravel(), minlength=len(reached)) / 2  # each of these pairs comes twice
+    beyond = np.cumsum(reached[::-1])[::-1]
+    count = left = entries * (entries - 1) // 2
+    while left:
+        place = math.ceil(NormalDist().inv_cdf(1 - (1 - level) / (2 * left)) * _PARTS)
+        now = max(count - round(float(beyond[place])), 1)
+        if now == left:
+            return place / _PARTS
+        left = now
+    return math.inf
+
+
+def _surely_apart(pairs: Pairs, entries: int, limit: float) -> tuple[Counts, Counts]:
     """For each entry how many are surely better, and how many surely worse."""
-    count = len(board.scores)
-    better, worse = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for start in range(0, count, _ROWS_AT_A_TIME):
-        rows = slice(start, min(start + _ROWS_AT_A_TIME, count))
-        z = board.z(rows)
-        limit = _holm_limits(np.abs(z), count - 1, limits)[:, None]
-        better[rows], worse[rows] = (z < -limit).sum(axis=1), (z > limit).sum(axis=1)
+    better, worse = (np.zeros(entries, dtype=np.int64) for _ in range(2))
+    for rows, z in pairs:
+        beats, loses, within = z >= limit * _PARTS, z <= -limit * _PARTS, rows.stop - rows.start
+        worse[rows] += beats.sum(axis=1)
+        better[rows] += loses.sum(axis=1)
+        better[rows.stop :] += beats[:, within:].sum(axis=0)
+        worse[rows.stop :] += loses[:, within:].sum(axis=0)
     return better, worse
 
 
-def _limits(tests: int, level: float) -> Floats:
-    """The z whose two-sided p-value is `1 - level` shared by 0, 1, ... tests; infinite without any."""
-    shared = [NormalDist().inv_cdf(1 - (1 - level) / (2 * count)) for count in range(1, tests + 1)]
-    return np.array([math.inf, *shared])
-
-
-def _holm_limits(sizes: NDArray[np.floating], tests: int, limits: Floats) -> NDArray[np.floating]:
-    """For each row of absolute z values the size above which Holm's procedure rejects.
-
-    Its steps are taken together: with r rejected, all whose p-value is at most alpha / (tests - r) are.
-    """
-    limits = limits.astype(sizes.dtype)
-    left = np.full(len(sizes), tests)  # tests that did not reject
-    while True:
-        now = np.maximum(tests - (sizes > limits[left][:, None]).sum(axis=1), min(tests, 1))
-        if np.array_equal(now, left):
-            reached: NDArray[np.floating] = limits[left]
-            return reached
-        left = now
-
-
-def _tiers(board: _Board, order: Counts, limits: Floats) -> Counts:
+def _tiers(board: _Board, order: Counts, limit: float) -> Counts:
     tier = np.zeros(len(order), dtype=np.int64)
     left, number = order, 0
     while left.size:
         number += 1
-        leads = board.z(left[:1], left)[0]
-        limit = _holm_limits(np.abs(leads)[None], len(left) - 1, limits)[0]
-        beaten = leads > limit
+        beaten = board.z(left[:1], left)[0] >= limit
         tier[left[~beaten]] = number
         left = left[beaten]
     return tier

@@ -108,7 +108,8 @@ def _look(board: Leaderboard) -> Findings:
     rows = _baseline_rows(known.those(baselines=True), level)
     if ranked.entries:
         direction: Direction = "min" if column.sorting == Column.Sorting.ASC else "max"
-        stands = standings(ranked.scores, ranked.replicates, direction=direction, level=level)
+        items = int(ranked.share_items[0]) if len(set(ranked.share_items.tolist())) == 1 else 0
+        stands = standings(ranked.scores, ranked.replicates, direction=direction, level=level, share_items=items)
         rows += _ranked_rows(ranked, stands, unknown, level)
         fields["resolution"] = None if np.isnan(stands.resolution) else stands.resolution
         fields["first_tier"] = int((stands.tier == 1).sum())

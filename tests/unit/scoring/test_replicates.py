@@ -224,3 +224,15 @@ def test_a_file_that_holds_no_replicates_is_refused(tmp_path: Path, arrays: dict
     np.savez(path, **arrays)
     with pytest.raises(ScoringInputError, match=words):
         read(path)
+
+
+def test_trials_add_their_own_variance_to_that_of_the_items(tmp_path: Path) -> None:
+    """Losses of five runs with other seeds, whose means lie apart: more than the items alone say."""
+    rng = RNG(0)
+    items, seeds = rng.normal(0, 1, 400), np.array([-0.4, -0.2, 0.0, 0.2, 0.4])
+    write_losses(tmp_path, {"mae": items + seeds[:, None], "one": items, "again": np.tile(items, (5, 1))})
+    found = read_losses(tmp_path / LOSSES_FILE, seconds=60)
+    expected = np.sqrt(items.var() / 400 + seeds.var(ddof=1) / 5)
+    assert found["mae"][1].values.std() == pytest.approx(expected, rel=0.1)
+    assert found["mae"][0] == pytest.approx(found["one"][0])
+    np.testing.assert_array_equal(found["one"][1].values, found["again"][1].values)
