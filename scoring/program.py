@@ -148,9 +148,8 @@ def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
             what = f"fewer than {replicates.FEWEST} resamples could be scored in {seconds:g} s"
             print(f"no replicates of {key}: {what}", file=sys.stderr)
         else:
-            by_key[key] = Replicates(
-                values.astype("f4"), resampling.stream, replicates.count_share_items(sampled, resampling)
-            )
+            share_items = replicates.count_share_items(sampled, resampling)
+            by_key[key] = Replicates(values.astype("f4"), resampling.stream, share_items, resampling.items)
     replicates.write(output, by_key)
 
 

@@ -132,12 +132,14 @@ class Resampling:
 class Replicates:
     """The replicates of one score, and the `Resampling.stream` that they are of, or `TRIALS`.
 
-    `share_items`: the number of items where the score is the share of those that are right; 0 for any other score.
+    `items`: the number of items that were drawn from, 0 where it is not known. `share_items`: the same where the score is
+    the share of those that are right; 0 for any other score.
     """
 
     values: NDArray[np.float32]
     stream: str
     share_items: int = 0
+    items: int = 0
 
 
 Sample = Callable[[], tuple[SampledScore, Resampling]]
@@ -315,7 +317,10 @@ def write(output: str | os.PathLike[str], replicates: Mapping[str, Replicates]) 
     """
     if not replicates:
         return
-    described = {key: {"stream": each.stream, "share_items": each.share_items} for key, each in replicates.items()}
+    described = {
+        key: {"stream": each.stream, "share_items": each.share_items, "items": each.items}
+        for key, each in replicates.items()
+    }
     arrays: dict[str, Any] = {key: each.values.astype(np.float32) for key, each in replicates.items()}
     _write_arrays(Path(output) / REPLICATES_FILE, arrays, {"format": 1, "keys": described})
 
@@ -361,10 +366,13 @@ def read(path: Path) -> dict[str, Replicates]:
             raise ScoringInputError("wrong_shape", key, what, f"give {FEWEST} to {10 * RESAMPLES}")
         entry = keys.get(key, {}) if isinstance(keys, dict) else {}
         entry = entry if isinstance(entry, dict) else {}
-        share = entry.get("share_items", 0)
-        items = share if isinstance(share, int) and 0 <= share < 2**31 else 0
-        by_key[key] = Replicates(numbers.astype(np.float32), str(entry.get("stream", ""))[:64], items)
+        counts = [_read_count(entry.get(name, 0)) for name in ("share_items", "items")]
+        by_key[key] = Replicates(numbers.astype(np.float32), str(entry.get("stream", ""))[:64], *counts)
     return by_key
+
+
+def _read_count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 2**31 else 0
 
 
 def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replicates]]:
@@ -388,9 +396,8 @@ def read_losses(path: Path, *, seconds: float) -> dict[str, tuple[float, Replica
         scores = replicate_scores(sampled, resampling, deadline=deadline)
         if scores is not None:
             scores += _trial_errors(by_trial.mean(axis=1), len(scores))
-            replicates = Replicates(
-                scores.astype(np.float32), resampling.stream, count_share_items(sampled, resampling)
-            )
+            share_items = count_share_items(sampled, resampling)
+            replicates = Replicates(scores.astype(np.float32), resampling.stream, share_items, resampling.items)
             by_key[key] = (sampled.score, replicates)
     return by_key
 

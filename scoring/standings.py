@@ -37,7 +37,8 @@ class Standings:
     `low` and `high` are the ends of the score's interval. `first_rank` and `last_rank` are the ends of the range of ranks
     that the data allow. `beats_above` is the share of resamples in which the entry scores better than the next better one;
     NaN for the best. `resolution` is the smallest difference of neighbours at the top that the test set tells apart; NaN
-    for a single entry.
+    for a single entry. `top` are the places of the best 20, the best first; `beats` says in which share of resamples the
+    one of the row is better than the one of the column, and `surely_beats` if it surely is.
     """
 
     low: Floats
@@ -47,6 +48,9 @@ class Standings:
     tier: Counts
     beats_above: Floats
     resolution: float
+    top: Counts
+    beats: Floats
+    surely_beats: NDArray[np.bool_]
 
 
 def standings(
@@ -100,6 +104,7 @@ def standings(
     limit = _limit(pairs, len(scores), level)
     better, worse = _surely_apart(pairs, len(scores), limit)
     order = np.argsort(-board.scores, kind="stable")
+    top = order[:NEIGHBOURS]
     return Standings(
         low=low,
         high=high,
@@ -107,7 +112,10 @@ def standings(
         last_rank=len(scores) - worse,
         tier=_tiers(board, order, limit),
         beats_above=_beats_above(board, order),
-        resolution=_resolution(board, order, level),
+        resolution=_resolution(board, top, level),
+        top=top,
+        beats=np.stack([_better_share(board.replicates[one] - board.replicates[top]) for one in top]),
+        surely_beats=board.z(top, top) >= limit,
     )
 
 
@@ -296,15 +304,20 @@ def _tiers(board: _Board, order: Counts, limit: float) -> Counts:
 def _beats_above(board: _Board, order: Counts) -> Floats:
     """Share of resamples in which an entry is better than the next better one; a tie counts half."""
     shares = np.full(len(order), math.nan)
-    if board.replicates.shape[1]:
-        gaps = board.replicates[order[1:]] - board.replicates[order[:-1]]
-        shares[order[1:]] = ((gaps > 0).mean(axis=1) + (gaps >= 0).mean(axis=1)) / 2
+    shares[order[1:]] = _better_share(board.replicates[order[1:]] - board.replicates[order[:-1]])
     return shares
 
 
-def _resolution(board: _Board, order: Counts, level: float) -> float:
+def _better_share(gaps: NDArray[np.floating]) -> Floats:
+    """The share of positive gaps in each row; NaN where there is no gap."""
+    if not gaps.shape[1]:
+        return np.full(len(gaps), math.nan)
+    shares: Floats = ((gaps > 0).mean(axis=1) + (gaps >= 0).mean(axis=1)) / 2
+    return shares
+
+
+def _resolution(board: _Board, top: Counts, level: float) -> float:
     """Median half width of the interval of the difference of neighbours at the top."""
-    top = order[:NEIGHBOURS]
     if len(top) < 2:
         return math.nan
     apart = board.centred[top[1:]] - board.centred[top[:-1]]

@@ -318,6 +318,7 @@ class RowUncertainty(_Answer):
     last_rank: int | None
     tier: int | None
     beats_above_percent: int | None
+    stays_top_percent: int | None = None
 
 
 class BoardUncertainty(_Answer):
@@ -329,6 +330,8 @@ class BoardUncertainty(_Answer):
     rows_unknown: int
     first_tier: int
     resolution: str | None
+    top: int | None = None
+    unseen_items: int | None = None
 
 
 class Row(_Answer):

@@ -19,6 +19,7 @@ class RowFacts(Protocol):
     last_rank: int | None
     tier: int | None
     beats_above: float | None
+    stays_top: float | None
 
 
 class BoardFacts(Protocol):
@@ -29,6 +30,20 @@ class BoardFacts(Protocol):
     rows_unknown: int
     first_tier: int
     resolution: float | None
+    items: int
+    unseen_items: int
+    top: int
+
+
+class ComparisonFacts(Protocol):
+    """Facts computed of the best rows of a board, and of all."""
+
+    beats: list[list[float]]
+    surely_beats: list[list[bool]]
+    edges: list[float]
+    counts: list[int]
+    rank_change: float | None
+    rank_change_by_noise: float | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,7 @@ class RowUncertainty:
     last_rank: int | None
     tier: int | None
     beats_above_percent: int | None
+    stays_top_percent: int | None
 
     @property
     def has_one_rank(self) -> bool:
@@ -68,10 +84,42 @@ class BoardUncertainty:
     rows_unknown: int
     first_tier: int
     resolution: str | None
+    top: int | None
+    unseen_items: int | None
 
     def as_json(self) -> dict[str, Any]:
         """The values as the API gives them."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How often one row scores better than another, and if it surely is better, or worse."""
+
+    percent: int
+    is_sure: bool
+    is_surely_not: bool
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Rows with a score from `low` to `high`."""
+
+    low: str
+    high: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The best rows against each other, how many rows have which score, and the mean changes of rank at the reveal.
+
+    `rank_changes`: as they were, and as noise alone would make them.
+    """
+
+    pairs: list[list[Pair]]
+    bars: list[Bar]
+    rank_changes: tuple[str, str] | None
 
 
 def says_uncertainty(board: Leaderboard, column: Column | None) -> bool:
@@ -92,6 +140,7 @@ def row_uncertainty(board: Leaderboard, column: Column, facts: RowFacts) -> RowU
         last_rank=facts.last_rank,
         tier=facts.tier,
         beats_above_percent=None if facts.beats_above is None else _percent(facts.beats_above),
+        stays_top_percent=None if facts.stays_top is None or _is_final(board) else _percent(facts.stays_top),
     )
 
 
@@ -106,7 +155,32 @@ def board_uncertainty(board: Leaderboard, column: Column, facts: BoardFacts) -> 
         rows_unknown=facts.rows_unknown,
         first_tier=facts.first_tier,
         resolution=None if facts.resolution is None else column.shown(facts.resolution),
+        top=facts.top if facts.top and not _is_final(board) else None,
+        unseen_items=facts.unseen_items or None,
     )
+
+
+def comparison(board: Leaderboard, column: Column, facts: ComparisonFacts) -> Comparison | None:
+    """The best rows of a board that the reader may see is, against each other."""
+    if not says_uncertainty(board, column):
+        return None
+    ends = [column.shown(edge) for edge in facts.edges]
+    changes = facts.rank_change, facts.rank_change_by_noise
+    return Comparison(
+        pairs=[
+            [Pair(_percent(share), *both) for share, *both in zip(shares, sure, sure_of_others, strict=True)]
+            for shares, sure, sure_of_others in zip(
+                facts.beats, facts.surely_beats, zip(*facts.surely_beats, strict=True), strict=True
+            )
+        ],
+        bars=[Bar(*bar) for bar in zip(ends[:-1], ends[1:], facts.counts, strict=True)],
+        rank_changes=None if None in changes else (f"{facts.rank_change:.1f}", f"{facts.rank_change_by_noise:.1f}"),
+    )
+
+
+def _is_final(board: Leaderboard) -> bool:
+    """True once the scores on unseen items are known, so that nothing is foreseen of them."""
+    return board.phase.revealed_at is not None
 
 
 def may_see_remark(reader: Reader, board: Leaderboard) -> bool:

@@ -118,6 +118,9 @@ class ScoreReplicates(models.Model):
     share_items = models.PositiveIntegerField(
         default=0, help_text="Items of which the score is the share that is right."
     )
+    items = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Items that were drawn from; 0 where that is not known."
+    )
     remark = OneLineField(max_length=300, blank=True, help_text="Why there are none, for organizers.")
 
     def __str__(self) -> str:
@@ -137,6 +140,9 @@ class EntryUncertainty(models.Model):
     tier = models.PositiveIntegerField(null=True)
     beats_above = models.FloatField(
         null=True, help_text="The chance to score better than the row above; none for the first."
+    )
+    stays_top = models.FloatField(
+        null=True, help_text="The chance to be among the first on test items that nobody has scored yet."
     )
 
     def __str__(self) -> str:
@@ -159,6 +165,11 @@ class BoardUncertainty(AskedRow):
         null=True, help_text="The smallest difference at the top that the test set tells apart."
     )
     first_tier = models.PositiveIntegerField(default=0, help_text="Rows in the first tier.")
+    items = models.PositiveIntegerField(default=0, db_default=0, help_text="Test items; 0 where that is not known.")
+    unseen_items = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Items of the board that is still sealed; 0 where there is none."
+    )
+    top = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Ranks that `stays_top` is about.")
     remark = OneLineField(max_length=300, blank=True, help_text="Why rows are unknown, for organizers.")
 
     class Meta:
@@ -171,6 +182,24 @@ class BoardUncertainty(AskedRow):
 
     def asked_by(self) -> str:
         return asker_key("competition", self.leaderboard.phase.competition_id)
+
+
+class BoardComparison(models.Model):
+    """The best rows of a board against each other, and the distribution of all; for pictures."""
+
+    leaderboard = models.OneToOneField(
+        Leaderboard, on_delete=models.CASCADE, primary_key=True, related_name="comparison"
+    )
+    entries = models.JSONField(default=list, help_text="The numbers of the best rows, the best first.")
+    beats = models.JSONField(default=list, help_text="The chance of each to score better than each of them.")
+    surely_beats = models.JSONField(default=list, help_text="If it surely does.")
+    edges = models.JSONField(default=list, help_text="Ends of the ranges of scores that rows are counted in.")
+    counts = models.JSONField(default=list)
+    rank_change = models.FloatField(null=True, help_text="The mean change of rank at the reveal.")
+    rank_change_by_noise = models.FloatField(null=True, help_text="The same if no team had become better or worse.")
+
+    def __str__(self) -> str:
+        return f"comparison on {self.leaderboard}"
 
 
 class Cell(models.Model):

@@ -135,6 +135,8 @@ PAGES: dict[str, tuple[str, str]] = {
     "smoke-data": ("sana", "/competitions/mini/data/"),
     "board-crowd": ("", "/competitions/crowd/leaderboard/"),
     "board-crowd-own": ("cora", "/competitions/crowd/leaderboard/?q=gra"),
+    "uncertainty": ("cora", "/competitions/crowd/leaderboard/test-dev/main/uncertainty/"),
+    "uncertainty-none": ("", f"{GAP}/leaderboard/test-dev/main/uncertainty/"),
     "history-crowd": ("cora", "/competitions/crowd/leaderboard/history/"),
     "shake-up": ("gina", f"{FINALS}/leaderboard/test-challenge/main/shake-up/"),
     "reveal-preview": ("olga", f"{FINALS}/reveal/test-dev/"),

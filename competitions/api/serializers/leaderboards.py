@@ -42,6 +42,9 @@ class RowUncertaintyOut(serializers.Serializer[Any]):
     beats_above_percent = serializers.IntegerField(
         allow_null=True, help_text="The chance to score better than the row above."
     )
+    stays_top_percent = serializers.IntegerField(
+        allow_null=True, help_text="The chance to be among the first `top` of the board on unseen test data."
+    )
 
 
 class BoardUncertaintyOut(serializers.Serializer[Any]):
@@ -52,6 +55,10 @@ class BoardUncertaintyOut(serializers.Serializer[Any]):
     first_tier = serializers.IntegerField(help_text="Rows that are tied for first.")
     resolution = serializers.CharField(
         allow_null=True, help_text="Scores closer than this cannot be told apart at the top."
+    )
+    top = serializers.IntegerField(allow_null=True, help_text="The ranks that `stays_top_percent` is about.")
+    unseen_items = serializers.IntegerField(
+        allow_null=True, help_text="Test items of the board that is still sealed; null where there is none."
     )
 
 

@@ -14,7 +14,7 @@ from competitions.leaderboards.reading.columns import CellState, DatasetColumn, 
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from core.spreadsheets import Echo, safe_cell
 
-UNCERTAINTY: Final = ("low", "high", "first_rank", "last_rank", "tier", "beats_above_percent")
+UNCERTAINTY: Final = ("low", "high", "first_rank", "last_rank", "tier", "beats_above_percent", "stays_top_percent")
 
 
 def csv_lines(board: Leaderboard) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from competitions.catalog.models import Leaderboard
 from competitions.disclosure import uncertainty as disclosed
 from competitions.disclosure.readers import Reader
-from competitions.leaderboards.models import BoardUncertainty, Entry
+from competitions.leaderboards.models import BoardComparison, BoardUncertainty, Entry
 from competitions.leaderboards.ranking.values import primary_column
 
 
@@ -29,3 +29,11 @@ def board_uncertainty(board: Leaderboard) -> disclosed.BoardUncertainty | None:
         return None
     facts: BoardUncertainty | None = getattr(board, "uncertainty", None)
     return None if facts is None else disclosed.board_uncertainty(board, column, facts)
+
+
+def comparison(board: Leaderboard) -> tuple[list[int], disclosed.Comparison] | None:
+    """The numbers of the best rows, and what compares them; None where that is not said or not known. One query."""
+    column = primary_column(list(board.columns.all()))
+    facts = BoardComparison.objects.filter(leaderboard=board).first()
+    found = None if column is None or facts is None else disclosed.comparison(board, column, facts)
+    return None if facts is None or found is None else (facts.entries, found)

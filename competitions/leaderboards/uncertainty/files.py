@@ -21,7 +21,7 @@ def read_files(files: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Read the replicates in each file, as `values` by key, and say its `fault` where it has one.
 
     A file has a `path`, says whether it `is_losses`, and names the run's `scores` by key. Values are base64 of 32-bit
-    floats, with their `stream` and what they are a `share_items`.
+    floats, with `stream`, `share_items` and `items` as of `Replicates`.
     """
     return [_read(file) for file in files]
 
@@ -34,7 +34,12 @@ def _read(file: Mapping[str, Any]) -> dict[str, Any]:
             if key in scores:
                 _require_of_score(key, replicates, scores[key])
                 text = base64.b64encode(replicates.values[:RESAMPLES].astype("<f4").tobytes()).decode()
-                values[key] = {"base64": text, "stream": replicates.stream, "share_items": replicates.share_items}
+                values[key] = {
+                    "base64": text,
+                    "stream": replicates.stream,
+                    "share_items": replicates.share_items,
+                    "items": replicates.items,
+                }
     except ScoringInputError as error:
         return {"values": values, "fault": _one_line(str(error))[:280]}
     return {"values": values, "fault": ""}

@@ -41,6 +41,7 @@ class Found:
     values: Floats | None = None
     stream: str = ""
     share_items: int = 0
+    items: int = 0
     remark: str = ""
 
 
@@ -67,8 +68,16 @@ def _read(
     for score in scores:
         replicates = _found_for(column, columns, [by_run[run.pk] for run in runs.get(score.submission_id, [])])
         values = b"" if replicates.values is None else replicates.values.astype("<f4").tobytes()
-        facts = {"stream": replicates.stream, "share_items": replicates.share_items, "remark": replicates.remark}
-        rows.append(ScoreReplicates(score=score, values=values, **facts))
+        rows.append(
+            ScoreReplicates(
+                score=score,
+                values=values,
+                stream=replicates.stream,
+                share_items=replicates.share_items,
+                items=replicates.items,
+                remark=replicates.remark,
+            )
+        )
     ScoreReplicates.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -99,7 +108,7 @@ def _values_by_run(runs: Sequence[Run], keys: set[str], is_wanted: Callable[[], 
             if key in answer["values"]:
                 value = answer["values"][key]
                 numbers = np.frombuffer(base64.b64decode(value["base64"]), dtype="<f4").astype(np.float64)
-                known_values[output.run_id][key] = Found(numbers, value["stream"], value["share_items"])
+                known_values[output.run_id][key] = Found(numbers, value["stream"], value["share_items"], value["items"])
             elif answer["fault"]:
                 known_values[output.run_id][key] = Found(remark=answer["fault"])
     return known_values
@@ -151,7 +160,8 @@ def _found_for(column: Column, columns: Sequence[Column], runs: Sequence[Mapping
     together = np.stack([part.values[:count] for part in parts if part.values is not None])
     reduce = REDUCE[column.computation] if column.kind == Column.Kind.COMPUTED else np.mean
     streams = sorted({part.stream for part in parts})
-    return Found(reduce(together, axis=0), "+".join(streams)[:64])
+    items = sum(part.items for part in parts) if len(streams) == len(parts) else 0
+    return Found(reduce(together, axis=0), "+".join(streams)[:64], items=items)
 
 
 def _parts(column: Column, columns: Sequence[Column], runs: Sequence[Mapping[str, Found]]) -> list[Found] | None:

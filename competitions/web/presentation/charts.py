@@ -1,9 +1,11 @@
 """Charts: scores over time, ranks before and after a reveal, predictions against each other."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from competitions.catalog.models import Column
+from competitions.disclosure.uncertainty import Bar
 from competitions.leaderboards.models import Entry, RankChange
 from core.design.charts import Axis, Chart, Level, Point, Series, Tone, time_ends, time_point
 
@@ -94,36 +96,53 @@ def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, t
 
 
 def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) -> Chart | None:
-    """Each team's rank before the reveal against its rank after it; None where none had a rank before."""
+    """A line a team from its rank before the reveal to its rank after it; None where none had a rank before."""
     known = [(change, change.rank_before) for change in changes if change.rank_before is not None]
     if not known:
         return None
     last = float(max(max(before, change.rank_after) for change, before in known))
-    rose = sum(change.rank_after < before for change, before in known)
-    groups: list[tuple[str, Tone, bool]] = [("Other teams", "other", False), ("Your team", "own", True)]
-    series = [
-        Series(
-            title,
-            [_ranks(change, before) for change, before in known if (change.team_id == own_team_id) is is_own],
-            "points",
-            tone,
-        )
-        for title, tone, is_own in groups
-    ]
+    rose, fell = (sum(sign * (before - change.rank_after) > 0 for change, before in known) for sign in (1, -1))
     return Chart(
         key="rank-chart",
         title="Ranks before and after",
-        summary=f"{rose} of these {len(known)} teams rose. On the line: kept its rank; above it: rose.",
-        x=Axis("Rank before", "rank", (1.0, last)),
-        y=Axis("Rank after", "rank", (1.0, last)),
-        series=[part for part in series if part.points],
-        has_diagonal=True,
+        summary=f"{rose} of these {len(known)} teams rose, {fell} fell.",
+        x=Axis("", "category"),
+        y=Axis("Rank", "rank", (1.0, last)),
+        series=[_slope(change, before, is_own=change.team_id == own_team_id) for change, before in known],
     )
 
 
-def _ranks(change: RankChange, before: int) -> Point:
-    return Point(
-        float(before), float(change.rank_after), f"{before} before", f"{change.rank_after} after", change.team.name
+def _slope(change: RankChange, before: int, *, is_own: bool) -> Series:
+    """A team's line, of a colour that says if it rose or fell."""
+    moved = before - change.rank_after
+    tone: Tone = "own" if is_own else "good" if moved > 0 else "bad" if moved < 0 else "other"
+    ends = [(0.0, before, "Before"), (1.0, change.rank_after, "After")]
+    points = [Point(x, float(rank), when, f"{rank}", change.team.name) for x, rank, when in ends]
+    return Series("Your team" if is_own else "", points, "line", tone)
+
+
+def distribution_chart(bars: Sequence[Bar], column: Column, own: Entry | None) -> Chart | None:
+    """How many rows have which score, one's own marked; None without a bar."""
+    if not bars:
+        return None
+    points = [
+        Point(float(place), float(bar.count), f"{bar.low} to {bar.high}", f"{bar.count}")
+        for place, bar in enumerate(bars)
+    ]
+    series = [Series("Rows", points, "bars", "other")]
+    if own is not None and column.key in own.values:
+        value = column.shown(own.values[column.key])
+        place = sum(float(bar.high) < float(value) for bar in bars[:-1])
+        series.append(Series("Your team", [replace(points[place], note=f"Your team: {value}")], "points", "own"))
+    total = sum(bar.count for bar in bars)
+    most = max(bars, key=lambda bar: bar.count)
+    return Chart(
+        key="distribution",
+        title="How the scores are distributed",
+        summary=f"{total} row{'' if total == 1 else 's'}, most from {most.low} to {most.high}. Those far out stand in the outer bars.",
+        x=Axis(_unit_title(column), "category"),
+        y=Axis("Rows"),
+        series=series,
     )
 
 

@@ -54,6 +54,29 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
         for team, rank in ranks[10:]
     )
     Leaderboard.objects.filter(pk=board.pk).update(entry_count=TEAMS, score_count=TEAMS * 5, ranks_noted_at=now)
+    compare_rows(board, now)
+
+
+def compare_rows(board: Leaderboard, now: datetime) -> None:
+    """Give the rows scores on resamples of a test set, most of whose noise they share."""
+    import numpy as np
+
+    from competitions.leaderboards.models import BoardUncertainty, Score, ScoreReplicates
+    from competitions.leaderboards.uncertainty.refreshing import uncertainty_perform
+
+    rng = np.random.default_rng(5)
+    shared = rng.normal(0, 0.002, 400)
+    ScoreReplicates.objects.bulk_create(
+        ScoreReplicates(
+            score=score,
+            values=(score.values["mae"] + shared + rng.normal(0, 0.0006, 400)).astype("<f4").tobytes(),
+            stream="test",
+            items=2000,
+        )
+        for score in Score.objects.filter(leaderboard=board)
+    )
+    BoardUncertainty.objects.create(leaderboard=board, created_at=now)
+    uncertainty_perform(board.pk)
 
 
 def write_rows(board: Leaderboard, teams: list[Team], now: datetime, chosen: random.Random) -> None:

@@ -18,7 +18,7 @@ from competitions.catalog.models import CompetitionOrganizer, Leaderboard, Phase
 from competitions.disclosure.outputs import LOSSES, REPLICATES, SECRET, may_download
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
-from competitions.leaderboards.models import BoardUncertainty, Entry, EntryUncertainty, ScoreReplicates
+from competitions.leaderboards.models import BoardComparison, BoardUncertainty, Entry, EntryUncertainty, ScoreReplicates
 from competitions.leaderboards.uncertainty import refreshing
 from competitions.leaderboards.uncertainty.asking import UNCERTAINTY_JOB
 from competitions.resources.storage import store_bytes
@@ -120,6 +120,36 @@ def test_page_api_and_csv_show_it_with_the_digits_of_the_column(site: Scenario, 
     assert [row["tier"] for row in rows] == ["1", "1", "2"]
     shown = client.get(f"/entries/{entry(site, site.team).pk}/").text
     assert "Ranks that the data allow" in shown
+
+
+def page_of(site: Scenario, board: Leaderboard | None = None) -> str:
+    phase = board.phase if board else site.phase
+    return reverse("web:uncertainty", args=[site.competition.slug, phase.slug, board.key if board else "main"])
+
+
+def test_a_page_compares_the_best_rows_and_counts_all(site: Scenario, client: Client) -> None:
+    teams = three_teams(site)
+    comparison = BoardComparison.objects.get()
+    assert comparison.entries == [entry.pk for entry in Entry.objects.order_by(*Entry.IN_ORDER)]
+    assert [row[2] for row in comparison.surely_beats] == [True, True, False]
+    assert comparison.surely_beats[2] == [False, False, False]
+    assert sum(comparison.counts) == 3
+    page = client.get(page_of(site)).text
+    assert page.count("sure-win") == 3  # the legend, and the two that surely beat the third
+    assert page.count("sure-loss") == 3
+    assert "How the scores are distributed" in page
+    client.force_login(site.team.captain)
+    assert "Your team" in client.get(page_of(site)).text
+    score(site, 0.01, None, team=teams[2])
+    assert "Who surely beats whom" not in client.get(page_of(site)).text  # of other rows than now
+
+
+def test_a_page_of_a_board_that_is_not_shown_is_refused(site: Scenario, client: Client) -> None:
+    three_teams(site)
+    Leaderboard.objects.update(visibility="sealed")
+    assert client.get(page_of(site)).status_code == 403
+    Leaderboard.objects.update(visibility="phase", shows_uncertainty=False)
+    assert client.get(page_of(site)).status_code == 404
 
 
 def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others(

@@ -18,6 +18,7 @@ from competitions.leaderboards.commitment.amendments import board_amend, commitm
 from competitions.leaderboards.models import RankChange
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.columns import page_columns
+from competitions.leaderboards.reading.uncertainty import comparison
 from competitions.leaderboards.sealing.commitments import board_commit, board_commitment
 from competitions.leaderboards.sealing.reveal import reveal_preview
 from competitions.web.forms import RevealForm, cleaned
@@ -69,7 +70,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
     if is_number(rank) and is_number(pk):
         changes = changes.filter(Q(rank_after__gt=int(rank)) | Q(rank_after=int(rank), pk__gt=int(pk)))
     rows = list(changes.order_by("rank_after", "pk")[: SHOWN + 1])
-    shown = rows[:SHOWN]
+    shown, known = rows[:SHOWN], comparison(board)
     context = {
         "phase": board.phase,
         "board": board,
@@ -77,6 +78,7 @@ def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
         "changes": [
             (change, change.rank_before - change.rank_after if change.rank_before else None) for change in shown
         ],
+        "rank_changes": known[1].rank_changes if known is not None else None,
         "chart": rank_chart(shown, visited.facts.team_id),
         "next_after": f"{shown[-1].rank_after}-{shown[-1].pk}" if len(rows) > SHOWN else None,
     }

@@ -1,0 +1,82 @@
+"""The page on how sure a board is: intervals, who surely beats whom, and the distribution of scores."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
+from django.views.decorators.http import require_safe
+
+from competitions.catalog.models import Leaderboard
+from competitions.disclosure.scores import board_refusal
+from competitions.disclosure.uncertainty import Pair, RowUncertainty, says_uncertainty
+from competitions.leaderboards.models import Entry
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.board import Row, board_page, entry_rank, team_entry
+from competitions.leaderboards.reading.uncertainty import board_uncertainty, comparison, row_uncertainty
+from competitions.web.conditional import board_etag
+from competitions.web.presentation.charts import distribution_chart
+from competitions.web.presentation.intervals import IntervalBar, interval_bars
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import Visit, visit
+
+ROWS: Final = 20  # the best ones
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """A row with its interval, and its comparisons with the best ones."""
+
+    rank: int | None
+    entry: Entry
+    sure: RowUncertainty | None
+    bar: IntervalBar | None
+    pairs: list[Pair]
+
+
+@login_not_required
+@require_safe
+def uncertainty(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """How sure a board is. Unchanged boards answer 304."""
+    visited = visit(request, slug)
+    board = visited.board(visited.phase(phase_slug), board_key)
+    if board is None or not says_uncertainty(board, primary_column(list(board.columns.all()))):
+        raise Http404
+    if not visited.can_see_board(board):
+        raise board_refusal(board)
+    etag = board_etag(request, visited, board)
+    response = get_conditional_response(request, etag=etag) or render_tab(
+        request, visited, "web/leaderboard/uncertainty.html", _context(visited, board), tab="leaderboard"
+    )
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:
+    column = primary_column(list(board.columns.all()))
+    assert column is not None  # asked by the view
+    ranked = [row for row in board_page(board).rows if not row.entry.is_baseline][:ROWS]
+    own = team_entry(board, visited.facts.team_id) if visited.facts.team_id else None
+    is_beyond = own is not None and own.pk not in {row.entry.pk for row in ranked}
+    rows = [*ranked, Row(entry_rank(own), own)] if own is not None and is_beyond else ranked
+    known = comparison(board)
+    numbers, compared = known if known is not None else ([], None)
+    has_pairs = compared is not None and numbers == [row.entry.pk for row in ranked]
+    found = [(row.entry, row_uncertainty(board, row.entry)) for row in rows]
+    bars = interval_bars(found, column)
+    pairs = compared.pairs if compared is not None and has_pairs else []
+    return {
+        "phase": board.phase,
+        "board": board,
+        "primary": column,
+        "sure": board_uncertainty(board),
+        "rows": [
+            ComparedRow(row.rank, row.entry, sure, bar, pairs[place] if place < len(pairs) else [])
+            for place, (row, (_, sure), bar) in enumerate(zip(rows, found, bars, strict=True))
+        ],
+        "has_pairs": has_pairs and len(pairs) > 1,
+        "own_team": visited.facts.team_id,
+        "chart": distribution_chart(compared.bars, column, own) if compared is not None else None,
+    }

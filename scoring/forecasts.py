@@ -1,0 +1,82 @@
+"""Ranks on test items that nobody has scored yet, and changes of rank that noise alone explains.
+
+Both take the replicates of a board's entries as the errors of their scores; see `scoring.standings`.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.metrics.metric import Direction
+
+_TRIED: Final = 250  # resamples: ranks of each are two sorts, and their mean needs no more
+
+Floats = NDArray[np.float64]
+
+
+def chances_of_top(
+    scores: NDArray[np.floating],
+    replicates: NDArray[np.floating],
+    *,
+    direction: Direction,
+    top: int,
+    items: int = 1,
+    unseen_items: int = 1,
+) -> Floats:
+    """For each entry the chance to be among the first `top` on unseen items, of shape (entries,).
+
+    The score there is off by the error of the items that were seen and by that of the unseen ones. The second has the
+    spread of the first, times the root of `items` / `unseen_items`.
+
+    >>> noise = np.random.default_rng(0).normal(0, 0.1, (3, 1000))
+    >>> scores = np.array([5.0, 5.0, 9.0])
+    >>> chances_of_top(scores, scores[:, None] + noise, direction="max", top=2).round(1).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    sign = -1.0 if direction == "max" else 1.0  # smaller is better from here on
+    errors = _errors(replicates)
+    other = np.roll(errors, errors.shape[1] // 2, axis=1) * np.sqrt(items / unseen_items)
+    unseen = sign * (scores[:, None] + errors + other)
+    if len(scores) <= top or not unseen.shape[1]:
+        return np.full(len(scores), 1.0 if unseen.shape[1] else np.nan)
+    last = np.partition(unseen, top - 1, axis=0)[top - 1]
+    chances: Floats = (unseen <= last).mean(axis=1)
+    return chances
+
+
+def expected_rank_change(
+    before: tuple[NDArray[np.floating], NDArray[np.floating]],
+    after: tuple[NDArray[np.floating], NDArray[np.floating]],
+    *,
+    direction: Direction,
+) -> float:
+    """The mean change of rank between two boards if no entry had become better or worse.
+
+    Each board gives the scores of the same entries, in one order, and their replicates. An entry's one true score is taken
+    to be the mean of both, weighted by how sure each board is.
+
+    >>> noise = np.random.default_rng(0).normal(0, 0.1, (2, 40, 1000))
+    >>> scores = np.arange(40.0)
+    >>> expected_rank_change((scores, scores[:, None] + noise[0]), (scores, scores[:, None] + noise[1]), direction="max")
+    0.0
+    """
+    errors = [_errors(replicates)[:, :_TRIED] for _, replicates in (before, after)]
+    count = min(part.shape[1] for part in errors)
+    if not count:
+        return np.nan
+    spreads = [max(float(part.var()), float(np.finfo(np.float64).tiny)) for part in errors]
+    true = (before[0] / spreads[0] + after[0] / spreads[1]) / (1 / spreads[0] + 1 / spreads[1])
+    sign = -1.0 if direction == "max" else 1.0
+    ranks = [
+        np.argsort(np.argsort(sign * (true[:, None] + part[:, :count]), axis=0, kind="stable"), axis=0)
+        for part in (errors[0], np.roll(errors[1], 1, axis=1))
+    ]
+    return float(np.abs(ranks[0] - ranks[1]).mean())
+
+
+def _errors(replicates: NDArray[np.floating]) -> Floats:
+    """Replicates about their mean, on those resamples that all entries have a value on."""
+    usable = replicates[:, np.isfinite(replicates).all(axis=0)].astype(np.float64)
+    centred: Floats = usable - usable.mean(axis=1, keepdims=True)
+    return centred
