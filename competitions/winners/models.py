@@ -23,6 +23,12 @@ class Lane(models.Model):
     top = models.PositiveSmallIntegerField(
         "places", default=3, validators=[MinValueValidator(1)], help_text="How many winners are looked for."
     )
+    by_tier = models.BooleanField(
+        "tied teams, too",
+        default=False,
+        db_default=False,
+        help_text="Invite every team that the board cannot tell apart from a winner (its tier), not the first ranks alone.",
+    )
     days = models.PositiveSmallIntegerField(
         default=14, validators=[MinValueValidator(1)], help_text="Days that an invited team has for all it hands in."
     )

@@ -1,8 +1,9 @@
 """Moves in the winners' lane: invite, hand in, decide. A place's row is locked while it moves."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -31,6 +32,8 @@ from competitions.winners import refusals
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, OPEN, TEAMS_TURN, State
 from files.text import printable
+
+MOST_TIED: Final = 1000  # rows that are looked through for teams of a winner's tier
 
 
 class IllegalMove(Exception):
@@ -80,19 +83,30 @@ def _may_invite(board: Leaderboard, now: datetime) -> bool:
 def _invite_free(lane: Lane, board: Leaderboard, actor: str, now: datetime) -> list[Place]:
     taken = Place.objects.filter(lane=lane, state__in=(*OPEN, State.CONFIRMED)).count()
     free = max(lane.top - taken, 0)
-    return [_invited(lane, entry, rank, actor, now) for rank, entry in _candidates(lane, board)[:free]]
+    candidates = _candidates(lane, board)
+    chosen, others = candidates[:free], candidates[free:]
+    if lane.by_tier:
+        tiers = [tier for _, entry in chosen if (tier := _tier(entry)) is not None]
+        chosen += [(rank, entry) for rank, entry in others if (_tier(entry) or math.inf) <= max(tiers, default=0)]
+    return [_invited(lane, entry, rank, actor, now) for rank, entry in chosen]
+
+
+def _tier(entry: Entry) -> int | None:
+    """The row's tier; None where the board says nothing of it."""
+    uncertainty = getattr(entry, "uncertainty", None)
+    return None if uncertainty is None else uncertainty.tier
 
 
 def _candidates(lane: Lane, board: Leaderboard) -> list[tuple[int, Entry]]:
     """Best rows of teams that were not invited yet, with ranks, best first."""
     invited = set(Place.objects.filter(lane=lane).values_list("team", flat=True))
-    team_count = lane.top + len(invited)
+    most = MOST_TIED if lane.by_tier else (lane.top + len(invited)) * 20
     rows = Entry.objects.filter(leaderboard=board, is_baseline=False).select_related(
-        "team__captain", "score__submission"
+        "team__captain", "score__submission", "uncertainty"
     )
     candidates: list[tuple[int, Entry]] = []
     rank, value = 0, None
-    for place, entry in enumerate(rows.order_by(*Entry.IN_ORDER)[: team_count * 20], start=1):
+    for place, entry in enumerate(rows.order_by(*Entry.IN_ORDER)[:most], start=1):
         rank, value = (rank, value) if entry.rank_key == value else (place, entry.rank_key)
         if entry.team_id not in invited:
             invited.add(entry.team_id)

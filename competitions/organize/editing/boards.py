@@ -111,7 +111,7 @@ class LaneForm(CompetitionForm):
     """The winners' lane of a board."""
 
     groups: ClassVar[Any] = (
-        ("Places", ("top", "days", "instructions")),
+        ("Places", ("top", "by_tier", "days", "instructions")),
         (
             "How closely the code must repeat its predictions",
             ("tolerance", "min_equal_share", "score_tolerance", "tolerance_origin"),
@@ -120,7 +120,16 @@ class LaneForm(CompetitionForm):
 
     class Meta:
         model = Lane
-        fields = ("top", "days", "instructions", "tolerance", "min_equal_share", "score_tolerance", "tolerance_origin")
+        fields = (
+            "top",
+            "by_tier",
+            "days",
+            "instructions",
+            "tolerance",
+            "min_equal_share",
+            "score_tolerance",
+            "tolerance_origin",
+        )
         labels: ClassVar[dict[str, str]] = {
             "tolerance": "Largest mean difference",
             "score_tolerance": "Largest difference of the score",

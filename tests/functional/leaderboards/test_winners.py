@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.catalog.services import phase_reveal
+from competitions.leaderboards.models import Entry, EntryUncertainty
 from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunOutput
@@ -54,6 +55,18 @@ def lane(common_site: Scenario) -> Lane:
 def invited(site: Scenario, lane: Lane) -> Place:
     (place,) = services.invite_next(lane=lane, actor="test", now=site.now)
     return place
+
+
+def test_teams_that_the_board_cannot_tell_apart_from_a_winner_are_invited_too(site: Scenario, lane: Lane) -> None:
+    rows = Entry.objects.filter(leaderboard=lane.leaderboard, is_baseline=False).order_by(*Entry.IN_ORDER)
+    for entry, tier in zip(rows, (1, 1, 2), strict=True):
+        EntryUncertainty.objects.create(entry=entry, low=0.0, high=1.0, tier=tier)
+    lane.by_tier = True
+    lane.save()
+    places = services.invite_next(lane=lane, actor="test", now=site.now)
+    assert [(place.team.name, place.rank) for place in places] == [("aa", 1), ("bb", 2)]
+    with refuses(refusals.NOBODY_LEFT):
+        services.invite_next(lane=lane, actor="test", now=site.now)
 
 
 def bundle(site: Scenario, place: Place) -> Any:
