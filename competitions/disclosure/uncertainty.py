@@ -1,5 +1,6 @@
 """The uncertainty of a board for those who see it: rounded summaries of what nobody sees."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
@@ -33,6 +34,7 @@ class BoardFacts(Protocol):
     items: int
     unseen_items: int
     top: int
+    foreseen_resolution: float | None
 
 
 class ComparisonFacts(Protocol):
@@ -122,6 +124,24 @@ class Comparison:
     rank_changes: tuple[str, str] | None
 
 
+@dataclass(frozen=True)
+class Foreseen:
+    """For an organizer: the differences that a test set can tell apart, and its hidden part.
+
+    Twice as fine takes four times the items.
+    """
+
+    items: int
+    difference: str
+    unseen_items: int
+    unseen_difference: str
+
+    @property
+    def items_for_half(self) -> int:
+        """The number of items that would tell half the difference apart."""
+        return 4 * self.items
+
+
 def says_uncertainty(board: Leaderboard, column: Column | None) -> bool:
     """True where those who see the board may be told how sure its ranking by this column is."""
     is_shown = column is not None and not column.is_hidden and not column.is_relative
@@ -181,6 +201,20 @@ def comparison(board: Leaderboard, column: Column, facts: ComparisonFacts) -> Co
 def _is_final(board: Leaderboard) -> bool:
     """True once the scores on unseen items are known, so that nothing is foreseen of them."""
     return board.phase.revealed_at is not None
+
+
+def foreseen(reader: Reader, board: Leaderboard, facts: BoardFacts) -> Foreseen | None:
+    """What the test set will tell apart, of a board whose scores this organizer may see; else None."""
+    difference = facts.foreseen_resolution
+    if difference is None or not facts.items or not may_see_remark(reader, board):
+        return None
+    unseen = difference * math.sqrt(facts.items / facts.unseen_items) if facts.unseen_items else 0.0
+    return Foreseen(facts.items, _rough(difference), facts.unseen_items, _rough(unseen))
+
+
+def _rough(value: float) -> str:
+    """Two digits: more would promise too much."""
+    return f"{float(f'{value:.2g}'):,.12g}"
 
 
 def may_see_remark(reader: Reader, board: Leaderboard) -> bool:

@@ -165,6 +165,9 @@ class BoardUncertainty(AskedRow):
         null=True, help_text="The smallest difference at the top that the test set tells apart."
     )
     first_tier = models.PositiveIntegerField(default=0, help_text="Rows in the first tier.")
+    foreseen_resolution = models.FloatField(
+        null=True, help_text="The resolution between two rows whose errors have nothing in common."
+    )
     items = models.PositiveIntegerField(default=0, db_default=0, help_text="Test items; 0 where that is not known.")
     unseen_items = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Items of the board that is still sealed; 0 where there is none."

@@ -22,6 +22,14 @@ def remarks_on_uncertainty(reader: Reader, boards: Iterable[Leaderboard]) -> dic
     return {pk: remark for pk, remark in rows if disclosed.may_see_remark(reader, by_number[pk])}
 
 
+def foreseen_differences(reader: Reader, boards: Iterable[Leaderboard]) -> dict[int, disclosed.Foreseen]:
+    """The differences that each board's test set will tell apart, for an organizer who may know them. One query."""
+    by_number = {board.pk: board for board in boards}
+    rows = BoardUncertainty.objects.filter(leaderboard__in=by_number)
+    found = {row.pk: disclosed.foreseen(reader, by_number[row.pk], row) for row in rows}
+    return {pk: foreseen for pk, foreseen in found.items() if foreseen is not None}
+
+
 def board_uncertainty(board: Leaderboard) -> disclosed.BoardUncertainty | None:
     """The uncertainty of a board; None where that is not said or not known. `load_boards` has read it."""
     column = primary_column(list(board.columns.all()))

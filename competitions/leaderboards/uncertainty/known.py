@@ -1,8 +1,10 @@
 """The rows of a board that can be compared, with their replicates."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -32,6 +34,16 @@ class Known:
         chosen = np.array([entry.is_baseline == baselines for entry in self.entries], dtype=bool)
         entries = [entry for entry in self.entries if entry.is_baseline == baselines]
         return Known(entries, self.scores[chosen], self.replicates[chosen], self.share_items[chosen], self.items)
+
+    def foreseen_resolution(self, level: float) -> float | None:
+        """The smallest difference that is told apart at that level where two rows' errors have nothing in common.
+
+        Errors that are alike cancel: then it is less. None without a row.
+        """
+        if not self.entries:
+            return None
+        error = float(np.median(np.nanstd(self.replicates, axis=1)))
+        return NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(2) * error
 
     def ends(self, low: NDArray[np.float64], high: NDArray[np.float64], level: float) -> Iterator[tuple[float, float]]:
         """The intervals' ends; Wilson's for a share whose replicates all agree, as at 0 and 1."""

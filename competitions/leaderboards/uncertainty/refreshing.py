@@ -88,6 +88,7 @@ def _look(board: Leaderboard) -> Findings:
         "resamples": known.replicates.shape[1],
         "resolution": None,
         "first_tier": 0,
+        "foreseen_resolution": known.foreseen_resolution(board.confidence_percent / 100),
         "items": known.items,
         "unseen_items": unseen,
         "top": 0,

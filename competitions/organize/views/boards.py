@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.disclosure.readers import Reader
-from competitions.leaderboards.reading.uncertainty import remarks_on_uncertainty
+from competitions.leaderboards.reading.uncertainty import foreseen_differences, remarks_on_uncertainty
 from competitions.organize.editing.boards import BoardForm, LaneForm
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.organize.editing.deletions import board_delete, board_deletion
@@ -25,8 +25,12 @@ def boards(request: HttpRequest, slug: str) -> HttpResponse:
     competition = managed_competition(request, slug)
     phases = competition.phases.prefetch_related("leaderboards__columns", "leaderboards__phase").order_by("index", "pk")
     all_boards = [board for phase in phases for board in phase.leaderboards.all()]
-    remarks = remarks_on_uncertainty(Reader(request.user, now=timezone.now()), all_boards)
-    shown = [(phase, [(board, remarks.get(board.pk, "")) for board in phase.leaderboards.all()]) for phase in phases]
+    reader = Reader(request.user, now=timezone.now())
+    remarks, foreseen = remarks_on_uncertainty(reader, all_boards), foreseen_differences(reader, all_boards)
+    shown = [
+        (phase, [(board, remarks.get(board.pk, ""), foreseen.get(board.pk)) for board in phase.leaderboards.all()])
+        for phase in phases
+    ]
     return render_page(request, competition, "organize/editing/boards.html", {"phases": shown}, tab="boards")
 
 

@@ -125,11 +125,8 @@ def distribution_chart(bars: Sequence[Bar], column: Column, own: Entry | None) -
     """How many rows have which score, one's own marked; None without a bar."""
     if not bars:
         return None
-    points = [
-        Point(float(place), float(bar.count), f"{bar.low} to {bar.high}", f"{bar.count}")
-        for place, bar in enumerate(bars)
-    ]
-    series = [Series("Rows", points, "bars", "other")]
+    points = [Point(float(place), float(bar.count), bar.low, f"{bar.count}") for place, bar in enumerate(bars)]
+    series = [Series("", points, "bars", "other")]
     if own is not None and column.key in own.values:
         value = column.shown(own.values[column.key])
         place = sum(float(bar.high) < float(value) for bar in bars[:-1])
@@ -140,7 +137,7 @@ def distribution_chart(bars: Sequence[Bar], column: Column, own: Entry | None) -
         key="distribution",
         title="How the scores are distributed",
         summary=f"{total} row{'' if total == 1 else 's'}, most from {most.low} to {most.high}. Those far out stand in the outer bars.",
-        x=Axis(_unit_title(column), "category"),
+        x=Axis(f"{_unit_title(column)}, from", "category"),
         y=Axis("Rows"),
         series=series,
     )

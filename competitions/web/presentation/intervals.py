@@ -23,16 +23,22 @@ class IntervalBar:
         return round(self.high - self.low, 2)
 
 
-def interval_bars(rows: Sequence[tuple[Entry, RowUncertainty | None]], column: Column) -> list[IntervalBar | None]:
-    """A drawing a row, all on one axis, of values rounded as on the board; None for a row without an interval."""
+def interval_bars(
+    rows: Sequence[tuple[Entry, RowUncertainty | None]], column: Column, *, scaled_by: int
+) -> list[IntervalBar | None]:
+    """A drawing a row on one axis, which the first rows fill, of values rounded as on the board.
+
+    None for a row without an interval, and for one that lies beyond the axis.
+    """
     known = [
         None if sure is None else (float(sure.low), float(sure.high), round(entry.values[column.key], column.precision))
         for entry, sure in rows
     ]
-    values = [value for each in known if each is not None for value in each]
+    values = [value for each in known[:scaled_by] if each is not None for value in each]
     least, span = min(values, default=0.0), max(values, default=0.0) - min(values, default=0.0)
 
     def place(value: float) -> float:
         return round(EDGE + (100 - 2 * EDGE) * ((value - least) / span if span else 0.5), 2)
 
-    return [None if each is None else IntervalBar(*map(place, each)) for each in known]
+    bars = [None if each is None else IntervalBar(*map(place, each)) for each in known]
+    return [bar if bar is not None and bar.low >= 0 and bar.high <= 100 else None for bar in bars]

@@ -10,13 +10,16 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from competitions.catalog.models import Column
+from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.readiness import competition_warnings
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.readers import reader_for
 from competitions.disclosure.streams import LogStream
+from competitions.disclosure.uncertainty import Foreseen
 from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
+from competitions.leaderboards.reading.uncertainty import foreseen_differences
+from competitions.leaderboards.uncertainty.asking import waiting_boards
 from competitions.organize.building.jobs import build_request, draft_publish
 from competitions.organize.models import CompetitionDraft
 from competitions.organize.steps.paths import first_open
@@ -37,7 +40,10 @@ FOR_ORGANIZER: Final = (
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Scores of a trial that the organizer may see; a sealed part is scored and stays sealed."""
+    """Scores of a trial that the organizer may see; a sealed part is scored and stays sealed.
+
+    `foreseen`: the differences that each board's test set will tell apart, once the sample `is_compared`.
+    """
 
     submission: Submission
     progress: Progress
@@ -45,6 +51,8 @@ class TrialResult:
     withholds_scores: bool
     log: str
     seconds: float | None
+    foreseen: list[tuple[Leaderboard, Foreseen]]
+    is_compared: bool
 
 
 def trial_result(draft: CompetitionDraft) -> TrialResult | None:
@@ -62,7 +70,18 @@ def trial_result(draft: CompetitionDraft) -> TrialResult | None:
     sees_log = LogStream.SCORING in visible_streams(reader, submission.phase)
     log = "".join(log_text(run, LogStream.SCORING) for run in runs)[-LOG_CHARS:] if sees_log else ""
     seconds = (submission.finished_at - submission.created_at).total_seconds() if submission.finished_at else None
-    return TrialResult(submission, progress, results.values, results.withholds_scores, log, seconds)
+    boards = [board for board in submission.phase.leaderboards.all() if submission.is_final]
+    known = foreseen_differences(reader, boards)
+    return TrialResult(
+        submission,
+        progress,
+        results.values,
+        results.withholds_scores,
+        log,
+        seconds,
+        foreseen=[(board, known[board.pk]) for board in boards if board.pk in known],
+        is_compared=submission.is_final and not waiting_boards().filter(leaderboard__in=boards).exists(),
+    )
 
 
 def _context(draft: CompetitionDraft) -> dict[str, object]:

@@ -65,7 +65,7 @@ def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:
     numbers, compared = known if known is not None else ([], None)
     has_pairs = compared is not None and numbers == [row.entry.pk for row in ranked]
     found = [(row.entry, row_uncertainty(board, row.entry)) for row in rows]
-    bars = interval_bars(found, column)
+    bars = interval_bars(found, column, scaled_by=len(ranked))
     pairs = compared.pairs if compared is not None and has_pairs else []
     return {
         "phase": board.phase,
