@@ -88,6 +88,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
     "web:join": ("post", "SMTOXR", {"A": 302}),
     "web:manifest": ("get", "", {EVERYBODY: 404}),  # the public board was never committed to
+    "web:costs": ("get", EVERYBODY, {}),
     "web:uncertainty": ("get", EVERYBODY, {}),
     "web:shake-up": ("get", "", {EVERYBODY: 404}),
     "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),

@@ -18,7 +18,7 @@ from competitions.web.views import (
     webhooks,
     winners,
 )
-from competitions.web.views.boards import entries, leaderboard, reveal, uncertainty
+from competitions.web.views.boards import costs, entries, leaderboard, reveal, uncertainty
 from competitions.web.views.submissions import finals, submission, submissions
 
 app_name = "web"
@@ -62,6 +62,7 @@ urlpatterns = [
     path(f"{COMPETITION}leaderboard/<slug:phase_slug>.csv", leaderboard.leaderboard_csv, name="leaderboard-csv"),
     path(f"{BOARD}leaders.atom", LeaderFeed(), name="leader-feed"),
     path(f"{BOARD}manifest.json", reveal.manifest, name="manifest"),
+    path(f"{BOARD}costs/", costs.costs, name="costs"),
     path(f"{BOARD}uncertainty/", uncertainty.uncertainty, name="uncertainty"),
     path(f"{BOARD}shake-up/", reveal.shake_up, name="shake-up"),
     path(f"{COMPETITION}winners/<slug:phase_slug>/<slug:board_key>/", winners.winners, name="winners"),

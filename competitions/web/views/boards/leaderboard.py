@@ -50,6 +50,7 @@ from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
 from competitions.web.presentation.charts import Dated, baseline_levels, score_chart
+from competitions.web.presentation.costs import cost_columns
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
 from core.design.charts import Chart, Level
@@ -246,6 +247,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         "primary": primary if primary in columns else None,
         "sort": sort,
         "decides": decides,
+        "has_costs": primary is not None and bool(cost_columns(shown, primary)),
         "has_leaders": primary is not None and board.rule not in PICKED,
         "datasets": datasets,
         "waiting_datasets": [] if page.rows else dataset_names(shown),

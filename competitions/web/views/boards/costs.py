@@ -1,0 +1,90 @@
+"""The page that sets the scores of a board against a cost: time, memory, parameters."""
+
+from typing import Final
+
+from django import forms
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
+from django.views.decorators.http import require_safe
+
+from competitions.catalog.models import Column, Leaderboard
+from competitions.disclosure.scores import board_refusal
+from competitions.leaderboards.ranking.fact_columns import FactColumn
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.board import board_page
+from competitions.leaderboards.reading.columns import page_columns
+from competitions.web.conditional import board_etag
+from competitions.web.presentation.costs import cost_chart, cost_columns, cost_rows
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import Visit, visit
+
+ROWS: Final = 200  # the best ones
+SHOWN: Final = 50
+
+
+class CostForm(forms.Form):
+    """What is taken for the cost, its limit, and how much it weighs; from the page's address."""
+
+    cost = forms.ChoiceField(label="Cost")
+    most = forms.FloatField(required=False, label="At most")
+    weight = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=100,
+        initial=0,
+        label="Weight of the cost (%)",
+        help_text="0: the score alone; 100: the cost alone.",
+    )
+
+    def __init__(self, data: dict[str, object], columns: list[Column | FactColumn]) -> None:
+        super().__init__({"cost": columns[0].key, "weight": 0} | data)
+        self.fields["cost"].choices = [(column.key, column.title) for column in columns]  # type: ignore[attr-defined]  # a ChoiceField
+
+
+@login_not_required
+@require_safe
+def costs(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """Rows by score and cost. Unchanged boards answer 304."""
+    visited = visit(request, slug)
+    board = visited.board(visited.phase(phase_slug), board_key)
+    if board is None:
+        raise Http404
+    if not visited.can_see_board(board):
+        raise board_refusal(board)
+    primary = primary_column(list(board.columns.all()))
+    if primary is None or primary not in board.visible_columns:
+        raise Http404
+    etag = board_etag(request, visited, board)
+    response = get_conditional_response(request, etag=etag)
+    if response is None:
+        context = _context(visited, board, primary, request.GET.dict())
+        response = render_tab(request, visited, "web/leaderboard/costs.html", context, tab="leaderboard")
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+def _context(visited: Visit, board: Leaderboard, primary: Column, query: dict[str, str]) -> dict[str, object]:
+    columns = cost_columns(
+        page_columns(board, board.visible_columns, has_facts=visited.competition.has_questions), primary
+    )
+    context: dict[str, object] = {"phase": board.phase, "board": board, "primary": primary}
+    if not columns:
+        return context
+    form = CostForm(dict(query), columns)
+    values = form.cleaned_data if form.is_valid() else {}
+    cost = next((column for column in columns if column.key == values.get("cost")), columns[0])
+    rows = cost_rows(board_page(board, size=ROWS).rows, primary, cost, weight=(values.get("weight") or 0) / 100)
+    most = values.get("most")
+    kept = [row for row in rows if most is None or row.cost <= most]
+    return context | {
+        "form": form,
+        "cost": cost,
+        "rows": kept[:SHOWN],
+        "count": len(kept),
+        "left_out": len(rows) - len(kept),
+        "is_weighted": bool(values.get("weight")),
+        "own_team": visited.facts.team_id,
+        "chart": cost_chart(kept, primary, cost, visited.facts.team_id),
+    }
