@@ -3,6 +3,7 @@
 Both take the replicates of a board's entries as the errors of their scores; see `scoring.standings`.
 """
 
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -73,6 +74,17 @@ def expected_rank_change(
         for part in (errors[0], np.roll(errors[1], 1, axis=1))
     ]
     return float(np.abs(ranks[0] - ranks[1]).mean())
+
+
+def best_of_tries(tries: int) -> float:
+    """The largest of so many scores that differ by chance alone, in standard deviations above their mean.
+
+    Reference: Blom (1958), "Statistical estimates and transformed beta-variables", for the expected normal order statistic.
+
+    >>> [round(best_of_tries(count), 2) for count in (1, 2, 10, 100)]
+    [0.0, 0.59, 1.55, 2.5]
+    """
+    return NormalDist().inv_cdf((tries - 0.375) / (tries + 0.25))
 
 
 def _errors(replicates: NDArray[np.floating]) -> Floats:

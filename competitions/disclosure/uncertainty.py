@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any, Final, Protocol
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_see_scores
+from scoring.forecasts import best_of_tries
 
 SUREST: Final = 99  # percent; no number of resamples makes a chance of 0 or 1 sure
 
@@ -201,6 +203,17 @@ def comparison(board: Leaderboard, column: Column, facts: ComparisonFacts) -> Co
 def _is_final(board: Leaderboard) -> bool:
     """True once the scores on unseen items are known, so that nothing is foreseen of them."""
     return board.phase.revealed_at is not None
+
+
+def optimism(reader: Reader, board: Leaderboard, column: Column, facts: BoardFacts, tries: int) -> str | None:
+    """By how much the best of a team's tries is too good, were they all equally good; for organizers before the reveal.
+
+    The errors of two tries are taken to be as far apart as those of neighbours at the top, from which the resolution is.
+    """
+    if facts.resolution is None or tries < 2 or not (_is_final(board) or reader.organizes(board.phase)):
+        return None
+    error = facts.resolution / NormalDist().inv_cdf((1 + board.confidence_percent / 100) / 2) / math.sqrt(2)
+    return column.shown(error * best_of_tries(tries))
 
 
 def foreseen(reader: Reader, board: Leaderboard, facts: BoardFacts) -> Foreseen | None:

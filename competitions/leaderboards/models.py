@@ -282,6 +282,28 @@ class Amendment(models.Model):
         return f"amendment {self.number} of {self.commitment}"
 
 
+class RemovedRow(models.Model):
+    """A row that everybody saw and that was taken off the board; gone when the submission stands there again."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="removed_rows")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    removed_at = models.DateTimeField()
+    reason = models.CharField(
+        max_length=1000, blank=True, help_text="The organizers' words; empty where its own team took it off."
+    )
+
+    class Meta:
+        ordering = ["-removed_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["leaderboard", "submission"], name="removed_once_per_submission_and_board")
+        ]
+        indexes = [models.Index(fields=["leaderboard", "-removed_at"], name="removed_row_newest")]
+
+    def __str__(self) -> str:
+        return f"row of {self.team} that was taken off"
+
+
 class DailyRank(models.Model):
     """A team's rank on a public board as the day began; see `reading/daily_ranks.py`."""
 

@@ -10,6 +10,7 @@ from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Pick
 from competitions.leaderboards.ranking.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
+from competitions.leaderboards.removed_rows import noting_removed
 from competitions.leaderboards.services import entries_refresh
 from competitions.submissions.models import Submission
 from competitions.submissions.states import State
@@ -90,7 +91,7 @@ def pick_add(*, board: Leaderboard, submission: Submission, by: User, now: datet
     pick = Pick.objects.create(
         leaderboard=board, submission=submission, team_id=submission.team_id, picked_by=by, picked_at=now
     )
-    _refresh(board, submission.team)
+    _refresh(board, submission.team, now)
     return pick
 
 
@@ -103,7 +104,7 @@ def pick_remove(*, board: Leaderboard, submission: Submission, by: User, now: da
     Team.objects.select_for_update().get(pk=submission.team_id)
     removed, _ = Pick.objects.filter(leaderboard=board, submission=submission).delete()
     if removed:
-        _refresh(board, submission.team)
+        _refresh(board, submission.team, now)
     return bool(removed)
 
 
@@ -142,7 +143,7 @@ def finals_choose(
         _require_usable(board, submission)
         Pick.objects.create(leaderboard=board, submission=submission, team=team, picked_by=by, picked_at=now)
     team_picks.exclude(submission__in=final).delete()
-    _refresh(board, team)
+    _refresh(board, team, now)
 
 
 def _require_choice(board: Leaderboard, submission: Submission, by: User, now: datetime) -> None:
@@ -177,6 +178,7 @@ def _require_usable(board: Leaderboard, submission: Submission) -> None:
         raise CANNOT_COUNT(submission=submission, why="it has no score on this leaderboard yet")
 
 
-def _refresh(board: Leaderboard, team: Team) -> None:
+def _refresh(board: Leaderboard, team: Team, now: datetime) -> None:
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
-    entries_refresh(locked, team)
+    with noting_removed([locked], team, now=now):
+        entries_refresh(locked, team)

@@ -19,6 +19,7 @@ from competitions.leaderboards.ranking.fact_columns import FactColumn, badge_val
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
 from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule, eligible_scores, may_stand
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
+from competitions.leaderboards.removed_rows import noting_removed
 from competitions.leaderboards.uncertainty.asking import ask_uncertainty, begin_uncertainty
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
@@ -49,7 +50,8 @@ def boards_follow_decision(
 ) -> None:
     """Receiver of `standing_changed`: one team's submissions to one phase count no longer, or again."""
     boards = boards_locked(submissions[0].phase_id)
-    with amending(boards, submissions[0].team, reason=reason, now=now):
+    team = submissions[0].team
+    with amending(boards, team, reason=reason, now=now), noting_removed(boards, team, reason=reason, now=now):
         _follow(boards, submissions)
 
 

@@ -22,6 +22,14 @@ def remarks_on_uncertainty(reader: Reader, boards: Iterable[Leaderboard]) -> dic
     return {pk: remark for pk, remark in rows if disclosed.may_see_remark(reader, by_number[pk])}
 
 
+def optimism(reader: Reader, board: Leaderboard, entry: Entry) -> str | None:
+    """By how much a row is too good for being the best of its team's tries; None for who may not know it."""
+    column, facts = primary_column(list(board.columns.all())), getattr(board, "uncertainty", None)
+    if column is None or facts is None or not disclosed.says_uncertainty(board, column):
+        return None
+    return disclosed.optimism(reader, board, column, facts, entry.submissions)
+
+
 def foreseen_differences(reader: Reader, boards: Iterable[Leaderboard]) -> dict[int, disclosed.Foreseen]:
     """The differences that each board's test set will tell apart, for an organizer who may know them. One query."""
     by_number = {board.pk: board for board in boards}

@@ -144,6 +144,38 @@ def test_a_page_compares_the_best_rows_and_counts_all(site: Scenario, client: Cl
     assert "Who surely beats whom" not in client.get(page_of(site)).text  # of other rows than now
 
 
+def test_organizers_read_before_the_first_team_which_differences_the_test_set_tells(
+    site: Scenario, client: Client
+) -> None:
+    values = losses(1)
+    score(site, float(values.mean()), losses_file(values), team=site.join("constant", is_baseline=True))
+    refresh()
+    expected = 1.96 * np.sqrt(2) * values.std() / np.sqrt(ITEMS)
+    assert BoardUncertainty.objects.get().foreseen_resolution == pytest.approx(expected, rel=0.1)
+    address = reverse("organize:boards", args=[site.competition.slug])
+    client.force_login(site.organizer)
+    page = client.get(address).text
+    assert "With 400 test items, teams closer than about <strong>0.1" in page
+    assert "1,600 items would tell half of that" in page
+    assert "hidden part" not in page
+    Leaderboard.objects.update(visibility="sealed")
+    CompetitionOrganizer.objects.update(can_see_sealed=False)
+    assert "cannot be told apart" not in client.get(address).text
+
+
+def test_the_best_of_many_tries_is_said_to_be_too_good_to_organizers_alone(site: Scenario, client: Client) -> None:
+    three_teams(site)
+    Entry.objects.update(submissions=20)
+    Leaderboard.objects.update(version=50)
+    assert "Best of" not in client.get(page_of(site)).text
+    client.force_login(site.organizer)
+    page = client.get(page_of(site)).text
+    resolution = BoardUncertainty.objects.get().resolution
+    assert resolution is not None
+    shown = float(page.split("up to ")[1].split("<")[0])
+    assert shown == pytest.approx(resolution / 1.96 / np.sqrt(2) * 1.87, rel=0.02)  # the largest of twenty normal numbers
+
+
 def test_a_page_of_a_board_that_is_not_shown_is_refused(site: Scenario, client: Client) -> None:
     three_teams(site)
     Leaderboard.objects.update(visibility="sealed")

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.disclosure.scores import board_refusal, details_are_public, may_know_board
 from competitions.disclosure.uncertainty import BoardUncertainty, says_uncertainty
-from competitions.leaderboards.models import Entry
+from competitions.leaderboards.models import Entry, RemovedRow
 from competitions.leaderboards.ranking.rules import PICKED
 from competitions.leaderboards.ranking.values import deciding_column, primary_column
 from competitions.leaderboards.reading.board import (
@@ -45,6 +45,7 @@ from competitions.leaderboards.reading.columns import (
 from competitions.leaderboards.reading.export import csv_response
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
+from competitions.leaderboards.removed_rows import removed_rows
 from competitions.leaderboards.sealing.commitments import board_commitment
 from competitions.web.conditional import RELEASE, board_etag
 from competitions.web.details import detailed_entries
@@ -138,6 +139,7 @@ class DrawnPage:
     best: list[Dated]  # how the best score improved; on the first page alone
     levels: list[Level]  # of the baselines
     sure: BoardUncertainty | None  # in its own order alone
+    removed: list[RemovedRow]  # on the first page alone
 
     def around(self, number: int | None) -> tuple[SafeString, SafeString]:
         """The rows before and after the one of that number; all come before it if it is not on the page."""
@@ -192,7 +194,8 @@ def _draw(board: Leaderboard, columns: list[ShownColumn], place: PlaceOnBoard, s
     has_best = place.is_first_page and column is not None and not column.is_relative  # one score has no average rank
     best = _best_scores(board, column) if column and has_best else []
     levels = baseline_levels(baselines, column) if column else []
-    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels, sure)
+    removed = removed_rows(board) if place.is_first_page else []
+    return DrawnPage(rows, ranks, details, scale, page.next_cursor, page.previous_cursor, best, levels, sure, removed)
 
 
 def _drawn_column(board: Leaderboard) -> Column | None:
@@ -288,6 +291,7 @@ def _own_row(board: Leaderboard, page: DrawnPage, own_entry: Entry | None, sort:
         "is_own_here": own is not None,
         "scale": page.scale,
         "sure": page.sure,
+        "removed": page.removed,
         "mine_more": _own_details(board, page, own_entry, sort) if own_entry else None,
     }
 

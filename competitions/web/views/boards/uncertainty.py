@@ -14,7 +14,7 @@ from competitions.disclosure.uncertainty import Pair, RowUncertainty, says_uncer
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import Row, board_page, entry_rank, team_entry
-from competitions.leaderboards.reading.uncertainty import board_uncertainty, comparison, row_uncertainty
+from competitions.leaderboards.reading.uncertainty import board_uncertainty, comparison, optimism, row_uncertainty
 from competitions.web.conditional import board_etag
 from competitions.web.presentation.charts import distribution_chart
 from competitions.web.presentation.intervals import IntervalBar, interval_bars
@@ -33,6 +33,7 @@ class ComparedRow:
     sure: RowUncertainty | None
     bar: IntervalBar | None
     pairs: list[Pair]
+    optimism: str | None
 
 
 @login_not_required
@@ -73,9 +74,17 @@ def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:
         "primary": column,
         "sure": board_uncertainty(board),
         "rows": [
-            ComparedRow(row.rank, row.entry, sure, bar, pairs[place] if place < len(pairs) else [])
+            ComparedRow(
+                row.rank,
+                row.entry,
+                sure,
+                bar,
+                pairs[place] if place < len(pairs) else [],
+                optimism(visited.reader, board, row.entry),
+            )
             for place, (row, (_, sure), bar) in enumerate(zip(rows, found, bars, strict=True))
         ],
+        "says_optimism": visited.is_organizer or board.was_revealed,
         "has_pairs": has_pairs and len(pairs) > 1,
         "own_team": visited.facts.team_id,
         "chart": distribution_chart(compared.bars, column, own) if compared is not None else None,
