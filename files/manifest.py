@@ -15,9 +15,9 @@ import hmac
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, NotRequired, TypedDict, get_args
+from typing import Any, Final, Literal, NotRequired, TypedDict, get_args
 
 FORMAT: Final = "podium-commitment/2"
 EntryKey = Literal["submission", "team", "sha256", "received_at", "is_baseline", "scores"]
@@ -342,17 +342,23 @@ def read_manifest(path: Path) -> Manifest:
 def main(arguments: Sequence[str]) -> int:
     """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is no manifest."""
     parser = argparse.ArgumentParser(
-        prog="podium verify", description="Rebuild a revealed leaderboard from its manifest and check every part of it."
+        prog="podium verify",
+        description="Rebuild a revealed leaderboard from its manifest, or check a snapshot's signature.",
     )
     parser.add_argument("manifest", type=Path)
     parser.add_argument(
         "--digest", default="", help="a digest published at the close or with an amendment, as you noted it down"
+    )
+    parser.add_argument(
+        "--key", default="", help="the key that a snapshot must be signed with, from the site's own page"
     )
     parser.add_argument("--file", type=Path, action="append", default=[], help="a program or data file to find in it")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     options = parser.parse_args(arguments)
     try:
         document = read_manifest(options.manifest)
+        if str(document.get("format", "")).startswith("podium-snapshot/"):
+            return _verify_snapshot(document, options)
         faults = manifest_faults(document, digest=options.digest, files=options.file)
     except (ManifestInvalid, OSError) as error:
         if options.json:
@@ -361,6 +367,14 @@ def main(arguments: Sequence[str]) -> int:
             print(f"podium verify: {error}", file=sys.stderr)
         return 2
     _report(document, faults, as_json=options.json, has_digest=bool(options.digest))
+    return 1 if faults else 0
+
+
+def _verify_snapshot(document: Mapping[str, Any], options: argparse.Namespace) -> int:
+    from files.snapshots import report, snapshot_faults  # only here: a manifest is checked by this file alone
+
+    faults = snapshot_faults(document, digest=options.digest, key=options.key)
+    report(document, faults, as_json=options.json)
     return 1 if faults else 0
 
 

@@ -88,6 +88,13 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:download": ("get", "MTOR", {"A": 302, "SX": 403}),
     "web:join": ("post", "SMTOXR", {"A": 302}),
     "web:manifest": ("get", "", {EVERYBODY: 404}),  # the public board was never committed to
+    "web:embed": ("get", EVERYBODY, {}),
+    "web:snapshots": ("get", EVERYBODY, {}),
+    "web:snapshot-make": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # the board has no rows
+    "web:snapshot": ("get", "", {EVERYBODY: 404}),  # there is none
+    "web:snapshot-file": ("get", "", {EVERYBODY: 404}),
+    "web:signing-key": ("get", EVERYBODY, {}),
+    "web:badge": ("get", "", {EVERYBODY: 404}),  # nothing is scored yet
     "web:costs": ("get", EVERYBODY, {}),
     "web:uncertainty": ("get", EVERYBODY, {}),
     "web:shake-up": ("get", "", {EVERYBODY: 404}),

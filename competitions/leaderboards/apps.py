@@ -31,6 +31,7 @@ class LeaderboardsConfig(AppConfig):
             boards_follow_questions,
             boards_follow_team,
         )
+        from competitions.leaderboards.snapshots import SNAPSHOT
         from competitions.leaderboards.uncertainty.refreshing import UNCERTAINTY
         from competitions.submissions.datasets import datasets_changed
         from competitions.submissions.signals import standing_changed, submission_settled
@@ -40,6 +41,7 @@ class LeaderboardsConfig(AppConfig):
         from core.reconciler import reconciler_step
 
         jobs.register(UNCERTAINTY)
+        jobs.register(SNAPSHOT)
         reconciler_step("boards_committed", commit_closed_boards)
         reconciler_step("phases_revealed", reveal_planned)
         reconciler_step("submissions_migrated", phases_migrate)

@@ -282,6 +282,30 @@ class Amendment(models.Model):
         return f"amendment {self.number} of {self.commitment}"
 
 
+class Snapshot(AskedRow):
+    """A version of an open board, frozen at a permanent address; background work writes the signed file."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.PROTECT, related_name="snapshots")
+    number = models.PositiveIntegerField()
+    created_at = models.DateTimeField()
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    written_at = models.DateTimeField(null=True, editable=False, help_text="When its file was written.")
+    signed = models.JSONField(default=dict, editable=False, help_text="The file, as of `files.snapshots`.")
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["leaderboard", "number"], name="snapshots_are_numbered"),
+        ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(written_at=None), name="snapshot_asked")]
+
+    def __str__(self) -> str:
+        return f"snapshot {self.number} of {self.leaderboard}"
+
+    def asked_by(self) -> str:
+        return asker_key("competition", self.leaderboard.phase.competition_id)
+
+
 class RemovedRow(models.Model):
     """A row that everybody saw and that was taken off the board; gone when the submission stands there again."""
 

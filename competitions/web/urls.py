@@ -18,7 +18,7 @@ from competitions.web.views import (
     webhooks,
     winners,
 )
-from competitions.web.views.boards import costs, entries, leaderboard, reveal, uncertainty
+from competitions.web.views.boards import costs, entries, leaderboard, reveal, snapshots, uncertainty
 from competitions.web.views.submissions import finals, submission, submissions
 
 app_name = "web"
@@ -62,6 +62,13 @@ urlpatterns = [
     path(f"{COMPETITION}leaderboard/<slug:phase_slug>.csv", leaderboard.leaderboard_csv, name="leaderboard-csv"),
     path(f"{BOARD}leaders.atom", LeaderFeed(), name="leader-feed"),
     path(f"{BOARD}manifest.json", reveal.manifest, name="manifest"),
+    path(f"{BOARD}embed/", snapshots.embed, name="embed"),
+    path(f"{BOARD}snapshots/", snapshots.snapshots, name="snapshots"),
+    path(f"{BOARD}snapshots/make/", snapshots.snapshot_make, name="snapshot-make"),
+    path(f"{BOARD}snapshots/<int:number>/", snapshots.snapshot, name="snapshot"),
+    path(f"{BOARD}snapshots/<int:number>/file.json", snapshots.snapshot_file, name="snapshot-file"),
+    path(".well-known/podium-signing-key", snapshots.public_key, name="signing-key"),
+    path("entries/<int:pk>/badge.svg", snapshots.badge, name="badge"),
     path(f"{BOARD}costs/", costs.costs, name="costs"),
     path(f"{BOARD}uncertainty/", uncertainty.uncertainty, name="uncertainty"),
     path(f"{BOARD}shake-up/", reveal.shake_up, name="shake-up"),

@@ -173,7 +173,9 @@ def test_the_best_of_many_tries_is_said_to_be_too_good_to_organizers_alone(site:
     resolution = BoardUncertainty.objects.get().resolution
     assert resolution is not None
     shown = float(page.split("up to ")[1].split("<")[0])
-    assert shown == pytest.approx(resolution / 1.96 / np.sqrt(2) * 1.87, rel=0.02)  # the largest of twenty normal numbers
+    assert shown == pytest.approx(
+        resolution / 1.96 / np.sqrt(2) * 1.87, rel=0.02
+    )  # the largest of twenty normal numbers
 
 
 def test_a_page_of_a_board_that_is_not_shown_is_refused(site: Scenario, client: Client) -> None:

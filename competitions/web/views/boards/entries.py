@@ -5,9 +5,11 @@ from datetime import datetime
 from uuid import UUID
 
 from csp.decorators import csp_exempt
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
@@ -71,6 +73,7 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
         "values": list(zip(columns, shown_values(columns, entry.values), strict=True)),
         "answers": _public_answers(board, entry.score.submission),
         "steps": _steps(entry, primary),
+        "badge_url": None if board.is_sealed else settings.SITE_URL + reverse("web:badge", args=[entry.pk]),
         "chart": _chart(entry, primary, visited.now),
     }
     return render_tab(request, visited, "web/leaderboard/entry.html", context, tab="leaderboard")

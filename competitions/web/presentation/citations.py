@@ -1,0 +1,55 @@
+"""How to cite a snapshot of a board: BibTeX for papers, schema.org's terms for search engines."""
+
+import re
+from typing import Any
+
+from django.conf import settings
+
+from competitions.leaderboards.models import Snapshot
+
+_SPECIAL = re.compile(r"[\\{}%&#$_~^]")
+
+
+def _title(snapshot: Snapshot) -> str:
+    document = snapshot.signed["document"]
+    board = document["board"]["title"]
+    part = document["phase"]["name"] + ("" if board == "Leaderboard" else f", {board}")
+    return f"Leaderboard of {document['competition']['title']}: {part}, snapshot {snapshot.number}"
+
+
+def bibtex(snapshot: Snapshot) -> str:
+    """An entry of BibTeX; letters with a meaning in TeX are left out of names."""
+    document, made_at = snapshot.signed["document"], snapshot.created_at
+    key = "-".join([document["competition"]["slug"], document["phase"]["slug"], f"snapshot{snapshot.number}"])
+    fields = {
+        "author": "{" + _SPECIAL.sub(" ", settings.BRAND.name) + "}",
+        "title": "{" + _SPECIAL.sub(" ", _title(snapshot)) + "}",
+        "year": f"{made_at:%Y}",
+        "month": f"{made_at:%b}".lower(),
+        "howpublished": f"\\url{{{document['url']}}}",
+        "note": f"SHA-256 {snapshot.signed['digest']}",
+    }
+    lines = [f"  {name} = {value if name == 'month' else '{' + value + '}'}," for name, value in fields.items()]
+    return "\n".join([f"@misc{{{key},", *lines, "}"])
+
+
+def linked_data(snapshot: Snapshot) -> dict[str, Any]:
+    """A `Dataset` of https://schema.org in JSON-LD."""
+    document = snapshot.signed["document"]
+    return {
+        "@context": "https://schema.org",
+        "@type": "Dataset",
+        "name": _title(snapshot),
+        "description": f"{len(document['rows'])} rows of a leaderboard of a machine-learning competition, frozen and signed.",
+        "url": document["url"],
+        "identifier": f"sha256:{snapshot.signed['digest']}",
+        "version": str(snapshot.number),
+        "dateCreated": document["made_at"],
+        "creator": {"@type": "Organization", "name": settings.BRAND.name, "url": settings.SITE_URL},
+        "isAccessibleForFree": True,
+        "distribution": {
+            "@type": "DataDownload",
+            "encodingFormat": "application/json",
+            "contentUrl": f"{document['url']}file.json",
+        },
+    }

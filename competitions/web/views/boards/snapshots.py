@@ -1,0 +1,184 @@
+"""Boards to cite and to embed: snapshots with their signed file, a small board for other sites, and a badge of a row."""
+
+import json
+from typing import Any, Final
+
+from csp.decorators import csp_replace
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.safestring import SafeString
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.views import person
+from competitions.catalog.models import Leaderboard
+from competitions.disclosure.scores import board_refusal
+from competitions.leaderboards.models import Entry, Snapshot
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.board import board_page, entry_rank
+from competitions.leaderboards.reading.uncertainty import row_uncertainty
+from competitions.leaderboards.snapshots import signing_key, snapshot_path, snapshot_request
+from competitions.web.presentation.citations import bibtex, linked_data
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import Visit, visit
+
+EMBEDDED: Final = 10
+EMBED_POLICY: Final = {
+    "default-src": ["'none'"],
+    "style-src": ["'self'"],
+    "font-src": ["'self'"],
+    "frame-ancestors": ["*"],
+}
+FOR_ALL: Final = "public, max-age=300"
+
+
+def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> tuple[Visit, Leaderboard]:
+    visited = visit(request, slug)
+    board = visited.board(visited.phase(phase_slug), board_key)
+    if board is None:
+        raise Http404
+    if not visited.can_see_board(board):
+        raise board_refusal(board)
+    return visited, board
+
+
+@login_not_required
+@require_safe
+def snapshots(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """All snapshots of a board, the newest first, and how to embed it."""
+    visited, board = _board(request, slug, phase_slug, board_key)
+    context = {
+        "phase": board.phase,
+        "board": board,
+        "snapshots": board.snapshots.defer("signed"),
+        "address": settings.SITE_URL + request.path.removesuffix("snapshots/"),
+    }
+    return render_tab(request, visited, "web/leaderboard/snapshots.html", context, tab="leaderboard")
+
+
+@require_POST
+def snapshot_make(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """Freeze the board as it is now; for organizers."""
+    visited, board = _board(request, slug, phase_slug, board_key)
+    if not visited.is_organizer:
+        raise Http404
+    made = snapshot_request(board=board, by=person(request), now=visited.now)
+    messages.success(request, f"Snapshot {made.number} is made. Its address stays as it is.")
+    return redirect(snapshot_path(made))
+
+
+def _snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> tuple[Visit, Snapshot]:
+    """The snapshot with its reader; of a board that may be hidden by now, what was public stays so."""
+    visited = visit(request, slug)
+    rows = Snapshot.objects.select_related("leaderboard__phase__competition").filter(
+        leaderboard__phase__competition=visited.competition, leaderboard__phase__slug=phase_slug
+    )
+    return visited, get_object_or_404(rows, leaderboard__key=board_key, number=number)
+
+
+@login_not_required
+@require_safe
+def snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
+    """One snapshot: the board as it was, how to cite it, and its file."""
+    visited, frozen = _snapshot(request, slug, phase_slug, board_key, number)
+    document = frozen.signed.get("document")
+    context: dict[str, Any] = {
+        "phase": frozen.leaderboard.phase,
+        "board": frozen.leaderboard,
+        "snapshot": frozen,
+        "document": document,
+    }
+    if document is not None:
+        keys = [column["key"] for column in document["columns"]]
+        context |= {
+            "rows": [(row, [row["scores"].get(key) for key in keys]) for row in document["rows"][: EMBEDDED * 10]],
+            "bibtex": bibtex(frozen),
+            "linked_data": _script(linked_data(frozen)),
+        }
+    return render_tab(request, visited, "web/leaderboard/snapshot.html", context, tab="leaderboard")
+
+
+def _script(value: object) -> SafeString:
+    """JSON that ends no element of the page: letters that HTML reads are written by number."""
+    text = json.dumps(value)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return SafeString(text)
+
+
+@login_not_required
+@require_safe
+def snapshot_file(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
+    """The signed file, for `podium verify`."""
+    _, frozen = _snapshot(request, slug, phase_slug, board_key, number)
+    if frozen.written_at is None:
+        raise Http404
+    name = f"{slug}-{phase_slug}-{board_key}-{number}.json"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(json.dumps(frozen.signed, indent=1), content_type="application/json", headers=headers)
+
+
+@login_not_required
+@require_safe
+def public_key(request: HttpRequest) -> HttpResponse:
+    """The key that this site's snapshots are signed with, in hexadecimal."""
+    key = signing_key().public_key().public_bytes_raw().hex()
+    return HttpResponse(f"{key}\n", content_type="text/plain; charset=utf-8")
+
+
+@login_not_required
+@require_safe
+@xframe_options_exempt
+@csp_replace(EMBED_POLICY)  # type: ignore[arg-type]  # its types know no view with arguments
+def embed(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
+    """The first rows for a frame on another site: as a visitor sees them, whoever asks."""
+    request.user = AnonymousUser()
+    visited = visit(request, slug)
+    board = visited.board(visited.phase(phase_slug), board_key)
+    if board is None:
+        raise Http404
+    may_see = visited.can_see_board(board)
+    primary = primary_column(list(board.columns.all()))
+    context = {
+        "competition": visited.competition,
+        "board": board,
+        "phase": board.phase,
+        "primary": primary if primary in board.visible_columns else None,
+        "rows": [
+            (row, row_uncertainty(board, row.entry))
+            for row in (board_page(board, size=EMBEDDED).rows if may_see else [])
+        ],
+        "may_see": may_see,
+    }
+    response = render(request, "web/leaderboard/embed.html", context)
+    response.headers["Cache-Control"] = FOR_ALL
+    return response
+
+
+@login_not_required
+@require_safe
+def badge(request: HttpRequest, pk: int) -> HttpResponse:
+    """A row's rank and range as a small picture: as a visitor sees it, whoever asks. 404 where nobody may."""
+    request.user = AnonymousUser()
+    rows = Entry.objects.select_related("team", "uncertainty", "score__submission__phase__competition")
+    entry = get_object_or_404(rows, pk=pk)
+    visited = visit(request, entry.score.submission.phase.competition.slug)
+    boards = (board for phase in visited.phases_with_boards for board in phase.leaderboards.all())
+    board = next((board for board in boards if board.pk == entry.leaderboard_id), None)
+    if board is None or not visited.can_see_board(board):
+        raise Http404
+    rank, sure = entry_rank(entry), row_uncertainty(board, entry)
+    words = "baseline" if rank is None else f"rank {rank} of {board.entry_count}"
+    if sure is not None and sure.rank_range:
+        words += f" ({sure.rank_range})"
+    title = visited.competition.title[:40]
+    widths = [10 + 7 * len(text) for text in (title, words)]
+    context = {"title": title, "words": words, "left": widths[0], "right": widths[1], "width": sum(widths)}
+    context |= {"left_middle": widths[0] / 2, "right_middle": widths[0] + widths[1] / 2}
+    response = render(request, "web/leaderboard/badge.svg", context, content_type="image/svg+xml")
+    response.headers["Cache-Control"] = FOR_ALL
+    return response

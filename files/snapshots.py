@@ -1,0 +1,92 @@
+"""A board frozen as a snapshot: signed by its site, and checked by anybody without it.
+
+The digest is the SHA-256 of the document in canonical form (`files.manifest.canonical`), and the signature Ed25519 (RFC 8032) of
+the digest's bytes. `podium verify` checks both. That the key is the site's is seen by comparing it with the site's own page.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict, cast
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from files.manifest import ManifestInvalid, canonical
+
+FORMAT: Final = "podium-snapshot/1"
+
+
+class SignedSnapshot(TypedDict):
+    """The file that a site gives."""
+
+    format: str
+    document: dict[str, Any]
+    digest: str
+    public_key: str
+    signature: str
+
+
+def sign_snapshot(document: dict[str, Any], key: Ed25519PrivateKey) -> SignedSnapshot:
+    """The file of a snapshot.
+
+    >>> signed = sign_snapshot({"rows": [1]}, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    >>> snapshot_faults(signed), snapshot_faults({**signed, "document": {"rows": [2]}})[0][:31]
+    ([], 'The document gives the digest d')
+    """
+    digest = hashlib.sha256(canonical(document))
+    return {
+        "format": FORMAT,
+        "document": document,
+        "digest": digest.hexdigest(),
+        "public_key": key.public_key().public_bytes_raw().hex(),
+        "signature": key.sign(digest.digest()).hex(),
+    }
+
+
+def snapshot_faults(snapshot: Mapping[str, Any], *, digest: str = "", key: str = "") -> list[str]:
+    """All that does not agree, in words; empty when the file is what its site signed.
+
+    `digest`, `key`: those that were noted down elsewhere. Raises `ManifestInvalid`.
+    """
+    try:
+        signed = cast("SignedSnapshot", snapshot)
+        computed = hashlib.sha256(canonical(signed["document"])).hexdigest()
+        faults = []
+        if computed != signed["digest"]:
+            faults.append(f"The document gives the digest {computed}, the file says {signed['digest']}.")
+        if digest and digest.strip().lower() != computed:
+            faults.append(f"The document has the digest {computed}, noted down was {digest.strip()[:80]}.")
+        if key and key.strip().lower() != signed["public_key"]:
+            faults.append(f"It is signed with the key {signed['public_key']}, not with {key.strip()[:80]}.")
+        if not _is_signed(bytes.fromhex(computed), signed):
+            faults.append("The signature is not of this document by this key.")
+        return faults
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ManifestInvalid(f"This is no snapshot of the format {FORMAT}: {type(error).__name__} {error}.") from error
+
+
+def _is_signed(digest: bytes, signed: SignedSnapshot) -> bool:
+    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signed["public_key"]))
+    try:
+        public.verify(bytes.fromhex(signed["signature"]), digest)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def report(snapshot: Mapping[str, Any], faults: list[str], *, as_json: bool) -> None:
+    """Print the findings of `podium verify`."""
+    if as_json:
+        names = ("digest", "public_key")
+        print(json.dumps({"ok": not faults, **{name: snapshot[name] for name in names}, "faults": faults}, indent=1))
+        return
+    for fault in faults:
+        print(f"FAULT: {fault}")
+    document = snapshot["document"]
+    print(
+        f"{document['url']}, made at {document['made_at']}: {len(document['rows'])} rows, digest {snapshot['digest']}"
+    )
+    print(f"Signed with the key {snapshot['public_key']}. Compare it with the one at {document['key_url']}")
+    if not faults:
+        print("OK: the document is the one that was signed.")
