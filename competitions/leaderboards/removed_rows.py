@@ -31,6 +31,7 @@ def noting_removed(boards: Sequence[Leaderboard], team: Team, *, now: datetime, 
             ],
             ignore_conflicts=True,
         )
+        Leaderboard.objects.filter(pk=board.pk).update(removed_count=board.removed_rows.count())
 
 
 def _standing(board: Leaderboard, team: Team) -> set[int]:
@@ -39,5 +40,5 @@ def _standing(board: Leaderboard, team: Team) -> set[int]:
 
 
 def removed_rows(board: Leaderboard) -> list[RemovedRow]:
-    """The rows that were taken off a board that the reader may see, the newest first."""
-    return list(board.removed_rows.select_related("team")[:SHOWN])
+    """The rows that were taken off a board that the reader may see, the newest first; no query where there are none."""
+    return list(board.removed_rows.select_related("team")[:SHOWN]) if board.removed_count else []

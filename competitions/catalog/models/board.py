@@ -91,6 +91,7 @@ class Leaderboard(models.Model):
     )
     entry_count = models.PositiveIntegerField(default=0, editable=False)
     score_count = models.PositiveIntegerField(default=0, editable=False)
+    removed_count = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
     ranks_noted_at = models.DateTimeField(
         null=True, editable=False, help_text="When the ranks that it compares with were noted, once a day."

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('catalog', '0003_uncertainty'),
+        ('catalog', '0004_removed_count'),
         ('leaderboards', '0003_comparison'),
         ('submissions', '0002_solutions_and_starts'),
         ('teams', '0001_initial'),
