@@ -114,7 +114,7 @@ def standings(
         beats_above=_beats_above(board, order),
         resolution=_resolution(board, top, level),
         top=top,
-        beats=np.stack([_better_share(board.replicates[one] - board.replicates[top]) for one in top]),
+        beats=np.stack([_better_share(board.replicates[place] - board.replicates[top]) for place in top]),
         surely_beats=board.z(top, top) >= limit,
     )
 
@@ -212,13 +212,13 @@ class _Board:
         return gaps
 
     def pairs(self) -> Pairs:
-        """Some entries at a time with their z, in thousandths, against themselves and all that come after them."""
-        found: Pairs = []
+        """Some entries at a time with their z, in thousandths, against themselves and all after them."""
+        pairs: Pairs = []
         for start in range(0, len(self.scores), _ROWS_AT_A_TIME):
             rows = slice(start, min(start + _ROWS_AT_A_TIME, len(self.scores)))
             z = np.clip(self.z(rows, slice(start, None)), -_LARGEST, _LARGEST)
-            found.append((rows, (z * _PARTS).astype(np.int16)))
-        return found
+            pairs.append((rows, (z * _PARTS).astype(np.int16)))
+        return pairs
 
     def _few_items(self, gaps: NDArray[np.floating], variances: NDArray[np.floating]) -> tuple[Counts, Floats]:
         """The places of pairs that differ on few items, and by how many standard errors they do.
@@ -240,7 +240,7 @@ class _Board:
 
 @cache
 def _mcnemar_table() -> Floats:
-    """The z whose two-sided p-value is that of McNemar's exact test, by items that differ and by how many more are one's.
+    """The z of McNemar's exact test, by items that differ and by how many more are one's.
 
     Of m items, (m + k) / 2 are right in the better entry alone; each is as likely to be the other's where both are equal.
 
@@ -258,9 +258,9 @@ def _mcnemar_table() -> Floats:
 
 
 def _limit(pairs: Pairs, entries: int, level: float) -> float:
-    """The absolute z from which on Holm's procedure over all pairs rejects, to a thousandth; infinite without a pair.
+    """The absolute z from which on Holm's procedure over all pairs rejects, to a thousandth.
 
-    Its steps are taken together: with r pairs rejected, all whose p-value is at most alpha / (pairs - r) are.
+    Infinite without a pair. Its steps are taken together: with r pairs rejected, all whose p-value is at most alpha / (pairs - r) are.
     """
     reached = np.zeros(_LARGEST * _PARTS + 1)  # pairs by the size of their z
     for rows, z in pairs:

@@ -98,7 +98,7 @@ class BoardUncertainty:
 
 @dataclass(frozen=True)
 class Pair:
-    """How often one row scores better than another, and if it surely is better, or worse."""
+    """The chance of one row to score better than another, and if it surely is better, or worse."""
 
     percent: int
     is_sure: bool
@@ -116,9 +116,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The best rows against each other, how many rows have which score, and the mean changes of rank at the reveal.
+    """The best rows against each other, how many rows have which score, and changes of rank.
 
-    `rank_changes`: as they were, and as noise alone would make them.
+    `rank_changes`: the mean change at the reveal, as they were, and as noise alone would make them.
     """
 
     pairs: list[list[Pair]]
@@ -206,9 +206,10 @@ def _is_final(board: Leaderboard) -> bool:
 
 
 def optimism(reader: Reader, board: Leaderboard, column: Column, facts: BoardFacts, tries: int) -> str | None:
-    """By how much the best of a team's tries is too good, were they all equally good; for organizers before the reveal.
+    """By how much the best of a team's tries is too good, were they all equally good.
 
-    The errors of two tries are taken to be as far apart as those of neighbours at the top, from which the resolution is.
+    Organizers read it at once, all others after the reveal. The errors of two tries are taken to be as far apart as those
+    of neighbours at the top, from which the resolution is.
     """
     if facts.resolution is None or tries < 2 or not (_is_final(board) or reader.organizes(board.phase)):
         return None
@@ -217,7 +218,7 @@ def optimism(reader: Reader, board: Leaderboard, column: Column, facts: BoardFac
 
 
 def foreseen(reader: Reader, board: Leaderboard, facts: BoardFacts) -> Foreseen | None:
-    """What the test set will tell apart, of a board whose scores this organizer may see; else None."""
+    """The differences that the test set tells apart; None for who may not see the board's scores."""
     difference = facts.foreseen_resolution
     if difference is None or not facts.items or not may_see_remark(reader, board):
         return None

@@ -307,7 +307,7 @@ class Snapshot(AskedRow):
 
 
 class RemovedRow(models.Model):
-    """A row that everybody saw and that was taken off the board; gone when the submission stands there again."""
+    """A row that everybody saw and that was taken off the board, until it stands there again."""
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="removed_rows")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="+")

@@ -40,5 +40,5 @@ def _standing(board: Leaderboard, team: Team) -> set[int]:
 
 
 def removed_rows(board: Leaderboard) -> list[RemovedRow]:
-    """The rows that were taken off a board that the reader may see, the newest first; no query where there are none."""
+    """The rows that were taken off a board, the newest first; no query where there are none."""
     return list(board.removed_rows.select_related("team")[:SHOWN]) if board.removed_count else []

@@ -67,7 +67,7 @@ def _is_public(board: Leaderboard, now: datetime) -> bool:
 
 
 def snapshot_perform(pk: int) -> None:
-    """Write the file of one snapshot; nothing where it has one, and none of a board that was closed meanwhile."""
+    """Write the file of one snapshot; remove one whose board was closed meanwhile."""
     claimed = claim(waiting_snapshots(), pk)
     if claimed is None:
         return

@@ -31,11 +31,11 @@ def optimism(reader: Reader, board: Leaderboard, entry: Entry) -> str | None:
 
 
 def foreseen_differences(reader: Reader, boards: Iterable[Leaderboard]) -> dict[int, disclosed.Foreseen]:
-    """The differences that each board's test set will tell apart, for an organizer who may know them. One query."""
+    """The differences that each board's test set tells apart, where the reader may know them. One query."""
     by_number = {board.pk: board for board in boards}
     rows = BoardUncertainty.objects.filter(leaderboard__in=by_number)
-    found = {row.pk: disclosed.foreseen(reader, by_number[row.pk], row) for row in rows}
-    return {pk: foreseen for pk, foreseen in found.items() if foreseen is not None}
+    by_board = {row.pk: disclosed.foreseen(reader, by_number[row.pk], row) for row in rows}
+    return {pk: foreseen for pk, foreseen in by_board.items() if foreseen is not None}
 
 
 def board_uncertainty(board: Leaderboard) -> disclosed.BoardUncertainty | None:
@@ -48,8 +48,8 @@ def board_uncertainty(board: Leaderboard) -> disclosed.BoardUncertainty | None:
 
 
 def comparison(board: Leaderboard) -> tuple[list[int], disclosed.Comparison] | None:
-    """The numbers of the best rows, and what compares them; None where that is not said or not known. One query."""
+    """The numbers of the best rows, and their comparison; None where that is not known. One query."""
     column = primary_column(list(board.columns.all()))
     facts = BoardComparison.objects.filter(leaderboard=board).first()
-    found = None if column is None or facts is None else disclosed.comparison(board, column, facts)
-    return None if facts is None or found is None else (facts.entries, found)
+    shown = None if column is None or facts is None else disclosed.comparison(board, column, facts)
+    return None if facts is None or shown is None else (facts.entries, shown)

@@ -37,7 +37,7 @@ def compare(board: Leaderboard, ranked: Known, stands: Standings, direction: Dir
 
 
 def unseen_items(board: Leaderboard) -> int:
-    """The number of items of the sealed board that the ranks of this one will be compared with; 0 without one."""
+    """The number of items of the sealed board that this one will be compared with; 0 without one."""
     boards = Leaderboard.objects.filter(phase__competition=board.phase.competition_id).select_related("phase")
     sealed = [other.pk for other in boards if other.is_sealed and compared_board(other) == board]
     known = BoardUncertainty.objects.filter(leaderboard__in=sealed).aggregate(items=Max("items"))
@@ -45,7 +45,7 @@ def unseen_items(board: Leaderboard) -> int:
 
 
 def rank_changes(board: Leaderboard, ranked: Known, direction: Direction) -> tuple[float | None, float | None]:
-    """By how many ranks teams moved at the reveal, in the mean, and by how many noise alone would move them."""
+    """The mean change of rank at the reveal, and that which noise alone would make."""
     if board.phase.revealed_at is None or (before := compared_board(board)) is None:
         return None, None
     column = primary_column(list(before.columns.all()))

@@ -36,7 +36,7 @@ class Known:
         return Known(entries, self.scores[chosen], self.replicates[chosen], self.share_items[chosen], self.items)
 
     def foreseen_resolution(self, level: float) -> float | None:
-        """The smallest difference that is told apart at that level where two rows' errors have nothing in common.
+        """The smallest difference that is told apart where two rows' errors have nothing in common.
 
         Errors that are alike cancel: then it is less. None without a row.
         """

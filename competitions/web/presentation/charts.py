@@ -96,7 +96,7 @@ def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, t
 
 
 def rank_chart(changes: Sequence[RankChange], own_team_id: int | None = None) -> Chart | None:
-    """A line a team from its rank before the reveal to its rank after it; None where none had a rank before."""
+    """A line a team from its rank before the reveal to that after it; None where none had one before."""
     known = [(change, change.rank_before) for change in changes if change.rank_before is not None]
     if not known:
         return None
@@ -122,7 +122,7 @@ def _slope(change: RankChange, before: int, *, is_own: bool) -> Series:
 
 
 def distribution_chart(bars: Sequence[Bar], column: Column, own: Entry | None) -> Chart | None:
-    """How many rows have which score, one's own marked; None without a bar."""
+    """The number of rows by score, one's own marked; None without a bar."""
     if not bars:
         return None
     points = [Point(float(place), float(bar.count), bar.low, f"{bar.count}") for place, bar in enumerate(bars)]

@@ -1,4 +1,4 @@
-"""How to cite a snapshot of a board: BibTeX for papers, schema.org's terms for search engines."""
+"""Citations of a board's snapshot: BibTeX for papers, schema.org's terms for search engines."""
 
 import re
 from typing import Any

@@ -59,11 +59,11 @@ def cost_rows(rows: Sequence[Row], primary: Column, cost: Column | FactColumn, *
     ]
     best = _undominated(list(zip(*sides, strict=True)))
     shares = zip(*map(_worse_shares, sides), strict=True)
-    found = [
+    weighed = [
         replace(row, is_best=place in best, share=(1 - weight) * quality + weight * thrift)
         for place, (row, (quality, thrift)) in enumerate(zip(known, shares, strict=True))
     ]
-    return sorted(found, key=lambda row: -row.share)
+    return sorted(weighed, key=lambda row: -row.share)
 
 
 def _number(values: Mapping[str, Any], key: str) -> float | None:
@@ -91,7 +91,7 @@ def _undominated(points: Sequence[tuple[float, float]]) -> set[int]:
 
 
 def _worse_shares(values: Sequence[float]) -> list[float]:
-    """For each value, smaller is better, the share of the others that are worse; those that are equal count half."""
+    """For each value, smaller is better, the share of the others that are worse; equal ones count half."""
     others = max(len(values) - 1, 1)
     ordered = sorted(values)
     return [

@@ -1,4 +1,4 @@
-"""How often intervals, tiers and tests hold, in simulations of samples whose true scores are known, in a printed table.
+"""Shares of intervals, tiers and tests that hold, in simulations whose true scores are known.
 
 Run by hand: ``make bench ONLY=tests/benchmarks/statistics``. Small ones are in tests/unit/scoring/test_standings.py.
 """
@@ -36,7 +36,7 @@ class Sample:
     is_grouped: bool = False
 
 
-def mean_of(losses: Any) -> SampledScore:
+def as_mean(losses: Any) -> SampledScore:
     return SampledScore(float(losses.mean()), len(losses), losses, lambda places: math.nan)
 
 
@@ -64,21 +64,21 @@ def draw_auc(rng: np.random.Generator, items: int) -> SampledScore:
 
 def draw_f1(rng: np.random.Generator, items: int) -> SampledScore:
     truth = (rng.random(items) < CLASS).astype(float)
-    found = rng.random(items) < np.where(truth == 1, HIT, FALSE_ALARM)
-    return scored("f_beta", truth, found.astype(float))
+    hits = rng.random(items) < np.where(truth == 1, HIT, FALSE_ALARM)
+    return scored("f_beta", truth, hits.astype(float))
 
 
 def draw_mrr(rng: np.random.Generator, items: int) -> SampledScore:
-    return mean_of(1 / rng.choice(RANKS, items))
+    return as_mean(1 / rng.choice(RANKS, items))
 
 
 def draw_ndcg(rng: np.random.Generator, items: int) -> SampledScore:
-    return mean_of(1 / np.log2(1 + rng.choice(RANKS, items)))
+    return as_mean(1 / np.log2(1 + rng.choice(RANKS, items)))
 
 
 def draw_groups(rng: np.random.Generator, items: int) -> SampledScore:
     groups = math.ceil(items / GROUP)
-    return mean_of((np.repeat(rng.normal(1, 0.5, groups), GROUP)[:items] + rng.normal(0, 0.5, items)) ** 2)
+    return as_mean((np.repeat(rng.normal(1, 0.5, groups), GROUP)[:items] + rng.normal(0, 0.5, items)) ** 2)
 
 
 SAMPLES = {
@@ -101,9 +101,9 @@ def test_intervals_hold_the_true_score_as_often_as_they_say(name: str, items: in
     held = 0
     for seed in range(tries):
         sampled = sample.draw(RNG([items, seed]), items)
-        found = replicate_scores(sampled, resampling, deadline=Deadline(600), resamples=resamples)
-        assert found is not None
-        low, high = intervals(np.array([sampled.score]), found[None])
+        replicates = replicate_scores(sampled, resampling, deadline=Deadline(600), resamples=resamples)
+        assert replicates is not None
+        low, high = intervals(np.array([sampled.score]), replicates[None])
         held += bool(low[0] <= sample.true <= high[0])
     error = math.sqrt(0.95 * 0.05 / tries)
     print(f"\n{name:<9} {items:>7} items: {held / tries:.3f} of intervals hold, 0.950 ± {2 * error:.3f} expected")
@@ -112,8 +112,8 @@ def test_intervals_hold_the_true_score_as_often_as_they_say(name: str, items: in
 
 def board(rows: Any, name: str, *, share_items: int = 0) -> Any:
     resampling = Resampling(name, rows.shape[1])
-    found = [replicate_scores(mean_of(row), resampling, deadline=Deadline(60)) for row in rows]
-    replicates = np.stack([each for each in found if each is not None])
+    drawn = [replicate_scores(as_mean(row), resampling, deadline=Deadline(60)) for row in rows]
+    replicates = np.stack([each for each in drawn if each is not None])
     return standings(rows.mean(axis=1), replicates, direction="max", share_items=share_items)
 
 
@@ -127,18 +127,18 @@ def equal_models(seed: int, items: int, *, is_share: bool) -> Any:
 @pytest.mark.parametrize("is_share", [False, True], ids=["means", "shares of right answers"])
 @pytest.mark.parametrize("items", SIZES[:2])
 def test_equal_models_stand_in_one_tier_as_often_as_the_level_says(items: int, is_share: bool) -> None:
-    """The best of five is chosen by its score, so its tests are of the largest gaps: somewhat fewer than 95 % hold."""
+    """Holm's correction over all pairs covers the best of five, too, which its score chose."""
     tries, together, first_is_possible = 400, 0, 0
     for seed in range(tries):
-        found = board(equal_models(seed, items, is_share=is_share), f"{seed}", share_items=items if is_share else 0)
-        together += found.tier.max() == 1
-        first_is_possible += found.first_rank[0] == 1 and found.last_rank[0] == 5  # of one entry that nobody chose
+        stands = board(equal_models(seed, items, is_share=is_share), f"{seed}", share_items=items if is_share else 0)
+        together += stands.tier.max() == 1
+        first_is_possible += stands.first_rank[0] == 1 and stands.last_rank[0] == 5  # of one entry that nobody chose
     error = math.sqrt(0.95 * 0.05 / tries)
     print(
         f"\n{items:>7} items: one tier in {together / tries:.3f}, every rank possible in {first_is_possible / tries:.3f}"
     )
     assert first_is_possible / tries >= 0.95 - 2 * error
-    assert together / tries >= 0.85
+    assert together / tries >= 0.95 - 2 * error
 
 
 def test_a_model_better_by_twice_the_resolution_is_told_apart() -> None:

@@ -23,6 +23,7 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
     from competitions.leaderboards.models import DailyRank
     from competitions.leaderboards.reading.board import all_rows
     from competitions.leaderboards.services import milestones_rebuild
+    from competitions.leaderboards.snapshots import snapshot_perform, snapshot_request
     from competitions.teams.models import Team
     from tests.browser.seeding.place import competition, person, phase
 
@@ -55,6 +56,7 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
     )
     Leaderboard.objects.filter(pk=board.pk).update(entry_count=TEAMS, score_count=TEAMS * 5, ranks_noted_at=now)
     compare_rows(board, now)
+    snapshot_perform(snapshot_request(board=board, by=organizer, now=now).pk)
 
 
 def compare_rows(board: Leaderboard, now: datetime) -> None:

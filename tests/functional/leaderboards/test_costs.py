@@ -36,26 +36,26 @@ def address(site: Scenario) -> str:
     return reverse("web:costs", args=[site.competition.slug, site.phase.slug, "main"])
 
 
-def rows_of(page: str) -> list[tuple[str, bool]]:
+def read_rows(page: str) -> list[tuple[str, bool]]:
     """Teams in the table's order, and if each is the best at its cost."""
     rows = re.findall(r"<tr[^>]*><td class=\"num\">.*?</tr>", page, re.DOTALL)
     return [(re.findall(r"/entries/\d+/\">([^<]+)</a>", row)[0], "✓" in row) for row in rows]
 
 
 def test_rows_that_no_other_beats_at_both_are_marked(address: str, client: Client) -> None:
-    found = rows_of(client.get(address).text)
-    assert found == [("good", True), ("slow", False), ("middle", True), ("quick", True)]
+    rows = read_rows(client.get(address).text)
+    assert rows == [("good", True), ("slow", False), ("middle", True), ("quick", True)]
 
 
 def test_the_viewer_sets_weight_and_limit_in_the_address(address: str, client: Client) -> None:
-    assert [name for name, _ in rows_of(client.get(f"{address}?weight=100").text)] == [
+    assert [name for name, _ in read_rows(client.get(f"{address}?weight=100").text)] == [
         "quick",
         "middle",
         "good",
         "slow",
     ]
     page = client.get(f"{address}?most=500").text
-    assert {name for name, _ in rows_of(page)} == {"good", "middle", "quick"}
+    assert {name for name, _ in read_rows(page)} == {"good", "middle", "quick"}
     assert "1 costs more" in page
 
 
@@ -66,7 +66,7 @@ def test_what_is_no_cost_limit_or_weight_is_said_and_the_rows_are_shown(
     response = client.get(f"{address}?{query}")
     assert response.status_code == 200
     assert "message error" in response.text
-    assert len(rows_of(response.text)) == 4
+    assert len(read_rows(response.text)) == 4
 
 
 def test_a_hidden_column_is_no_cost_and_a_sealed_board_has_no_page(address: str, client: Client) -> None:

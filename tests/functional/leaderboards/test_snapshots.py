@@ -58,9 +58,9 @@ def test_a_snapshot_stays_as_it_was_and_its_file_is_verified_without_the_site(
 
 def test_a_snapshot_is_cited_and_found(site: Scenario, frozen: Snapshot) -> None:
     page = Client().get(address(site, "snapshot", 1)).text
-    found = re.search(r'<script type="application/ld\+json">(.*?)</script>', page)
-    assert found is not None
-    linked = json.loads(found[1])
+    match = re.search(r'<script type="application/ld\+json">(.*?)</script>', page)
+    assert match is not None
+    linked = json.loads(match[1])
     assert linked["@type"] == "Dataset"
     assert linked["identifier"] == f"sha256:{frozen.signed['digest']}"
     assert "@misc{" in page

@@ -122,7 +122,7 @@ def test_page_api_and_csv_show_it_with_the_digits_of_the_column(site: Scenario, 
     assert "Ranks that the data allow" in shown
 
 
-def page_of(site: Scenario, board: Leaderboard | None = None) -> str:
+def page_address(site: Scenario, board: Leaderboard | None = None) -> str:
     phase = board.phase if board else site.phase
     return reverse("web:uncertainty", args=[site.competition.slug, phase.slug, board.key if board else "main"])
 
@@ -134,14 +134,14 @@ def test_a_page_compares_the_best_rows_and_counts_all(site: Scenario, client: Cl
     assert [row[2] for row in comparison.surely_beats] == [True, True, False]
     assert comparison.surely_beats[2] == [False, False, False]
     assert sum(comparison.counts) == 3
-    page = client.get(page_of(site)).text
+    page = client.get(page_address(site)).text
     assert page.count("sure-win") == 3  # the legend, and the two that surely beat the third
     assert page.count("sure-loss") == 3
     assert "How the scores are distributed" in page
     client.force_login(site.team.captain)
-    assert "Your team" in client.get(page_of(site)).text
+    assert "Your team" in client.get(page_address(site)).text
     score(site, 0.01, None, team=teams[2])
-    assert "Who surely beats whom" not in client.get(page_of(site)).text  # of other rows than now
+    assert "Who surely beats whom" not in client.get(page_address(site)).text  # of other rows than now
 
 
 def test_organizers_read_before_the_first_team_which_differences_the_test_set_tells(
@@ -167,9 +167,9 @@ def test_the_best_of_many_tries_is_said_to_be_too_good_to_organizers_alone(site:
     three_teams(site)
     Entry.objects.update(submissions=20)
     Leaderboard.objects.update(version=50)
-    assert "Best of" not in client.get(page_of(site)).text
+    assert "Best of" not in client.get(page_address(site)).text
     client.force_login(site.organizer)
-    page = client.get(page_of(site)).text
+    page = client.get(page_address(site)).text
     resolution = BoardUncertainty.objects.get().resolution
     assert resolution is not None
     shown = float(page.split("up to ")[1].split("<")[0])
@@ -181,9 +181,9 @@ def test_the_best_of_many_tries_is_said_to_be_too_good_to_organizers_alone(site:
 def test_a_page_of_a_board_that_is_not_shown_is_refused(site: Scenario, client: Client) -> None:
     three_teams(site)
     Leaderboard.objects.update(visibility="sealed")
-    assert client.get(page_of(site)).status_code == 403
+    assert client.get(page_address(site)).status_code == 403
     Leaderboard.objects.update(visibility="phase", shows_uncertainty=False)
-    assert client.get(page_of(site)).status_code == 404
+    assert client.get(page_address(site)).status_code == 404
 
 
 def test_a_row_without_replicates_may_stand_anywhere_in_the_ranges_of_the_others(

@@ -134,7 +134,7 @@ def test_equal_entries_share_rank_and_tier_and_are_an_even_chance() -> None:
 
 @pytest.mark.parametrize("differ", [2, 6, 11, 18, 25, 40])
 def test_shares_that_differ_on_few_items_are_compared_by_mcnemars_exact_test(differ: int) -> None:
-    """About 25 items lie between the two tests; the number of items comes from replicates, so it may be off by two."""
+    """The number of items comes from replicates, so it may be off by two."""
     items, far = 2000, []
     for seed in range(30):
         rng = RNG(seed)
@@ -175,8 +175,8 @@ def test_holms_steps_over_all_pairs_are_those_of_the_procedure_one_by_one() -> N
         while rejected < 21 and p_values[rejected] <= 0.05 / (21 - rejected):
             rejected += 1
         assert (np.abs(z) >= _limit(board.pairs(), 7, 0.95)).sum() == rejected
-        found = standings(scores, replicates, direction="max")
-        assert (found.first_rank - 1).sum() == (7 - found.last_rank).sum() == rejected
+        stands = standings(scores, replicates, direction="max")
+        assert (stands.first_rank - 1).sum() == (7 - stands.last_rank).sum() == rejected
 
 
 def test_many_entries_come_to_the_same_in_single_precision() -> None:

@@ -24,7 +24,7 @@ SHOWN: Final = 50
 
 
 class CostForm(forms.Form):
-    """What is taken for the cost, its limit, and how much it weighs; from the page's address."""
+    """The cost, its limit, and how much it weighs; from the page's address."""
 
     cost = forms.ChoiceField(label="Cost")
     most = forms.FloatField(required=False, label="At most")
@@ -77,14 +77,14 @@ def _context(visited: Visit, board: Leaderboard, primary: Column, query: dict[st
     cost = next((column for column in columns if column.key == values.get("cost")), columns[0])
     rows = cost_rows(board_page(board, size=ROWS).rows, primary, cost, weight=(values.get("weight") or 0) / 100)
     most = values.get("most")
-    kept = [row for row in rows if most is None or row.cost <= most]
+    within = [row for row in rows if most is None or row.cost <= most]
     return context | {
         "form": form,
         "cost": cost,
-        "rows": kept[:SHOWN],
-        "count": len(kept),
-        "left_out": len(rows) - len(kept),
+        "rows": within[:SHOWN],
+        "count": len(within),
+        "left_out": len(rows) - len(within),
         "is_weighted": bool(values.get("weight")),
         "own_team": visited.facts.team_id,
-        "chart": cost_chart(kept, primary, cost, visited.facts.team_id),
+        "chart": cost_chart(within, primary, cost, visited.facts.team_id),
     }

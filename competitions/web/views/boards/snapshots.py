@@ -1,4 +1,4 @@
-"""Boards to cite and to embed: snapshots with their signed file, a small board for other sites, and a badge of a row."""
+"""Boards to cite and to embed: snapshots with their signed file, frames and badges."""
 
 import json
 from typing import Any, Final
@@ -66,9 +66,9 @@ def snapshot_make(request: HttpRequest, slug: str, phase_slug: str, board_key: s
     visited, board = _board(request, slug, phase_slug, board_key)
     if not visited.is_organizer:
         raise Http404
-    made = snapshot_request(board=board, by=person(request), now=visited.now)
-    messages.success(request, f"Snapshot {made.number} is made. Its address stays as it is.")
-    return redirect(snapshot_path(made))
+    snapshot = snapshot_request(board=board, by=person(request), now=visited.now)
+    messages.success(request, f"Snapshot {snapshot.number} is made. Its address stays as it is.")
+    return redirect(snapshot_path(snapshot))
 
 
 def _snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> tuple[Visit, Snapshot]:
@@ -82,7 +82,7 @@ def _snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, 
 
 @login_not_required
 @require_safe
-def snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
+def snapshot_page(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
     """One snapshot: the board as it was, how to cite it, and its file."""
     visited, frozen = _snapshot(request, slug, phase_slug, board_key, number)
     document = frozen.signed.get("document")

@@ -39,7 +39,7 @@ class ComparedRow:
 @login_not_required
 @require_safe
 def uncertainty(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
-    """How sure a board is. Unchanged boards answer 304."""
+    """Intervals, comparisons and a forecast. Unchanged boards answer 304."""
     visited = visit(request, slug)
     board = visited.board(visited.phase(phase_slug), board_key)
     if board is None or not says_uncertainty(board, primary_column(list(board.columns.all()))):
@@ -65,8 +65,8 @@ def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:
     known = comparison(board)
     numbers, compared = known if known is not None else ([], None)
     has_pairs = compared is not None and numbers == [row.entry.pk for row in ranked]
-    found = [(row.entry, row_uncertainty(board, row.entry)) for row in rows]
-    bars = interval_bars(found, column, scaled_by=len(ranked))
+    certain = [(row.entry, row_uncertainty(board, row.entry)) for row in rows]
+    bars = interval_bars(certain, column, scaled_by=len(ranked))
     pairs = compared.pairs if compared is not None and has_pairs else []
     return {
         "phase": board.phase,
@@ -82,7 +82,7 @@ def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:
                 pairs[place] if place < len(pairs) else [],
                 optimism(visited.reader, board, row.entry),
             )
-            for place, (row, (_, sure), bar) in enumerate(zip(rows, found, bars, strict=True))
+            for place, (row, (_, sure), bar) in enumerate(zip(rows, certain, bars, strict=True))
         ],
         "says_optimism": visited.is_organizer or board.was_revealed,
         "has_pairs": has_pairs and len(pairs) > 1,
