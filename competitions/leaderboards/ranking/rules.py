@@ -5,7 +5,7 @@ from typing import Final
 
 from django.db.models import QuerySet
 
-from competitions.catalog.models import Column, Leaderboard
+from competitions.catalog.models import Column, Leaderboard, Phase
 from competitions.leaderboards.models import Pick, Score
 from competitions.leaderboards.ranking.values import further_columns
 from competitions.teams.models import Team
@@ -100,6 +100,18 @@ def public_board(board: Leaderboard) -> Leaderboard | None:
         phase=board.phase_id, visibility=Leaderboard.Visibility.AS_PHASE, is_hidden=False
     )
     return others.exclude(pk=board.pk).select_related("phase").first()
+
+
+def compared_board(board: Leaderboard) -> Leaderboard | None:
+    """The board that everybody saw before: the phase's public one, else that of the public phase before."""
+    if (public := public_board(board)) is not None:
+        return public
+    if board.phase.visibility != Phase.Visibility.SEALED:
+        return None
+    phases = Phase.objects.filter(competition=board.phase.competition_id, visibility=Phase.Visibility.PUBLIC)
+    before = phases.filter(index__lt=board.phase.index).order_by("-index").first() or phases.first()
+    boards = Leaderboard.objects.filter(visibility=Leaderboard.Visibility.AS_PHASE, is_hidden=False)
+    return boards.filter(phase=before).first() if before else None
 
 
 def _picked(board: Leaderboard, team: Team) -> QuerySet[Pick]:

@@ -15,7 +15,7 @@ from competitions.catalog.services import phase_reveal
 from competitions.disclosure.scores import boards_to_announce
 from competitions.leaderboards.commitment.amendments import changed_since
 from competitions.leaderboards.models import Commitment, Entry, RankChange, Score
-from competitions.leaderboards.ranking.rules import public_board
+from competitions.leaderboards.ranking.rules import compared_board
 from competitions.leaderboards.sealing.commitments import (
     board_commit,
     board_commitment,
@@ -103,18 +103,6 @@ def _commit_what_is_not(phase: Phase, boards: list[Leaderboard]) -> None:
     for board in boards:
         if board.was_sealed and board_commitment(board) is None:
             board_commit(board=board, now=revealed_at)
-
-
-def compared_board(board: Leaderboard) -> Leaderboard | None:
-    """The board that everybody saw before: the phase's public one, else that of the public phase before."""
-    if (public := public_board(board)) is not None:
-        return public
-    if board.phase.visibility != Phase.Visibility.SEALED:
-        return None
-    phases = Phase.objects.filter(competition=board.phase.competition_id, visibility=Phase.Visibility.PUBLIC)
-    before = phases.filter(index__lt=board.phase.index).order_by("-index").first() or phases.first()
-    boards = Leaderboard.objects.filter(visibility=Leaderboard.Visibility.AS_PHASE, is_hidden=False)
-    return boards.filter(phase=before).first() if before else None
 
 
 def _shake_up(board: Leaderboard) -> None:

@@ -7,8 +7,8 @@ from django.db.models import Max
 
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import BoardComparison, BoardUncertainty
+from competitions.leaderboards.ranking.rules import compared_board
 from competitions.leaderboards.ranking.values import primary_column
-from competitions.leaderboards.sealing.reveal import compared_board
 from competitions.leaderboards.uncertainty.known import Known, known_rows
 from scoring.forecasts import expected_rank_change
 from scoring.metrics.metric import Direction
