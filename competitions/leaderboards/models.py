@@ -290,7 +290,10 @@ class Snapshot(AskedRow):
     created_at = models.DateTimeField()
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     written_at = models.DateTimeField(null=True, editable=False, help_text="When its file was written.")
-    signed = models.JSONField(default=dict, editable=False, help_text="The file, as of `files.snapshots`.")
+    file_text = models.TextField(blank=True, editable=False, help_text="The signed file, as of `files.snapshots`.")
+    shown = models.JSONField(
+        default=dict, editable=False, help_text="Its document with the rows that the page shows, and its digest."
+    )
 
     class Meta:
         ordering = ["-number"]

@@ -1,5 +1,6 @@
 """Boards frozen as snapshots, each at a permanent address in a file that the site signs."""
 
+import json
 from datetime import datetime
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ from files.snapshots import sign_snapshot
 log = structlog.get_logger(__name__)
 SNAPSHOT_JOB: Final = "board-snapshot"
 MOST: Final = 200  # snapshots of a board
+ROWS_SHOWN: Final = 100
 
 SNAPSHOT_REFUSED: Final = RefusalKind(
     409, "snapshot_refused", "The leaderboard “{board.title}” cannot be frozen: {why}."
@@ -78,7 +80,13 @@ def snapshot_perform(pk: int) -> None:
         return
     with claimed.kept():
         signed = sign_snapshot(snapshot_document(snapshot), signing_key())
-    claimed.release(signed=signed, written_at=timezone.now())
+        document = signed["document"]
+        shown = document | {
+            "rows": document["rows"][:ROWS_SHOWN],
+            "row_count": len(document["rows"]),
+            "digest": signed["digest"],
+        }
+    claimed.release(file_text=json.dumps(signed, indent=1), shown=shown, written_at=timezone.now())
 
 
 SNAPSHOT: Final = jobs.Job(SNAPSHOT_JOB, waiting=waiting_snapshots, perform=snapshot_perform)

@@ -38,7 +38,8 @@ def compare(board: Leaderboard, ranked: Known, stands: Standings, direction: Dir
 
 def unseen_items(board: Leaderboard) -> int:
     """The number of items of the sealed board that this one will be compared with; 0 without one."""
-    boards = Leaderboard.objects.filter(phase__competition=board.phase.competition_id).select_related("phase")
+    competition = board.phase.competition_id
+    boards = Leaderboard.objects.filter(phase__competition=competition, is_hidden=False).select_related("phase")
     sealed = [other.pk for other in boards if other.is_sealed and compared_board(other) == board]
     known = BoardUncertainty.objects.filter(leaderboard__in=sealed).aggregate(items=Max("items"))
     return known["items"] or 0

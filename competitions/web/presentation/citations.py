@@ -11,7 +11,7 @@ _SPECIAL = re.compile(r"[\\{}%&#$_~^]")
 
 
 def _title(snapshot: Snapshot) -> str:
-    document = snapshot.signed["document"]
+    document = snapshot.shown
     board = document["board"]["title"]
     part = document["phase"]["name"] + ("" if board == "Leaderboard" else f", {board}")
     return f"Leaderboard of {document['competition']['title']}: {part}, snapshot {snapshot.number}"
@@ -19,7 +19,7 @@ def _title(snapshot: Snapshot) -> str:
 
 def bibtex(snapshot: Snapshot) -> str:
     """An entry of BibTeX; letters with a meaning in TeX are left out of names."""
-    document, made_at = snapshot.signed["document"], snapshot.created_at
+    document, made_at = snapshot.shown, snapshot.created_at
     key = "-".join([document["competition"]["slug"], document["phase"]["slug"], f"snapshot{snapshot.number}"])
     fields = {
         "author": "{" + _SPECIAL.sub(" ", settings.BRAND.name) + "}",
@@ -27,7 +27,7 @@ def bibtex(snapshot: Snapshot) -> str:
         "year": f"{made_at:%Y}",
         "month": f"{made_at:%b}".lower(),
         "howpublished": f"\\url{{{document['url']}}}",
-        "note": f"SHA-256 {snapshot.signed['digest']}",
+        "note": f"SHA-256 {snapshot.shown['digest']}",
     }
     lines = [f"  {name} = {value if name == 'month' else '{' + value + '}'}," for name, value in fields.items()]
     return "\n".join([f"@misc{{{key},", *lines, "}"])
@@ -35,14 +35,14 @@ def bibtex(snapshot: Snapshot) -> str:
 
 def linked_data(snapshot: Snapshot) -> dict[str, Any]:
     """A `Dataset` of https://schema.org in JSON-LD."""
-    document = snapshot.signed["document"]
+    document = snapshot.shown
     return {
         "@context": "https://schema.org",
         "@type": "Dataset",
         "name": _title(snapshot),
-        "description": f"{len(document['rows'])} rows of a leaderboard of a machine-learning competition, frozen and signed.",
+        "description": f"{document['row_count']} rows of a leaderboard of a machine-learning competition, frozen and signed.",
         "url": document["url"],
-        "identifier": f"sha256:{snapshot.signed['digest']}",
+        "identifier": f"sha256:{snapshot.shown['digest']}",
         "version": str(snapshot.number),
         "dateCreated": document["made_at"],
         "creator": {"@type": "Organization", "name": settings.BRAND.name, "url": settings.SITE_URL},

@@ -44,7 +44,7 @@ def test_a_snapshot_stays_as_it_was_and_its_file_is_verified_without_the_site(
     file = tmp_path / "snapshot.json"
     file.write_bytes(Client().get(address(site, "snapshot-file", 1)).content)
     key = Client().get(reverse("web:signing-key")).text.strip()
-    assert main([str(file), "--key", key, "--digest", frozen.signed["digest"]]) == 0
+    assert main([str(file), "--key", key, "--digest", frozen.shown["digest"]]) == 0
     assert "OK: the document is the one that was signed." in capsys.readouterr().out
     stored = json.loads(file.read_text())
     stored["document"]["rows"][1]["rank"] = 1
@@ -62,7 +62,7 @@ def test_a_snapshot_is_cited_and_found(site: Scenario, frozen: Snapshot) -> None
     assert match is not None
     linked = json.loads(match[1])
     assert linked["@type"] == "Dataset"
-    assert linked["identifier"] == f"sha256:{frozen.signed['digest']}"
+    assert linked["identifier"] == f"sha256:{frozen.shown['digest']}"
     assert "@misc{" in page
     assert "<b>" not in page
 

@@ -54,7 +54,7 @@ def snapshots(request: HttpRequest, slug: str, phase_slug: str, board_key: str) 
     context = {
         "phase": board.phase,
         "board": board,
-        "snapshots": board.snapshots.defer("signed"),
+        "snapshots": board.snapshots.defer("file_text", "shown"),
         "address": settings.SITE_URL + request.path.removesuffix("snapshots/"),
     }
     return render_tab(request, visited, "web/leaderboard/snapshots.html", context, tab="leaderboard")
@@ -85,17 +85,16 @@ def _snapshot(request: HttpRequest, slug: str, phase_slug: str, board_key: str, 
 def snapshot_page(request: HttpRequest, slug: str, phase_slug: str, board_key: str, number: int) -> HttpResponse:
     """One snapshot: the board as it was, how to cite it, and its file."""
     visited, frozen = _snapshot(request, slug, phase_slug, board_key, number)
-    document = frozen.signed.get("document")
     context: dict[str, Any] = {
         "phase": frozen.leaderboard.phase,
         "board": frozen.leaderboard,
         "snapshot": frozen,
-        "document": document,
     }
-    if document is not None:
-        keys = [column["key"] for column in document["columns"]]
+    if frozen.written_at is not None:
+        keys = [column["key"] for column in frozen.shown["columns"]]
         context |= {
-            "rows": [(row, [row["scores"].get(key) for key in keys]) for row in document["rows"][: EMBEDDED * 10]],
+            "document": frozen.shown,
+            "rows": [(row, [row["scores"].get(key) for key in keys]) for row in frozen.shown["rows"]],
             "bibtex": bibtex(frozen),
             "linked_data": _script(linked_data(frozen)),
         }
@@ -119,7 +118,7 @@ def snapshot_file(request: HttpRequest, slug: str, phase_slug: str, board_key: s
         raise Http404
     name = f"{slug}-{phase_slug}-{board_key}-{number}.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(json.dumps(frozen.signed, indent=1), content_type="application/json", headers=headers)
+    return HttpResponse(frozen.file_text, content_type="application/json", headers=headers)
 
 
 @login_not_required
