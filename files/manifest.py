@@ -9,7 +9,6 @@ What changes after the close is an amendment: its date, its reason and the chang
 under the same salt over these and the digest before it, so that no amendment can be changed, left out or put in later.
 """
 
-import argparse
 import hashlib
 import hmac
 import json
@@ -18,6 +17,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal, NotRequired, TypedDict, get_args
+
+from files.arguments import Parser
 
 FORMAT: Final = "podium-commitment/2"
 EntryKey = Literal["submission", "team", "sha256", "received_at", "is_baseline", "scores"]
@@ -341,7 +342,7 @@ def read_manifest(path: Path) -> Manifest:
 
 def main(arguments: Sequence[str]) -> int:
     """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is no manifest."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="podium verify", description="Rebuild a revealed leaderboard from its manifest and check every part of it."
     )
     parser.add_argument("manifest", type=Path)
