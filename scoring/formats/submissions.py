@@ -126,6 +126,14 @@ def check_headers(
     npz.check_headers(Path(path), expected)
 
 
+def check_name(dataset: str, split: str, filename: str) -> None:
+    """Raise `ScoringInputError` for another name than the official one.
+
+    >>> check_name("lsc-pcqm4mv2", "test-dev", "y_pred_pcqm4m-v2_test-dev.npz")
+    """
+    _require_name(filename, layout(dataset, split, None))
+
+
 def check(
     path: str | os.PathLike[str], dataset: str, split: str, *, rows: int | None = None, filename: str | None = None
 ) -> Report:
