@@ -169,6 +169,15 @@ def test_what_a_program_may_send_is_shown_to_organizers(site: Scenario) -> None:
         assert set(spec.model_fields) - hidden - left_out <= set(shown), spec
 
 
+def test_a_task_says_to_its_owner_alone_with_whom_it_is_shared(site: Scenario) -> None:
+    task, colleague = own_task(site), person(is_staff=True)
+    task.shared_with.add(colleague)
+    for user, names in ((site.organizer, [colleague.username]), (colleague, [])):
+        client = token_client(site, user)
+        assert client.get(f"/api/tasks/{task.pk}/").json()["shared_with"] == names
+        assert client.get("/api/tasks/").json()["results"][0]["shared_with"] == names
+
+
 def test_a_competition_that_is_sent_back_as_it_was_read_stays_as_it_is(site: Scenario) -> None:
     client, path = token_client(site, site.organizer), f"/api/competitions/{site.competition.pk}/"
     rules_publish(competition=site.competition, text="<p>Be fair.</p>", now=site.now, form=Format.HTML)
