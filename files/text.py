@@ -5,6 +5,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+NO_TERMS: Final = "The organizers of this competition have given no terms."
+# Words that all texts consist of which hold the place of rules that nobody has written yet, such as "Terms: TODO".
+PLACEHOLDER_WORD: Final = re.compile(
+    r"a|add|added|and|announced|are|be|been|coming|conditions|defined|done|empty|fixme|for|go|goes|here|i|insert|is|n|no|none|not|of|"
+    r"participation|placeholder|please|put|rules|s|service|should|soon|tba|tbd|terms|the|there|these|this|to|todo|use|will|write|written|"
+    r"xxx|yet|your"
+)
+MARKUP: Final = re.compile(r"<[^<>]*>|&\w+;")
 LINE_BREAKS: Final = frozenset("\u2028\u2029")
 
 
@@ -95,3 +103,16 @@ def on_one_line(text: str) -> str:
 def without_control_characters(text: str) -> str:
     """The text without control characters, but for line breaks and tabs."""
     return "".join(" " if is_control_character(char) and char not in "\n\r\t" else char for char in text)
+
+
+def is_placeholder(terms: str) -> bool:
+    """True for terms that say nothing: an empty file, `TODO`, or the sentence of an export without rules.
+
+    >>> [is_placeholder(text) for text in ("# Terms\\nTODO", "<h1>Rules</h1>to be announced", "Be fair.")]
+    [True, True, False]
+    """
+    plain = MARKUP.sub(" ", terms)
+    words = re.findall(r"\w+", plain.lower())
+    if "<img" in terms or "![" in terms:
+        return False  # a picture may hold them
+    return "lorem ipsum" in " ".join(words) or NO_TERMS in plain or all(map(PLACEHOLDER_WORD.fullmatch, words))

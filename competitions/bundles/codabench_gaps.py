@@ -8,7 +8,7 @@ from accounts.models import User
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
-from files.bundles.reader import NO_TERMS
+from files.text import NO_TERMS
 
 CODABENCH_QUESTIONS = (Question.Kind.TEXT, Question.Kind.SELECT, Question.Kind.CHECKBOX)
 IMAGE_NAME_CHARACTERS: Final = 128  # of an image's name, there

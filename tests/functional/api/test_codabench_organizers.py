@@ -144,6 +144,8 @@ def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(si
     refused = send(client, "patch", path, {"phases": [], "title": "Third"})
     assert (refused.status_code, "phases" in refused.json()["detail"]) == (400, True)
     assert send(client, "patch", path, {"docker_image": "--privileged"}).status_code == 400
+    nothing = send(client, "patch", path, {"terms": "TODO", "title": "Third"})
+    assert (nothing.status_code, nothing.json()["code"]) == (422, "rules_say_nothing")
     site.competition.refresh_from_db()
     assert site.competition.title == "Another"
     assert client.delete(path).status_code == 409
