@@ -68,11 +68,16 @@ def has_control_characters(text: str) -> bool:
 def name_character(char: str) -> str:
     r"""The character in words: what is called by name, else its number in Unicode.
 
-    >>> name_character("\t"), name_character("\x07")
-    ('a tab', 'the control character U+0007')
+    >>> name_character("\t"), name_character("\x07"), name_character("\u200b"), name_character("é")
+    ('a tab', 'the control character U+0007', 'the character U+200B (zero width space)', '“é”')
     """
     known = {"\n": "a line break", "\r": "a line break", "\t": "a tab", "\0": "the character NUL", "\\": "a backslash"}
-    return known.get(char, "a line break" if char in LINE_BREAKS else f"the control character U+{ord(char):04X}")
+    if char in known or char in LINE_BREAKS:
+        return known.get(char, "a line break")
+    if char.isprintable():
+        return "a blank" if char == " " else f"“{char}”"
+    called = unicodedata.name(char, "").lower()
+    return f"the character U+{ord(char):04X} ({called})" if called else f"the control character U+{ord(char):04X}"
 
 
 def first_control_character(text: str) -> str:
@@ -82,6 +87,16 @@ def first_control_character(text: str) -> str:
     'a tab in place 3'
     """
     place = next((place for place, char in enumerate(text, start=1) if is_control_character(char)), 0)
+    return f"{name_character(text[place - 1])} in place {place}" if place else ""
+
+
+def first_unprintable(text: str) -> str:
+    """The first character that shows nothing, in words with its place; empty where there is none.
+
+    >>> first_unprintable("a\u00adb")
+    'the character U+00AD (soft hyphen) in place 2'
+    """
+    place = next((place for place, char in enumerate(text, start=1) if not char.isprintable()), 0)
     return f"{name_character(text[place - 1])} in place {place}" if place else ""
 
 

@@ -141,7 +141,7 @@ def require_team(*, user: User, competition: Competition) -> Team:
 def clean_team_name(name: str) -> str:
     cleaned = " ".join(name.split())
     if not 2 <= len(cleaned) <= 60 or not cleaned.isprintable():
-        raise refusals.TeamNameInvalid
+        raise refusals.TeamNameInvalid(cleaned)
     return cleaned
 
 
