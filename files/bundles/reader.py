@@ -264,12 +264,18 @@ class BundleReader:
         if spec.terms and self.files.file(spec.terms) and is_placeholder(self.files.text(spec.terms)):
             message = f"the file {spec.terms!r} holds no rules, so nobody is asked to accept it; write the rules before publishing"
             yield self.document.note(self._file_place("", (), "terms"), message)
+        if spec.terms and self.files.file(spec.terms) and (fault := self.files.wrong_byte(spec.terms)):
+            yield self.document.note(self._file_place("", (), "terms"), f"the file {spec.terms!r}: {fault}")
 
     def _remarks_of_pages(self, spec: CompetitionSpec) -> Iterator[Note]:
         for page in spec.pages:
-            if self.files.file(page.file) and not self.files.text(page.file).strip():
-                where = page.where if page.where[0] == "html" else (*page.where, "file")
+            if not self.files.file(page.file):
+                continue
+            where = page.where if page.where[0] == "html" else (*page.where, "file")
+            if not self.files.text(page.file).strip():
                 yield self.document.note(where, f"the file {page.file!r} is empty; write the page into it")
+            if fault := self.files.wrong_byte(page.file):
+                yield self.document.note(where, f"the file {page.file!r}: {fault}")
 
     def _file_fault(self, relative: str) -> str:
         return "" if self.files.file(relative) else f"{relative!r} is a folder; name a file"

@@ -236,9 +236,10 @@ def _require_values(array: AnyArray, member: Member) -> None:
         raise ScoringInputError("out_of_range", member.key, f"it holds {largest}", f"the largest is {member.highest}")
     row = first_row_with_duplicates(array) if member.unique_rows else None
     if row is not None:
-        raise ScoringInputError(
-            "duplicate_ids", member.key, f"row {row} (from 0) names an id twice", "name each at most once per row"
-        )
+        ids, times = np.unique(np.asarray(array[row]), return_counts=True)
+        named = ", ".join(str(identity) for identity in ids[(times > 1) & (ids >= 0)][:5])
+        what = f"row {row} (from 0) names {named} more than once"
+        raise ScoringInputError("duplicate_ids", member.key, what, "name each at most once per row")
 
 
 def _as_inputs(arrays: dict[str, NDArray[Any]], expected: Layout) -> dict[str, NDArray[Any]]:
