@@ -125,7 +125,7 @@ def _new(chosen: argparse.Namespace) -> int:
 
 
 def _import(chosen: argparse.Namespace) -> int:
-    token = chosen.token_file.read_text().strip()
+    token = chosen.token_file.read_text("utf-8-sig", errors="replace").strip()
     report = check_bundle(chosen.file, chosen.find_fault)
     if report.faults:
         _print(report, as_json=chosen.json)

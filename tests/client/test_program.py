@@ -309,6 +309,24 @@ def test_with_json_an_error_is_json_too(
     assert len(error["message"]) > 10
 
 
+@pytest.mark.parametrize("token", ["one\ntwo", "one two", "schlüssel€", "\ufffd"])
+def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], token: str
+) -> None:
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", token)
+    token_file = tmp_path / "token"
+    token_file.write_bytes(b"\xff" if token == "\ufffd" else token.encode())
+    assert main(["bundle", "new", str(tmp_path / "new")]) == 0
+    send = ["bundle", "import", str(tmp_path / "new"), "--site", url, "--token-file", str(token_file)]
+    for verb in (["list"], send):
+        capsys.readouterr()
+        assert main([*verb, "--json"]) == 2
+        shown = capsys.readouterr()
+        assert json.loads(shown.out)["error"]["code"] == "wrong_token"
+        assert token not in shown.out + shown.err
+
+
 def test_verbs_that_do_something_answer_in_json(
     site: Scenario, url: str, newcomer: User, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
