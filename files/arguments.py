@@ -1,4 +1,4 @@
-"""Arguments of programs on the command line, whose wrong use is answered in JSON where that is asked for."""
+"""Arguments on the command line, whose wrong use is answered in JSON where that is asked for."""
 
 import argparse
 import json

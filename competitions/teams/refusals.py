@@ -85,8 +85,8 @@ class TeamNameInvalid(Refusal):
 
     def __init__(self, name: str) -> None:
         hidden = first_unprintable(name)
-        found = f"there is {hidden}" if hidden else f"this one has {len(name)}"
-        super().__init__(f"A team's name has 2 to 60 visible characters; {found}. Choose another name.")
+        fault = f"there is {hidden}" if hidden else f"this one has {len(name)}"
+        super().__init__(f"A team's name has 2 to 60 visible characters; {fault}. Choose another name.")
 
 
 TEAM_FULL: Final = RefusalKind(

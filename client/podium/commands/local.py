@@ -96,7 +96,9 @@ def describe(
     """Say what an image holds that Podium makes."""
     with needing("run"):
         from workers.protocol.runtimes import PACKAGES, image_contents
-    contents = {image: image_contents(image) for image in ([name] if name else [f"{made}:1" for made in PACKAGES])}
+    contents = {
+        image: image_contents(image) for image in ([name] if name else [f"{package}:1" for package in PACKAGES])
+    }
     if not all(contents.values()):
         raise PodiumError(
             f"{name} is no image that Podium makes. Ask the organizers who named it what it holds.",

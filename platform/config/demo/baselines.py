@@ -102,7 +102,7 @@ class Client:
     def _answered(
         self, method: str, path: str, token: str, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> Any:
-        """The answer of the site. Raises `Unexpected` for a refusal, and where a busy machine gives none in time."""
+        """The site's answer. Raises `Unexpected` for a refusal, and where none comes in time."""
         signed = {"Authorization": f"Bearer {token}", **(headers or {})}
         try:
             answer = self.http.request(method, f"{self.api}{path}", headers=signed, **body)

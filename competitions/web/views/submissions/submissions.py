@@ -134,7 +134,7 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 
 @require_POST
 def look_at_file(request: HttpRequest, slug: str) -> HttpResponse:
-    """Say by a file's name, and by those in a zip, what it would be refused for, before its bytes are sent."""
+    """Say by a file's name, and by those in a zip, what it would be refused for before it is sent."""
     visited, user = visit(request, slug), person(request)
     form = FileLookForm(request.POST)
     phase = visited.phase(form["phase"].value())
