@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NotRequired, TypedDict, get_args
 
+from files.arguments import Parser
+
 FORMAT: Final = "podium-commitment/2"
 EntryKey = Literal["submission", "team", "sha256", "received_at", "is_baseline", "scores"]
 AmendmentKey = Literal["number", "made_at", "reason", "changes"]
@@ -341,7 +343,7 @@ def read_manifest(path: Path) -> Manifest:
 
 def main(arguments: Sequence[str]) -> int:
     """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is no manifest."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="podium verify",
         description="Rebuild a revealed leaderboard from its manifest, or check a snapshot's signature.",
     )

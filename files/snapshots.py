@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from files.manifest import ManifestInvalid, canonical
 
 FORMAT: Final = "podium-snapshot/1"
+NAMES: Final = frozenset({"url", "made_at", "key_url", "rows"})  # of a document, that every reader needs
 
 
 class SignedSnapshot(TypedDict):
@@ -30,9 +31,10 @@ class SignedSnapshot(TypedDict):
 def sign_snapshot(document: dict[str, Any], key: Ed25519PrivateKey) -> SignedSnapshot:
     """The file of a snapshot.
 
-    >>> signed = sign_snapshot({"rows": [1]}, Ed25519PrivateKey.from_private_bytes(bytes(32)))
-    >>> snapshot_faults(signed), snapshot_faults({**signed, "document": {"rows": [2]}})[0][:31]
-    ([], 'The document gives the digest d')
+    >>> document = {"url": "", "made_at": "", "key_url": "", "rows": [1]}
+    >>> signed = sign_snapshot(document, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+    >>> snapshot_faults(signed), len(snapshot_faults({**signed, "document": {"rows": [2]}}))
+    ([], 3)
     """
     digest = hashlib.sha256(canonical(document))
     return {
@@ -59,6 +61,8 @@ def snapshot_faults(snapshot: Mapping[str, Any], *, digest: str = "", key: str =
             faults.append(f"The document has the digest {computed}, noted down was {digest.strip()[:80]}.")
         if key and key.strip().lower() != signed["public_key"]:
             faults.append(f"It is signed with the key {signed['public_key']}, not with {key.strip()[:80]}.")
+        if missing := NAMES - signed["document"].keys():
+            faults.append(f"The document does not say {', '.join(sorted(missing))}.")
         if not _is_signed(bytes.fromhex(computed), signed):
             faults.append("The signature is not of this document by this key.")
         return faults

@@ -5,6 +5,14 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+NO_TERMS: Final = "The organizers of this competition have given no terms."
+# Words that all texts consist of which hold the place of rules that nobody has written yet, such as "Terms: TODO".
+PLACEHOLDER_WORD: Final = re.compile(
+    r"a|add|added|and|announced|are|be|been|coming|conditions|defined|done|empty|fixme|for|go|goes|here|i|insert|is|n|no|none|not|of|"
+    r"participation|placeholder|please|put|rules|s|service|should|soon|tba|tbd|terms|the|there|these|this|to|todo|use|will|write|written|"
+    r"xxx|yet|your"
+)
+MARKUP: Final = re.compile(r"<[^<>]*>|&\w+;")
 LINE_BREAKS: Final = frozenset("\u2028\u2029")
 
 
@@ -60,11 +68,16 @@ def has_control_characters(text: str) -> bool:
 def name_character(char: str) -> str:
     r"""The character in words: what is called by name, else its number in Unicode.
 
-    >>> name_character("\t"), name_character("\x07")
-    ('a tab', 'the control character U+0007')
+    >>> name_character("\t"), name_character("\x07"), name_character("\u200b"), name_character("é")
+    ('a tab', 'the control character U+0007', 'the character U+200B (zero width space)', '“é”')
     """
     known = {"\n": "a line break", "\r": "a line break", "\t": "a tab", "\0": "the character NUL", "\\": "a backslash"}
-    return known.get(char, "a line break" if char in LINE_BREAKS else f"the control character U+{ord(char):04X}")
+    if char in known or char in LINE_BREAKS:
+        return known.get(char, "a line break")
+    if char.isprintable():
+        return "a blank" if char == " " else f"“{char}”"
+    called = unicodedata.name(char, "").lower()
+    return f"the character U+{ord(char):04X} ({called})" if called else f"the control character U+{ord(char):04X}"
 
 
 def first_control_character(text: str) -> str:
@@ -74,6 +87,16 @@ def first_control_character(text: str) -> str:
     'a tab in place 3'
     """
     place = next((place for place, char in enumerate(text, start=1) if is_control_character(char)), 0)
+    return f"{name_character(text[place - 1])} in place {place}" if place else ""
+
+
+def first_unprintable(text: str) -> str:
+    """The first character that shows nothing, in words with its place; empty where there is none.
+
+    >>> first_unprintable("a\u00adb")
+    'the character U+00AD (soft hyphen) in place 2'
+    """
+    place = next((place for place, char in enumerate(text, start=1) if not char.isprintable()), 0)
     return f"{name_character(text[place - 1])} in place {place}" if place else ""
 
 
@@ -95,3 +118,16 @@ def on_one_line(text: str) -> str:
 def without_control_characters(text: str) -> str:
     """The text without control characters, but for line breaks and tabs."""
     return "".join(" " if is_control_character(char) and char not in "\n\r\t" else char for char in text)
+
+
+def is_placeholder(terms: str) -> bool:
+    """True for terms that say nothing: an empty file, `TODO`, or the sentence of an export without rules.
+
+    >>> [is_placeholder(text) for text in ("# Terms\\nTODO", "<h1>Rules</h1>to be announced", "Be fair.")]
+    [True, True, False]
+    """
+    plain = MARKUP.sub(" ", terms)
+    words = re.findall(r"\w+", plain.lower())
+    if "<img" in terms or "![" in terms:
+        return False  # a picture may hold them
+    return "lorem ipsum" in " ".join(words) or NO_TERMS in plain or all(map(PLACEHOLDER_WORD.fullmatch, words))

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 from scoring.errors import ScoringInputError
 from scoring.evaluation import describe, evaluate, metric_names, names
@@ -22,6 +22,24 @@ Answer: TypeAlias = tuple[Any, str]
 INVALID: Final = 2
 TABLE: Final = "table"
 """The word in place of a dataset's name that checks a table of predictions."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that writes wrong use as JSON to standard output, where `--json` is among the words."""
+
+    as_json = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Look for `--json` first, as it may stand behind what is wrong."""
+        self.as_json = "--json" in (sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """End with the exit status of wrong use."""
+        if not self.as_json:
+            super().error(message)
+        print(json.dumps({"error": {"code": "wrong_use", "message": message, "exit_status": INVALID}}))
+        self.exit(INVALID)
 
 
 def main(argv: Sequence[str] | None = None, *, prog: str = "python -m scoring") -> int:
@@ -43,7 +61,8 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "python -m scoring") 
 
 def _report_error(error: ScoringInputError, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"error": {"code": error.code, "where": error.where, "message": str(error)}}))
+        answer = {"code": error.code, "where": error.where, "message": str(error), "exit_status": INVALID}
+        print(json.dumps({"error": answer}))
     else:
         print(f"{error.code}: {error}", file=sys.stderr)
 
@@ -133,7 +152,7 @@ def _write_example(options: argparse.Namespace) -> Answer:
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description="Check and score files of predictions.")
+    parser = Parser(prog=prog, description="Check and score files of predictions.")
     commands = parser.add_subparsers(required=True, metavar="evaluate|check|describe|write-example|try-metric")
     _add_evaluate(commands.add_parser("evaluate", help="score arrays or a submission file"))
     _add_check(commands.add_parser("check", help="check a submission file before the upload; needs no labels"))

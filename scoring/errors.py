@@ -1,7 +1,9 @@
 """The one error of the package, and the fixed vocabulary of its codes."""
 
+import errno
 from typing import Final
 
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 CODES: Final[dict[str, str]] = {
     # the arrays
     "unknown_name": "no evaluator of that name exists",
@@ -85,3 +87,12 @@ class ScoringInputError(ValueError):
     def __reduce__(self) -> tuple[type["ScoringInputError"], tuple[str, str, str, str]]:
         """Survive pickling: the default would call the constructor with the sentence alone."""
         return type(self), (self.code, self.where, self.what, self.right)
+
+
+def is_no_room(error: BaseException) -> bool:
+    """True where a disk took no more, of which no file that is read is at fault.
+
+    >>> is_no_room(OSError(errno.ENOSPC, "No space left on device")), is_no_room(OSError("Not a gzipped file"))
+    (True, False)
+    """
+    return isinstance(error, OSError) and error.errno in NO_ROOM

@@ -27,6 +27,7 @@ from podium.commands import (
 )
 from podium.errors import PodiumError
 
+WRONG_USE = 2  # the exit status, also of wrong input
 app = typer.Typer(
     name="podium",
     no_args_is_help=True,
@@ -38,6 +39,7 @@ app.add_typer(teams.app, name="team")
 app.add_typer(code.app, name="competition")
 app.add_typer(environments.weights, name="weights")
 app.add_typer(environments.images, name="images")
+app.add_typer(local.image, name="image")
 
 
 def _show_version(is_asked: bool) -> None:
@@ -78,6 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report(status: int, text: str, *, as_json: bool, code: str, extra: Mapping[str, object] | None = None) -> int:
     if as_json:
+        code = code or ("wrong_use" if status == WRONG_USE else "refused")
         print(json.dumps({"error": {**(extra or {}), "code": code, "message": text, "exit_status": status}}))
     else:
         print(f"podium: {text}{f' [{code}]' if code else ''}", file=sys.stderr)

@@ -27,7 +27,7 @@ from podium.models import (
     Team,
 )
 from podium.profiles import sign_in_chosen
-from podium.site import Site
+from podium.site import Site, read_answer
 from podium.transfers import Progress, download, quiet
 from podium.uploads import uploaded
 
@@ -284,7 +284,7 @@ class Client:
             known = self.submission(number)
             board = self.leaderboard(known.competition, phase=known.phase, limit=1).board
         answer = self.site.call("PUT" if selected else "DELETE", f"submissions/{number}/boards/{board}/")
-        return self._submission(answer.json())
+        return self._submission(read_answer(answer))
 
     def logs(self, number: int) -> list[Log]:
         """The output of its programs, as far as you may see it."""

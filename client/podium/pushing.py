@@ -1,5 +1,6 @@
 """Competitions as code: a folder is sent to a site and applied, or written from the live one."""
 
+import os
 import re
 import shutil
 import tempfile
@@ -67,6 +68,8 @@ def _small_sent(site: Site, files: dict[str, Path], bars: Bars) -> str:
         with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
             for name, path in files.items():
                 archive.write(path, name)
+        newest_ns = max(path.stat().st_mtime_ns for path in files.values())
+        os.utime(bundle, ns=(newest_ns, newest_ns))  # the same files are the same zip for an upload that goes on
         with bars("small files") as progress, uploaded(site, bundle, progress) as key:
             return key
 

@@ -1,6 +1,7 @@
 """One site over HTTP: repeats calls while it is away, and turns its refusals into errors."""
 
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -30,12 +31,12 @@ class Site:
         self._session.headers["User-Agent"] = "podium-client"
         self._has_token = bool(token)
         if token:
-            self._session.headers["Authorization"] = f"Bearer {token}"
+            self._session.headers["Authorization"] = f"Bearer {checked_token(token)}"
 
     def get(self, path: str, **params: Any) -> Any:
         """JSON of a route below /api/v1/, or of an address that an earlier answer gave."""
         named = {name: value for name, value in params.items() if value is not None}
-        return self.call("GET", path, params=named).json()
+        return read_answer(self.call("GET", path, params=named))
 
     def post(self, path: str, body: Mapping[str, Any] | None = None, *, key: str = "") -> Any:
         """Post to a route, as `get`. It is repeated only with an idempotency `key`.
@@ -44,7 +45,7 @@ class Site:
         """
         headers = {"Idempotency-Key": key} if key else {}
         answer = self.call("POST", path, json=dict(body or {}), headers=headers, is_repeatable=bool(key))
-        return answer.json() if answer.content else None
+        return read_answer(answer) if answer.content else None
 
     def call(self, method: str, path: str, *, is_repeatable: bool = True, **options: Any) -> requests.Response:
         """One call. Raises `PodiumError` for every answer that is not a success."""
@@ -73,6 +74,16 @@ class Site:
             raise InvalidInput(f"{url}: {error}") from error
 
 
+def checked_token(token: str) -> str:
+    """The token. Raises `InvalidInput` for one that cannot be sent, without repeating it."""
+    if not re.fullmatch("[!-~]+", token):
+        raise InvalidInput(
+            "The API token holds a blank, a line break or a letter that no token has. Copy it again, and nothing else.",
+            code="wrong_token",
+        )
+    return token
+
+
 def checked_url(url: str) -> str:
     """The site's address without a slash at its end.
 
@@ -84,6 +95,17 @@ def checked_url(url: str) -> str:
     if parts.scheme == "http" and parts.hostname not in LOCAL_HOSTS:
         raise InvalidInput(f"{url} is not encrypted, so everybody on the way could read your token. Use https.")
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def read_answer(response: requests.Response) -> Any:
+    """The JSON of an answer. Raises `InvalidInput` for that of something else than a site of Podium."""
+    try:
+        return response.json()
+    except requests.JSONDecodeError as error:
+        raise InvalidInput(
+            f"{response.url} does not answer as a site of Podium does. Is its address right, and no sign-in page before it?",
+            code="no_podium",
+        ) from error
 
 
 def _asks_to_wait(response: requests.Response) -> bool:

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from podium.errors import InvalidInput, Refused
 from podium.files import cache_dir, file_digest, write_whole
-from podium.site import Site
+from podium.site import Site, read_answer
 from podium.transfers import Progress, quiet
 
 PART_BYTES: Final = 8 * 1024**2
@@ -107,9 +107,8 @@ def _send_part(site: Site, key: str, file: Any, received: int) -> dict[str, Any]
     file.seek(received)
     headers = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": str(received)}
     try:
-        upload: dict[str, Any] = site.call(
-            "PATCH", f"uploads/{key}/", data=file.read(PART_BYTES), headers=headers
-        ).json()
+        part = file.read(PART_BYTES)
+        upload: dict[str, Any] = read_answer(site.call("PATCH", f"uploads/{key}/", data=part, headers=headers))
     except Refused as error:
         if error.code != "wrong_offset":
             raise

@@ -8,11 +8,11 @@ from accounts.models import User
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase, Task
 from competitions.factsheets.models import Question
 from competitions.leaderboards.ranking.rules import CODABENCH_RULES
-from files.bundles.reader import NO_TERMS
-from files.bundles.schema import PHASE_FILES
+from files.text import NO_TERMS
 
 CODABENCH_QUESTIONS = (Question.Kind.TEXT, Question.Kind.SELECT, Question.Kind.CHECKBOX)
 IMAGE_NAME_CHARACTERS: Final = 128  # of an image's name, there
+CODABENCH_FILES: Final = ("public_data", "starting_kit")  # of a phase; it reads no sample submission
 Compared = tuple[str, list[tuple[str, str, str, bool]]]
 
 
@@ -29,10 +29,13 @@ def codabench_refusals(competition: Competition, *, with_files: bool, by: User) 
 
 
 def _missing_parts(competition: Competition, phases: Sequence[Phase]) -> Iterator[str]:
+    boards = [board for phase in phases for board in phase.leaderboards.all()]
     if not phases:
         yield "There is no phase; there must be one."
-    elif not any(phase.leaderboards.all() for phase in phases):
+    elif not boards:
         yield "There is no leaderboard; there must be one with a column."
+    elif not boards[0].columns.all():
+        yield f"The leaderboard “{boards[0].title}” of “{boards[0].phase.name}” has no column; add one."
     for page in competition.pages.all():
         if not page.body.strip():
             yield f"The page “{page.title}” is empty; write it, or delete it."
@@ -58,7 +61,7 @@ def _of_order(phases: Sequence[Phase]) -> Iterator[str]:
 
 
 def _of_files(phase: Phase) -> Iterator[str]:
-    for name in PHASE_FILES:
+    for name in CODABENCH_FILES:
         resource = getattr(phase, name)
         if resource is not None and not resource.file_name.lower().endswith(".zip"):
             yield f"The {resource.get_kind_display()} of “{phase.name}”, {resource.file_name}, is no zip; pack it into one."

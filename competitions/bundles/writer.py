@@ -20,10 +20,10 @@ from competitions.resources.storage import CHUNK_BYTES, open_stored
 from core.design.covers import draw_cover
 from files.bundles.archive import ZIP_TIME
 from files.bundles.faults import YAML_NAME
-from files.bundles.reader import NO_TERMS
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 from files.images import HEAD_BYTES, image_type
 from files.images import SUFFIXES as SUFFIXES_OF_IMAGES
+from files.text import NO_TERMS
 from workers.protocol.jobs import plain_file_name
 
 RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}

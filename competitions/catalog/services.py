@@ -9,6 +9,13 @@ from django.dispatch import Signal
 
 from competitions.catalog.models import Competition, Format, Phase, RulesVersion
 from core.refusals import Conflict, RefusalKind
+from files.text import is_placeholder
+
+RULES_SAY_NOTHING: Final = RefusalKind(
+    422,
+    "rules_say_nothing",
+    "This text stands in the place of rules that nobody has written yet. Write the rules: whoever takes part accepts them.",
+)
 
 # Sent with `phase`, inside the transaction that revealed its scores.
 phase_revealed = Signal()
@@ -25,12 +32,14 @@ def rules_publish(
 ) -> RulesVersion:
     """Publish the text as the next version; the same text again is no new version.
 
-    Texts that differ in the kind of their line ends or in white space at their end alone are the same.
+    Texts that differ in the kind of their line ends or in white space at their end alone are the same. Raises `RULES_SAY_NOTHING`.
     """
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # rows that point at it are still made
     newest = current_rules(competition)
     if newest is not None and newest.format == form and same_text(newest.text, text):
         return newest
+    if is_placeholder(text):
+        raise RULES_SAY_NOTHING()
     highest = competition.rules_versions.aggregate(highest=Max("number"))["highest"] or 0
     published = RulesVersion.objects.create(
         competition=competition, number=highest + 1, text=text, format=form, published_at=now

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from competitions.catalog.models import MOST_TAGS, TAG_LENGTH, Competition
 from core.refusals import Refusal
+from files.text import first_unprintable, printable
 
 
 class TagsInvalid(Refusal):
@@ -26,7 +27,8 @@ def clean_tags(texts: Iterable[str]) -> list[str]:
     for name in names:
         if len(name) > TAG_LENGTH or "," in name or not name.isprintable():
             raise TagsInvalid(
-                f"The tag “{name}” cannot be used: a tag has at most {TAG_LENGTH} visible characters and no comma."
+                f"The tag “{printable(name)}” cannot be used: a tag has at most {TAG_LENGTH} visible characters and no comma"
+                f"{f'; there is {hidden}' if (hidden := first_unprintable(name)) else ''}."
             )
     if len(names) > MOST_TAGS:
         raise TagsInvalid(f"These are {len(names)} tags; a competition has at most {MOST_TAGS}. Leave some out.")

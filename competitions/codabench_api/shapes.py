@@ -168,15 +168,19 @@ def task_row(task: Task) -> dict[str, object]:
     return {"id": task.pk, "key": str(task.key), "name": task.name, "description": task.description}
 
 
-def task_shape(task: Task, *, with_files: bool = True) -> dict[str, object]:
-    """A task with its programs and data, by key; participants have no use for these."""
+def task_shape(task: Task, *, with_files: bool = True, owner: User | None = None) -> dict[str, object]:
+    """A task with its programs and data, by key; participants have no use for these.
+
+    Its `owner` sees with whom it is shared.
+    """
+    shared_with = task.shared_with.all() if owner is not None and task.owner_id == owner.pk else ()
     return task_row(task) | {
         "created_by": task.owner.username if task.owner else None,
         "created_when": None,
         "is_public": task.is_public,
         "ingestion_only_during_scoring": task.ingestion_only_during_scoring,
         "validated": None,
-        "shared_with": [],
+        "shared_with": [user.username for user in shared_with],
         **{
             name: dataset_shape(getattr(task, name)) if with_files else None
             for name in ("input_data", "ingestion_program", "reference_data", "scoring_program")

@@ -5,6 +5,7 @@ example scripts (competition details, example submission, submission details, re
 """
 
 import json
+from functools import partial
 from typing import cast
 
 from django.contrib.auth.decorators import login_not_required
@@ -393,13 +394,13 @@ class Tasks(RobotView):
 
     def get(self, request: Request) -> Response:
         user = self.person()
-        tasks = Task.objects.usable_by(user).select_related(*shapes.TASK_PARTS)
+        tasks = Task.objects.usable_by(user).select_related(*shapes.TASK_PARTS).prefetch_related("shared_with")
         if self.query_flag("public") is False:
             shared = Q(pk__in=user.shared_tasks.values("pk"))
             tasks = tasks.filter(shared | Q(pk__in=Task.objects.readable_by(user).values("pk")))
         if text := self.query("search"):
             tasks = tasks.filter(name__icontains=text)
-        return self.page(tasks.order_by("pk"), shapes.task_shape)
+        return self.page(tasks.order_by("pk"), partial(shapes.task_shape, owner=user))
 
 
 class TaskView(RobotView):
@@ -414,8 +415,9 @@ class TaskView(RobotView):
     patch = delete = put
 
     def get(self, request: Request, pk: int) -> Response:
-        task = get_object_or_404(Task.objects.usable_by(self.person()).select_related(*shapes.TASK_PARTS), pk=pk)
-        return Response(shapes.task_shape(task))
+        user = self.person()
+        task = get_object_or_404(Task.objects.usable_by(user).select_related(*shapes.TASK_PARTS), pk=pk)
+        return Response(shapes.task_shape(task, owner=user))
 
 
 @login_not_required

@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 
@@ -8,6 +10,9 @@ class TeamsConfig(AppConfig):
     def ready(self) -> None:
         from competitions.catalog.texts.announcements import announcement_published, announcement_withdrawn
         from competitions.teams.notices import announcement_forget, announcement_notify
+        from competitions.teams.services import teams_recount
+        from core.reconciler import reconciler_step
 
         announcement_published.connect(announcement_notify, dispatch_uid="teams.announcement_notify")
         announcement_withdrawn.connect(announcement_forget, dispatch_uid="teams.announcement_forget")
+        reconciler_step("teams_counted", teams_recount, every=timedelta(minutes=1))

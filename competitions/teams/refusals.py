@@ -5,6 +5,7 @@ from typing import Final
 from competitions.catalog.models import Competition
 from competitions.catalog.questions import AnswersInvalid
 from core.refusals import Conflict, NotAllowed, Refusal, RefusalKind
+from files.text import first_unprintable
 
 NOT_REGISTERED: Final = RefusalKind(
     403,
@@ -82,8 +83,10 @@ class TeamNameTaken(Conflict):
 class TeamNameInvalid(Refusal):
     code, http_status = "team_name_invalid", 422
 
-    def __init__(self) -> None:
-        super().__init__("A team's name has 2 to 60 visible characters. Choose another name.")
+    def __init__(self, name: str) -> None:
+        hidden = first_unprintable(name)
+        fault = f"there is {hidden}" if hidden else f"this one has {len(name)}"
+        super().__init__(f"A team's name has 2 to 60 visible characters; {fault}. Choose another name.")
 
 
 TEAM_FULL: Final = RefusalKind(

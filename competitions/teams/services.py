@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError
+from django.db.models import Count, F, OuterRef, ProtectedError, Subquery
+from django.db.models.functions import Coalesce
 from django.dispatch import Signal
 
 from accounts.lookup import named_by
@@ -140,7 +141,7 @@ def require_team(*, user: User, competition: Competition) -> Team:
 def clean_team_name(name: str) -> str:
     cleaned = " ".join(name.split())
     if not 2 <= len(cleaned) <= 60 or not cleaned.isprintable():
-        raise refusals.TeamNameInvalid
+        raise refusals.TeamNameInvalid(cleaned)
     return cleaned
 
 
@@ -392,12 +393,26 @@ def team_leave(*, team: Team, by: User) -> None:
 
 
 @transaction.atomic
-def count_teams(competition: Competition) -> None:
-    """Count the teams anew, without baselines and merged teams.
+def count_teams(competition: Competition) -> bool:
+    """Count the teams anew, without baselines and merged teams; False where somebody else holds the row.
 
-    Call it in the transaction that changed them, behind its locks.
+    Call it in the transaction that changed them, behind its locks. Nobody waits for a push that ranks boards: `teams_recount`
+    counts later.
     """
-    rows = Competition.objects.select_for_update(no_key=True)  # else two at once miss each other's team
-    counted = Team.objects.filter(competition=rows.get(pk=competition.pk), merged_into=None, is_baseline=False)
+    rows = Competition.objects.select_for_update(
+        no_key=True, skip_locked=True
+    )  # else two at once miss each other's team
+    if rows.filter(pk=competition.pk).first() is None:
+        return False
+    counted = Team.objects.filter(competition=competition, merged_into=None, is_baseline=False)
     competition.team_count = counted.count()
     competition.save(update_fields=["team_count"])
+    return True
+
+
+def teams_recount(*, now: datetime) -> int:
+    """Count where a team came or went while somebody held the competition's row; returns how many."""
+    teams = Team.objects.filter(competition=OuterRef("pk"), merged_into=None, is_baseline=False)
+    by_competition = teams.order_by().values("competition").annotate(number=Count("pk")).values("number")
+    counted = Competition.objects.annotate(number=Coalesce(Subquery(by_competition), 0))
+    return sum(count_teams(competition) for competition in counted.exclude(team_count=F("number")))

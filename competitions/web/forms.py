@@ -95,8 +95,8 @@ class SubmissionForm(forms.Form):
     idempotency_key = forms.CharField(required=False, max_length=100)
 
 
-class ZipLookForm(forms.Form):
-    """The names in a zip, as JSON, which a page read before the zip is sent."""
+class FileLookForm(forms.Form):
+    """The name of a file that a page is to send, and the names in a zip, as JSON."""
 
     phase = forms.CharField(required=False)
     kind = forms.ChoiceField(choices=Kind.choices)

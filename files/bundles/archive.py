@@ -1,5 +1,6 @@
 """A bundle's files: a folder, or a zip that is checked and unpacked; its parts as zips."""
 
+import codecs
 import hashlib
 import tempfile
 import zipfile
@@ -15,6 +16,7 @@ from files.refusals import InvalidFile
 
 LIMITS: Final = ArchiveLimits(unpacked_bytes=20 * 1024**3, files=20_000)
 ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same folder gives the same bytes, so it is stored once
+UTF_16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LITTER: Final = {"__pycache__", "__MACOSX", ".DS_Store", ".ipynb_checkpoints", ".git"}
 
 
@@ -107,10 +109,26 @@ class BundleFiles:
         return near[0] if near else ""
 
     def text(self, relative: str) -> str:
-        """A page's text; bytes that are no UTF-8 are shown as such, so a page is always readable."""
+        """A page's text; bytes that are no text are shown as such, so a page is always readable."""
+        content = self._content(relative)
+        return content.decode("utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig", errors="replace")
+
+    def wrong_byte(self, relative: str) -> str:
+        """A sentence on the first byte of a page that is no UTF-8, with its line; empty for a readable page."""
+        content = self._content(relative)
+        if content.startswith(UTF_16_MARKS):
+            return ""
+        try:
+            content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content[: error.start].count(b"\n") + 1
+            return f"the byte 0x{content[error.start]:02x} in its line {line} is not UTF-8 text and is shown as a sign; save it as UTF-8"
+        return ""
+
+    def _content(self, relative: str) -> bytes:
         path = self.path(relative)
         assert path is not None, "checked before"
-        return path.read_bytes().decode("utf-8-sig", errors="replace")
+        return path.read_bytes()
 
     def zip_part(self, relative: str, into: Path) -> tuple[Path, str]:
         """A zip of a folder of the bundle, or a file of it as it is; returns path and download name.

@@ -15,6 +15,7 @@ from typing import Final, TypedDict
 import requests
 from pydantic import TypeAdapter
 
+from files.arguments import Parser
 from files.bundles.archive import zip_folder
 from files.bundles.faults import YAML_NAME, Report
 from files.bundles.samples import FindFault, check_bundle
@@ -58,7 +59,7 @@ def templates() -> list[str]:
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description="Check, begin and send competition bundles.")
+    parser = Parser(prog=prog, description="Check, begin and send competition bundles.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="say every fault of a bundle, with file, line and what would be right")
     check.add_argument("file", type=Path, help="a zip or a folder")
@@ -124,7 +125,7 @@ def _new(chosen: argparse.Namespace) -> int:
 
 
 def _import(chosen: argparse.Namespace) -> int:
-    token = chosen.token_file.read_text().strip()
+    token = chosen.token_file.read_text("utf-8-sig", errors="replace").strip()
     report = check_bundle(chosen.file, chosen.find_fault)
     if report.faults:
         _print(report, as_json=chosen.json)

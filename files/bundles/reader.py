@@ -31,18 +31,11 @@ from files.bundles.schema import (
     TaskSpec,
 )
 from files.refusals import InvalidFile
+from files.text import is_placeholder
 from workers.protocol.files.plain_yaml import NotPlainYaml, read_plain_yaml
 
 VERSIONS: Final = {"2": "2", "2.0": "2", "1": "1.5", "1.0": "1.5", "1.5": "1.5", "1.8": "1.8"}
 KEY_LIKE: Final = re.compile(r"\A[0-9a-fA-F-]{32,40}\Z")
-NO_TERMS: Final = "The organizers of this competition have given no terms."
-# Words that all texts consist of which hold the place of rules that nobody has written yet, such as "Terms: TODO".
-PLACEHOLDER_WORD: Final = re.compile(
-    r"a|add|added|and|announced|are|be|been|coming|conditions|defined|done|empty|fixme|for|go|goes|here|i|insert|is|n|no|none|not|of|"
-    r"participation|placeholder|please|put|rules|s|service|should|soon|tba|tbd|terms|the|there|these|this|to|todo|use|will|write|written|"
-    r"xxx|yet|your"
-)
-MARKUP: Final = re.compile(r"<[^<>]*>|&\w+;")
 METADATA: Final = ("metadata.yaml", "metadata")
 MAX_METADATA_BYTES: Final = 64 * 1024
 # What names files, by kind of part; "" is the competition itself.
@@ -271,12 +264,18 @@ class BundleReader:
         if spec.terms and self.files.file(spec.terms) and is_placeholder(self.files.text(spec.terms)):
             message = f"the file {spec.terms!r} holds no rules, so nobody is asked to accept it; write the rules before publishing"
             yield self.document.note(self._file_place("", (), "terms"), message)
+        if spec.terms and self.files.file(spec.terms) and (fault := self.files.wrong_byte(spec.terms)):
+            yield self.document.note(self._file_place("", (), "terms"), f"the file {spec.terms!r}: {fault}")
 
     def _remarks_of_pages(self, spec: CompetitionSpec) -> Iterator[Note]:
         for page in spec.pages:
-            if self.files.file(page.file) and not self.files.text(page.file).strip():
-                where = page.where if page.where[0] == "html" else (*page.where, "file")
+            if not self.files.file(page.file):
+                continue
+            where = page.where if page.where[0] == "html" else (*page.where, "file")
+            if not self.files.text(page.file).strip():
                 yield self.document.note(where, f"the file {page.file!r} is empty; write the page into it")
+            if fault := self.files.wrong_byte(page.file):
+                yield self.document.note(where, f"the file {page.file!r}: {fault}")
 
     def _file_fault(self, relative: str) -> str:
         return "" if self.files.file(relative) else f"{relative!r} is a folder; name a file"
@@ -316,19 +315,6 @@ class BundleReader:
 
     def _warn(self, where: Where, message: str) -> None:
         self.report.warnings.append(self.document.note(where, message))
-
-
-def is_placeholder(terms: str) -> bool:
-    """True for terms that say nothing: an empty file, `TODO`, or the sentence of an export without rules.
-
-    >>> [is_placeholder(text) for text in ("# Terms\\nTODO", "<h1>Rules</h1>to be announced", "Be fair.")]
-    [True, True, False]
-    """
-    plain = MARKUP.sub(" ", terms)
-    words = re.findall(r"\w+", plain.lower())
-    if "<img" in terms or "![" in terms:
-        return False  # a picture may hold them
-    return "lorem ipsum" in " ".join(words) or NO_TERMS in plain or all(map(PLACEHOLDER_WORD.fullmatch, words))
 
 
 def is_key(text: str) -> bool:
@@ -460,4 +446,4 @@ def _below(value: Any, step: str | int) -> Any:
     return value[step] if isinstance(value, list) and isinstance(step, int) and step < len(value) else None
 
 
-__all__ = ["NO_TERMS", "BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key", "is_placeholder"]
+__all__ = ["BundleReader", "PhaseSpec", "TaskSpec", "dotted", "is_key"]

@@ -1,17 +1,31 @@
 """Whom a person means who types a user name or an e-mail address."""
 
+import re
 from typing import Final
 
 from allauth.account.models import EmailAddress
-from django.contrib.auth.validators import UnicodeUsernameValidator
-from django.core.validators import RegexValidator
+from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, Q
 
-# A user name that looks like an address could be taken for the person whose address it is.
-USERNAME_VALIDATORS: Final = [
-    UnicodeUsernameValidator(),
-    RegexValidator("@", "A user name has no @. Your e-mail address goes in its own field.", inverse_match=True),
-]
+from files.text import name_character
+
+
+def require_username_characters(text: str) -> None:
+    """Raise `ValidationError` that names the first character that no user name has.
+
+    A user name that looks like an address could be taken for the person whose address it is.
+    """
+    refused = re.search(r"[^\w.+-]", text)
+    if refused is None:
+        return
+    if refused[0] == "@":
+        raise ValidationError("A user name has no @. Your e-mail address goes in its own field.")
+    raise ValidationError(
+        f"A user name has letters, digits and . _ + - alone; there is {name_character(refused[0])} in place {refused.start() + 1}."
+    )
+
+
+USERNAME_VALIDATORS: Final = [require_username_characters]
 
 
 def named_by(text: str) -> Q:

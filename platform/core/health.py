@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from core.background.jobs import Queue, waiting_since
 from core.celery import app
-from core.shared_cache import RedisOrDatabaseCache
+from core.shared_cache import FALLBACK, RedisOrDatabaseCache
 
 ANSWERS_WITHIN_S: Final = 1
 RETRY_AFTER_S: Final = 10
@@ -57,13 +57,18 @@ def degraded() -> list[str]:
 
 
 def note_round(now: datetime) -> None:
-    """Remember that the reconciler has done a round."""
-    caches["default"].set(ROUND, now.timestamp(), timeout=None)
+    """Remember that the reconciler has done a round, also for while Redis is away or has lost it."""
+    for name in _caches_of_rounds():
+        caches[name].set(ROUND, now.timestamp(), timeout=None)
+
+
+def _caches_of_rounds() -> tuple[str, ...]:
+    return ("default", FALLBACK) if isinstance(caches["default"], RedisOrDatabaseCache) else ("default",)
 
 
 def _stopped(now: datetime) -> Iterator[str]:
     """Processes that seem to have stopped, by what they left undone, and mail that goes nowhere."""
-    last_round = caches["default"].get(ROUND)
+    last_round = max((caches[name].get(ROUND, 0.0) for name in _caches_of_rounds()), default=0.0) or None
     if last_round is None or now.timestamp() - last_round > max(MISSED_ROUNDS * settings.RECONCILE_S, 60):
         when = "known" if last_round is None else f"since {datetime.fromtimestamp(last_round, UTC):%Y-%m-%d %H:%M} UTC"
         yield f"reconciler: no round {when}; lost work is not sent again, and notifications are not mailed"

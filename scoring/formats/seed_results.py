@@ -10,6 +10,7 @@ ogbn-papers100M) on the validation and the test split. The file is one JSON docu
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,8 +145,9 @@ def _read_document(document: Any, dataset: str) -> SeedResults:
     if len(entries) != seeds_required(dataset):
         raise _bad("seeds", f"there are {len(entries)}", f"{dataset} needs {seeds_required(dataset)}")
     seeds = tuple(_seed(entry, place) for place, entry in enumerate(entries))
-    if len(set(seeds)) != len(seeds):
-        raise _bad("seeds", "a seed is there twice", "give every run a seed of its own")
+    if repeated := [seed for seed, times in Counter(seeds).items() if times > 1]:
+        named = ", ".join(map(str, repeated[:5]))
+        raise _bad("seeds", f"{named} stands there more than once", "give every run a seed of its own")
     values = {split: tuple(_result(e, p, split, metric) for p, e in enumerate(entries)) for split in ("valid", "test")}
     results = SeedResults(dataset, metric["key"], seeds, values["valid"], values["test"])
     _require_finite_summary(results)

@@ -126,6 +126,14 @@ def check_headers(
     npz.check_headers(Path(path), expected)
 
 
+def check_name(dataset: str, split: str, filename: str) -> None:
+    """Raise `ScoringInputError` for another name than the official one.
+
+    >>> check_name("lsc-pcqm4mv2", "test-dev", "y_pred_pcqm4m-v2_test-dev.npz")
+    """
+    _require_name(filename, layout(dataset, split, None))
+
+
 def check(
     path: str | os.PathLike[str], dataset: str, split: str, *, rows: int | None = None, filename: str | None = None
 ) -> Report:
@@ -228,9 +236,10 @@ def _require_values(array: AnyArray, member: Member) -> None:
         raise ScoringInputError("out_of_range", member.key, f"it holds {largest}", f"the largest is {member.highest}")
     row = first_row_with_duplicates(array) if member.unique_rows else None
     if row is not None:
-        raise ScoringInputError(
-            "duplicate_ids", member.key, f"row {row} (from 0) names an id twice", "name each at most once per row"
-        )
+        ids, times = np.unique(np.asarray(array[row]), return_counts=True)
+        named = ", ".join(str(identity) for identity in ids[(times > 1) & (ids >= 0)][:5])
+        what = f"row {row} (from 0) names {named} more than once"
+        raise ScoringInputError("duplicate_ids", member.key, what, "name each at most once per row")
 
 
 def _as_inputs(arrays: dict[str, NDArray[Any]], expected: Layout) -> dict[str, NDArray[Any]]:

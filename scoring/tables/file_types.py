@@ -67,6 +67,22 @@ def table_format(filename: str) -> Format:
     return _ENDINGS[plain.suffix]
 
 
+def packed_table_format(names: Sequence[str]) -> Format:
+    """The format of the only table in a zip, by the names in it.
+
+    >>> packed_table_format(["p.csv", "__MACOSX/._p.csv"])
+    'csv'
+    >>> packed_table_format(["predict.py", "model.bin"])
+    Traceback (most recent call last):
+    scoring.errors.ScoringInputError: the zip: it holds 'predict.py', 'model.bin'; put exactly one table into it.
+    """
+    members = [name for name in names if not is_extra(name)]
+    if len(members) != 1:
+        what = f"it holds {join_values([ascii(name) for name in members])}" if members else "it holds no file"
+        raise ScoringInputError("extra_member", "the zip", what, "put exactly one table into it")
+    return table_format(PurePath(members[0]).name)
+
+
 def require_no_spreadsheet(filename: str) -> None:
     """Refuse the name of a workbook, and say what to press.
 

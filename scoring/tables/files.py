@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path, PurePath
 from typing import IO, Any, Final, TypeAlias
 
@@ -22,7 +23,7 @@ import polars as pl
 import zstandard
 from numpy.lib import format as npy
 
-from scoring.errors import ScoringInputError
+from scoring.errors import ScoringInputError, is_no_room
 from scoring.tables.delimited import read_delimited
 from scoring.tables.encodings import require_utf8, wide_encoding, write_as_utf8
 from scoring.tables.file_types import is_extra, join_values, printable, require_content, table_format
@@ -140,9 +141,13 @@ def open_table(path: Path, *, filename: str | None = None, limit_bytes: int = LI
     name = PurePath(filename).name if filename is not None else path.name
     with tempfile.TemporaryDirectory() as folder:
         require_content(path, name)
-        while (ending := PurePath(name).suffix.lower()) in _UNPACK:
-            target = Path(folder) / f"part{len(PurePath(name).suffixes)}"
+        for step in count():
+            if (ending := PurePath(name).suffix.lower()) not in _UNPACK:
+                break
+            target = Path(folder) / f"part{step}"
             name = _unpack(ending, path, PurePath(name), target, limit_bytes)
+            if path.parent == target.parent:  # of one packed twice, only the last step stays on the disk
+                path.unlink()
             path = target
             require_content(path, name)
         kind = table_format(name)
@@ -230,6 +235,8 @@ def _unpack(ending: str, path: Path, name: PurePath, target: Path, limit_bytes: 
         NotImplementedError,
         zstandard.ZstdError,
     ) as error:
+        if is_no_room(error):
+            raise
         raise ScoringInputError(
             "corrupt_archive", ascii(name.name), "it cannot be unpacked", "compress the file again"
         ) from error

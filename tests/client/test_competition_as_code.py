@@ -254,7 +254,7 @@ def test_a_checkout_without_a_memory_goes_on_from_the_last_push(folder: Path) ->
     assert main(["competition", "push", str(folder), "--yes"]) == 1
 
 
-def test_large_files_are_sent_once_and_go_on_where_another_push_broke_off(
+def test_files_are_sent_once_and_go_on_where_another_push_broke_off(
     site: Scenario, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = "".join(f"{number},{number},1,{number}\n" for number in range(30_000))
@@ -267,7 +267,8 @@ def test_large_files_are_sent_once_and_go_on_where_another_push_broke_off(
         broken_off.setattr("podium.uploads._send_part", broken)
         assert main(["competition", "push", str(folder), "--yes"]) != 0
     assert main(["competition", "push", str(folder), "--yes"]) == 0
-    assert Upload.objects.filter(file_name="train.csv").count() == 1, "the second push went on with the upload"
+    for name in ("folder.zip", "train.csv"):
+        assert Upload.objects.filter(file_name=name).count() == 1, "the second push went on with the upload"
     change_text(folder, "Mean error", "Mean absolute error")
     assert main(["competition", "push", str(folder), "--yes"]) == 0
     assert Upload.objects.filter(file_name="train.csv").count() == 1, "what the site has is not sent again"

@@ -24,7 +24,7 @@ CHECKOUT = ("client", "files", "scoring", "workers", "pyproject.toml", "README.m
 INSTALLS = re.findall(r"^pip install [^#\n]+", (REPOSITORY / "docs" / "client.md").read_text(), re.MULTILINE)
 OUTSIDE = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DJANGO_", "PODIUM_"))}
 SCORER = "open('/app/output/scores.json', 'w').write('{\"mae\": 0.25}')"
-NEEDS_EXTRA = {"score": "score", "bundle": "run", "verify": "run", "image": "run"}  # these hand on their --help, too
+NEEDS_EXTRA = {"score": "score", "bundle": "run", "verify": "run"}  # these hand on their --help, too
 
 
 WALK = """
@@ -108,6 +108,7 @@ def test_the_client_alone_has_every_verb_and_says_which_extra_the_others_need(ba
         assert f"pip install . './client[{extra}]'" in helps[verb]
     assert "pip install . './client[run]'" in base.podium("run", "somewhere", ".").stderr
     assert "pip install . './client[run]'" in base.podium("competition", "init", "mine").stderr
+    assert "pip install . './client[run]'" in base.podium("image", "describe").stderr
 
 
 def test_with_both_extras_every_verb_works_without_a_site(whole: Install, runtime_image: str) -> None:

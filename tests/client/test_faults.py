@@ -238,6 +238,11 @@ def test_an_address_that_would_give_the_token_away_or_is_none_is_refused(url: st
         checked_url(url)
 
 
+def test_a_server_that_is_no_site_of_podium_is_told(site: Scenario, url: str) -> None:
+    with pytest.raises(InvalidInput, match="/ does not answer as a site of Podium does"):
+        Site(url).get("/")
+
+
 def test_a_token_is_sent_to_its_site_alone(url: str) -> None:
     with pytest.raises(InvalidInput, match="the token is not sent there"):
         Site(url, "secret").get("https://elsewhere.example.org/api/v1/competitions/")

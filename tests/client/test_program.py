@@ -267,8 +267,8 @@ def test_every_verb_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
     verbs = dict(every_verb(typer.main.get_command(app)))
     lacking = {verb for verb, command in verbs.items() if not any("--json" in option.opts for option in command.params)}
     assert "join" in verbs
-    assert lacking == {"score", "bundle", "verify", "image"}, "these hand on what follows them"
-    for verb in ("score describe", "bundle check", "bundle new", "bundle import", "verify", "image describe"):
+    assert lacking == {"score", "bundle", "verify"}, "these hand on what follows them"
+    for verb in ("score describe", "bundle check", "bundle new", "bundle import", "verify"):
         with contextlib.suppress(SystemExit):
             main([*verb.split(), "--help"])
         assert "--json" in capsys.readouterr().out, verb
@@ -281,7 +281,14 @@ def test_every_verb_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("show", 2, "wrong_use"),
         ("submit SLUG nowhere.zip", 2, "no_file"),
         ("leave", 2, "wrong_use"),
-        ("team leave SLUG", 2, ""),
+        ("team leave SLUG", 2, "wrong_use"),
+        ("score", 2, "wrong_use"),
+        ("score check table", 2, "wrong_use"),
+        ("bundle", 2, "wrong_use"),
+        ("bundle check", 2, "wrong_use"),
+        ("bundle import a.zip --sit http://localhost", 2, "wrong_use"),
+        ("verify", 2, "wrong_use"),
+        ("image describe a b", 2, "wrong_use"),
         ("status 1 --wait", 2, "not_found"),
         ("download SLUG --to /dev/null/folder", 1, "file_error"),
         ("score describe nowhere", 2, "unknown_name"),
@@ -298,8 +305,26 @@ def test_with_json_an_error_is_json_too(
     assert main([*verb.replace("SLUG", site.competition.slug).split(), "--json"]) == status
     shown = capsys.readouterr()
     error = json.loads(shown.out)["error"]
-    assert (error["code"], shown.err) == (code, "")
+    assert (error["code"], error["exit_status"], shown.err) == (code, status, "")
     assert len(error["message"]) > 10
+
+
+@pytest.mark.parametrize("token", ["one\ntwo", "one two", "schlüssel€", "\ufffd"])
+def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], token: str
+) -> None:
+    monkeypatch.setenv("PODIUM_SITE", url)
+    monkeypatch.setenv("PODIUM_TOKEN", token)
+    token_file = tmp_path / "token"
+    token_file.write_bytes(b"\xff" if token == "\ufffd" else token.encode())
+    assert main(["bundle", "new", str(tmp_path / "new")]) == 0
+    send = ["bundle", "import", str(tmp_path / "new"), "--site", url, "--token-file", str(token_file)]
+    for verb in (["list"], send):
+        capsys.readouterr()
+        assert main([*verb, "--json"]) == 2
+        shown = capsys.readouterr()
+        assert json.loads(shown.out)["error"]["code"] == "wrong_token"
+        assert token not in shown.out + shown.err
 
 
 def test_verbs_that_do_something_answer_in_json(

@@ -14,8 +14,8 @@ import typer
 
 from podium.client import Client
 from podium.commands.options import AsJson, PhaseName, Profile, Slug, client
-from podium.errors import InvalidInput
-from podium.output import say, transfer_bar
+from podium.errors import InvalidInput, PodiumError
+from podium.output import say, transfer_bar, write_json
 from podium.site import Site
 from podium.uploads import uploaded
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scoring.tables.schema import SchemaDocument
 
 app = typer.Typer()
+image = typer.Typer(help="The images that submissions run in.", no_args_is_help=True)
 ANY: Final = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
@@ -87,11 +88,26 @@ def verify(context: typer.Context) -> None:
     raise typer.Exit(main(context.args))
 
 
-@app.command(context_settings=ANY, help="Say what the images hold that submissions run in: `podium image describe`.")
-def image(context: typer.Context) -> None:
+@image.command()
+def describe(
+    name: Annotated[str, typer.Argument(metavar="[IMAGE]", help="Such as podium/runtime:1; without one: all.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say what an image holds that Podium makes."""
     with needing("run"):
-        from workers.protocol.runtimes import main
-    raise typer.Exit(main(context.args))
+        from workers.protocol.runtimes import PACKAGES, image_contents
+    contents = {
+        image: image_contents(image) for image in ([name] if name else [f"{package}:1" for package in PACKAGES])
+    }
+    if not all(contents.values()):
+        raise PodiumError(
+            f"{name} is no image that Podium makes. Ask the organizers who named it what it holds.",
+            code="unknown_image",
+        )
+    if as_json:
+        write_json(dict(contents))
+    else:
+        print("\n".join(contents.values()))
 
 
 @app.command()

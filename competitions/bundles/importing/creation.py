@@ -41,7 +41,7 @@ from competitions.resources.models import Resource
 from competitions.teams.models import RegistrationQuestion
 from files.bundles.addresses import phase_slugs
 from files.bundles.faults import invalid
-from files.bundles.reader import BundleReader, is_placeholder
+from files.bundles.reader import BundleReader
 from files.bundles.rules import solution_names, sort_phases
 from files.bundles.schema import (
     PHASE_FILES,
@@ -54,6 +54,7 @@ from files.bundles.schema import (
 )
 from files.bundles.types import Index
 from files.markup import MAX_CHARACTERS
+from files.text import is_placeholder
 
 MAX_SUBTITLE = 256
 Text = tuple[str, Format]

@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from datetime import datetime
 from difflib import SequenceMatcher
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.db.models import Model
 from django.template.loader import render_to_string
 
 from competitions.catalog.models import Competition, Format, RulesVersion
-from competitions.catalog.services import rules_publish, same_text
+from competitions.catalog.services import RULES_SAY_NOTHING, rules_publish, same_text
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.teams.models import Registration
 from files.markup import MAX_CHARACTERS
+from files.text import is_placeholder
 
 CONTEXT_LINES = 2
 
@@ -26,6 +27,13 @@ class RulesForm(CompetitionForm):
         fields = ("text", "format")
         labels: ClassVar[dict[str, str]] = {"text": "Rules", "format": "Written in"}
         widgets: ClassVar[dict[str, object]] = {"text": forms.Textarea(attrs={"rows": 24, "maxlength": MAX_CHARACTERS})}
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a text that holds the place of rules, before it is compared."""
+        values = super().clean() or self.cleaned_data
+        if "text" in values and is_placeholder(str(values["text"])) and not self.is_unchanged:
+            self.add_error("text", RULES_SAY_NOTHING().detail)
+        return values
 
     def consequences(self, now: datetime) -> list[str]:
         if self.is_unchanged:
@@ -43,7 +51,7 @@ class RulesForm(CompetitionForm):
     def is_unchanged(self) -> bool:
         """True where the text that was entered is in force already."""
         before, after = self.row, self.cleaned_data
-        return bool(before) and before["format"] == after["format"] and same_text(before["text"], after["text"])
+        return bool(before) and before["format"] == after.get("format") and same_text(before["text"], after["text"])
 
     def write(self, now: datetime) -> Model:
         text, written = self.cleaned_data["text"].replace("\r\n", "\n"), Format(self.cleaned_data["format"])

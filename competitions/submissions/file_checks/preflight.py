@@ -93,6 +93,14 @@ def look(contract: Contract, path: Path) -> None:
         look_at_names(contract, names)
 
 
+def look_before_upload(contract: Contract, names: Sequence[str]) -> None:
+    """Raise `InvalidFile` for faults that the name of a file shows, and of a zip the `names` in it."""
+    if contract.is_prediction_file:
+        _look_at_file_name(contract, names)
+    elif contract.file_name.lower().endswith(".zip"):
+        look_at_names(contract, names)
+
+
 def look_at_names(contract: Contract, names: Sequence[str]) -> None:
     """Raise `InvalidFile` for a zip without a required command, or a dataset without its two folders."""
     if contract.as_on_codabench:
@@ -120,17 +128,33 @@ def inspect(contract: Contract, path: Path) -> Recognised:
 def _look_at_table(contract: Contract, path: Path) -> None:
     """Name, first bytes, and of a zip its one member."""
     from scoring import ScoringInputError
-    from scoring.tables.file_types import is_extra, require_content, table_format
+    from scoring.tables.file_types import require_content
 
     name = contract.file_name
     try:
         require_content(path, name)
-        if name.lower().endswith(".zip"):
-            listed = look_at_zip(path, limits=CODE_LIMITS, what=f"The submission {name!r}")
-            if listed is None:
-                return
-            name = next((member for member in listed if not is_extra(member)), name)
-        table_format(name)
+    except ScoringInputError as error:
+        raise InvalidFile(error.code, str(error)) from error
+    is_zip = name.lower().endswith(".zip")
+    names = look_at_zip(path, limits=CODE_LIMITS, what=f"The submission {name!r}") if is_zip else ()
+    if names is not None:
+        _look_at_file_name(contract, names)
+
+
+def _look_at_file_name(contract: Contract, names: Sequence[str]) -> None:
+    """The official file's name; of a table the ending, in a zip that of the only member."""
+    from scoring import ScoringInputError
+    from scoring.formats import submissions
+    from scoring.tables.file_types import packed_table_format, table_format
+
+    name, official = contract.file_name, contract.prediction_format or {}
+    try:
+        if contract.table is None:
+            submissions.check_name(str(official["dataset"]), str(official["split"]), name)
+        elif name.lower().endswith(".zip"):
+            packed_table_format(names)
+        else:
+            table_format(name)
     except ScoringInputError as error:
         raise InvalidFile(error.code, str(error)) from error
 

@@ -13,6 +13,8 @@ from config.demo.seed import Seed
 from examples.baselines import Baseline
 
 POLL_S = 0.5
+READ_S = 120  # a loaded machine answers late
+SEND_S = 300
 FINAL = ("finished", "failed", "cancelled")
 
 
@@ -73,9 +75,7 @@ class Client:
         self.http = requests.Session()
 
     def get(self, path: str, token: str) -> Any:
-        answer = self.http.get(f"{self.api}{path}", headers={"Authorization": f"Bearer {token}"}, timeout=30)
-        answer.raise_for_status()
-        return answer.json()
+        return self._answered("GET", path, token, timeout=READ_S).json()
 
     def submit(
         self,
@@ -89,16 +89,28 @@ class Client:
         facts: Mapping[str, str | bool],
     ) -> Any:
         with file.open("rb") as content:
-            answer = self.http.post(
-                f"{self.api}/submissions/",
-                headers={"Authorization": f"Bearer {token}", "Idempotency-Key": key},
+            return self._answered(
+                "POST",
+                "/submissions/",
+                token,
+                headers={"Idempotency-Key": key},
                 data={"phase": phase, "kind": kind, "description": description, "fact_sheet": json.dumps(facts)},
                 files={"file": (file.name, content)},
-                timeout=60,
-            )
+                timeout=SEND_S,
+            ).json()
+
+    def _answered(
+        self, method: str, path: str, token: str, *, headers: Mapping[str, str] | None = None, **body: Any
+    ) -> Any:
+        """The site's answer. Raises `Unexpected` for a refusal, and where none comes in time."""
+        signed = {"Authorization": f"Bearer {token}", **(headers or {})}
+        try:
+            answer = self.http.request(method, f"{self.api}{path}", headers=signed, **body)
+        except requests.RequestException as error:
+            raise Unexpected(f"The site gave no answer to {method} {path}: {error}") from error
         if not answer.ok:
-            raise Unexpected(f"{file.name} was refused: {answer.json().get('detail', answer.text)}")
-        return answer.json()
+            raise Unexpected(f"The site refused {method} {path}: {answer.text[:500]}")
+        return answer
 
 
 def who_sends(baselines: list[Baseline]) -> list[tuple[str, Baseline]]:

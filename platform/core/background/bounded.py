@@ -4,8 +4,11 @@ The child is forked, so it starts within milliseconds and has everything importe
 network: it reads files, and answers with what JSON can hold. A library with threads of its own, such as the table library, does not
 survive a fork, and a process with threads, such as a web server's, is not to be forked: what uses one, or is called from one, is a
 `Call`, a new interpreter.
+
+Temporary files of the child lie in a folder of its own, which the parent measures and removes: a child that is killed cleans nothing up.
 """
 
+import contextlib
 import json
 import os
 import resource
@@ -13,13 +16,18 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 CHUNK_BYTES: Final = 64 * 1024
 MAX_ANSWER_BYTES: Final = 1024 * 1024
+SCRATCH_BYTES: Final = 8 * 1024**3  # of temporary files; more than a child could read into its memory
+LOOK_EVERY_S: Final = 0.5  # at the temporary files
+BLOCK_BYTES: Final = 512  # of `st_blocks`
 NICENESS: Final = 10  # pages come first
 KILLED_AFTER_S: Final = 5  # of processor time, should the signal at the limit be ignored
 FEW_THREADS: Final = {
@@ -75,16 +83,34 @@ def run_bounded(
 
     Raises `OverBounds`, `Stopped` or `ChildFailed`.
     """
+    with tempfile.TemporaryDirectory(prefix="child-") as scratch:
+        return _run(work, bounds, _Watch(Path(scratch), bounds.wall_s, is_wanted, every_s))
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """The parent's look at a child: its temporary files, and if its answer is still wanted."""
+
+    scratch: Path
+    wall_s: float
+    is_wanted: Callable[[], bool]
+    every_s: float
+
+
+def _run(work: Callable[[], Any] | Call, bounds: Bounds, watch: _Watch) -> Any:
     reader, writer = os.pipe()
     try:
-        child = _start(work, bounds, writer) if isinstance(work, Call) else _fork(work, bounds, reader, writer)
+        if isinstance(work, Call):
+            child = _start(work, bounds, writer, watch.scratch)
+        else:
+            child = _fork(work, bounds, reader, writer, watch.scratch)
     except OSError:  # no room for another process
         os.close(reader)
         raise
     finally:
         os.close(writer)
     try:
-        answer = _answer(reader, bounds.wall_s, is_wanted, every_s)
+        answer = _answer(reader, watch)
     except BaseException:
         os.kill(child, signal.SIGKILL)
         raise
@@ -94,10 +120,11 @@ def run_bounded(
     return _read_answer(answer, os.waitstatus_to_exitcode(status))
 
 
-def _fork(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int) -> int:
+def _fork(work: Callable[[], Any], bounds: Bounds, reader: int, writer: int, scratch: Path) -> int:
     child = os.fork()
     if child == 0:
         os.close(reader)
+        tempfile.tempdir = str(scratch)
         _child(work, bounds, writer)
     return child
 
@@ -119,11 +146,11 @@ def _child(work: Callable[[], Any], bounds: Bounds, writer: int) -> NoReturn:
         os._exit(code)
 
 
-def _start(call: Call, bounds: Bounds, writer: int) -> int:
+def _start(call: Call, bounds: Bounds, writer: int, scratch: Path) -> int:
     """A new interpreter, which binds itself before it imports anything of the call."""
     limits = [str(bounds.wall_s), str(bounds.cpu_s), str(bounds.memory_bytes), str(_mapped_bytes())]
     command = [sys.executable, "-m", "core.background.call", str(writer), call.function, *limits]
-    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TMPDIR": str(scratch)}
     with os.fdopen(os.memfd_create("arguments"), "w+b") as arguments:
         arguments.write(json.dumps(dict(call.arguments)).encode())
         arguments.seek(0)
@@ -149,17 +176,22 @@ def _mapped_bytes() -> int:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
-def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: float) -> bytes:
+def _answer(reader: int, watch: _Watch) -> bytes:
     """Everything the child wrote, once it has closed its end."""
-    ends_at, answer = time.monotonic() + wall_s, b""
+    now = time.monotonic()
+    ends_at, asked_at, answer = now + watch.wall_s, now + watch.every_s, b""
     while True:
-        left = ends_at - time.monotonic()
-        if left <= 0:
+        now = time.monotonic()
+        if now >= ends_at:
             raise OverBounds("time")
-        ready, _, _ = select.select([reader], [], [], min(left, every_s))
+        ready, _, _ = select.select([reader], [], [], min(ends_at - now, watch.every_s, LOOK_EVERY_S))
         if not ready:
-            if not is_wanted():
-                raise Stopped
+            if _bytes_below(watch.scratch) > SCRATCH_BYTES:
+                raise OverBounds("space")
+            if time.monotonic() >= asked_at:
+                asked_at = time.monotonic() + watch.every_s
+                if not watch.is_wanted():
+                    raise Stopped
             continue
         chunk = os.read(reader, CHUNK_BYTES)
         if not chunk:
@@ -167,6 +199,16 @@ def _answer(reader: int, wall_s: float, is_wanted: Callable[[], bool], every_s: 
         answer += chunk
         if len(answer) > MAX_ANSWER_BYTES:
             raise AnswerTooLong
+
+
+def _bytes_below(folder: Path) -> int:
+    """Bytes that the files below the folder take on the disk."""
+    blocks = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # the child goes on
+                blocks += os.lstat(os.path.join(parent, name)).st_blocks  # noqa: PTH118  # thousands of them
+    return blocks * BLOCK_BYTES
 
 
 def _read_answer(answer: bytes, exit_code: int) -> Any:

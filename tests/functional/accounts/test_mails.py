@@ -38,10 +38,19 @@ def sign_up() -> None:
     assert Client().post(reverse("account_signup"), fields).status_code == 302
 
 
-def test_a_user_name_is_no_address() -> None:
-    fields = {"username": "alice@example.org", "email": "m@example.org", "password1": "a long pass phrase"}
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("alice@example.org", "A user name has no @."),
+        ("alice smith", "there is a blank in place 6"),
+        ("al/ice", "there is “/” in place 3"),
+        ("ali\u200bce", "there is the character U+200B (zero width space) in place 4"),
+    ],
+)
+def test_a_character_that_no_user_name_has_is_named(name: str, words: str) -> None:
+    fields = {"username": name, "email": "m@example.org", "password1": "a long pass phrase"}
     page = Client().post(reverse("account_signup"), fields | {"password2": fields["password1"]})
-    assert "A user name has no @." in page.content.decode()
+    assert words in page.content.decode()
     assert not OutgoingMail.objects.exists()
 
 

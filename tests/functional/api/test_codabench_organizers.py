@@ -144,6 +144,8 @@ def test_settings_pages_and_rules_are_changed_and_the_rest_is_refused_by_name(si
     refused = send(client, "patch", path, {"phases": [], "title": "Third"})
     assert (refused.status_code, "phases" in refused.json()["detail"]) == (400, True)
     assert send(client, "patch", path, {"docker_image": "--privileged"}).status_code == 400
+    nothing = send(client, "patch", path, {"terms": "TODO", "title": "Third"})
+    assert (nothing.status_code, nothing.json()["code"]) == (422, "rules_say_nothing")
     site.competition.refresh_from_db()
     assert site.competition.title == "Another"
     assert client.delete(path).status_code == 409
@@ -167,6 +169,15 @@ def test_what_a_program_may_send_is_shown_to_organizers(site: Scenario) -> None:
         (ColumnSpec, board["columns"][0], set()),
     ):
         assert set(spec.model_fields) - hidden - left_out <= set(shown), spec
+
+
+def test_a_task_says_to_its_owner_alone_with_whom_it_is_shared(site: Scenario) -> None:
+    task, colleague = own_task(site), person(is_staff=True)
+    task.shared_with.add(colleague)
+    for user, names in ((site.organizer, [colleague.username]), (colleague, [])):
+        client = token_client(site, user)
+        assert client.get(f"/api/tasks/{task.pk}/").json()["shared_with"] == names
+        assert client.get("/api/tasks/").json()["results"][0]["shared_with"] == names
 
 
 def test_a_competition_that_is_sent_back_as_it_was_read_stays_as_it_is(site: Scenario) -> None:

@@ -180,6 +180,14 @@ def test_an_export_names_every_reason_for_which_codabench_would_refuse_it(site: 
         (reason,) = reasons(site)
         assert words in reason
         rows.update(**before)
+    sample = resource(site.organizer, Resource.Kind.SAMPLE_SUBMISSION, b"id,price")
+    later.update(sample_submission=sample)
+    assert reasons(site) == [], "it reads no sample submission"
+    columns = Column.objects.filter(leaderboard=site.phase.leaderboard)
+    stored = list(columns)
+    columns.delete()
+    assert "of “test-dev” has no column; add one." in reasons(site)[0]
+    Column.objects.bulk_create(stored)
     page = site.competition.pages.create(title="Soon", body=" ")
     assert reasons(site) == ["The page “Soon” is empty; write it, or delete it."]
     page.delete()

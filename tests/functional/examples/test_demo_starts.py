@@ -84,6 +84,13 @@ def test_a_baseline_that_ended_wrongly_is_run_again_by_the_next_start_which_stay
     assert "The site stays up." in output
 
 
+def test_a_site_that_does_not_answer_in_time_is_said_and_stays_up() -> None:
+    output, content = StringIO(), SimpleNamespace(slugs=["c"], account_token=lambda role: "token")
+    Command(stdout=output).score(PROCESSES, content, 0.1, is_check=False)  # type: ignore[arg-type]
+    assert "The site gave no answer to GET /competitions/c/" in output.getvalue()
+    assert "The site stays up." in output.getvalue()
+
+
 def test_a_check_fails_where_a_baseline_does_not_end_as_expected(sent: Sent) -> None:
     with pytest.raises(baselines.Unexpected, match="Not scored within"):
         start(is_check=True)

@@ -45,6 +45,14 @@ def test_the_same_text_is_no_new_version(site: Scenario) -> None:
     assert RulesVersion.objects.filter(competition=site.competition).count() == 1
 
 
+def test_a_text_in_the_place_of_rules_is_not_published(site: Scenario) -> None:
+    organizer = user_client(site.organizer)
+    form = form_fields(organizer.get(rules_url(site))) | {"text": "# Terms\nTo be announced"}
+    refused = organizer.post(rules_url(site), form)
+    assert "Write the rules: whoever takes part accepts them." in refused.content.decode()
+    assert RulesVersion.objects.filter(competition=site.competition).count() == 1
+
+
 def test_a_version_that_somebody_else_published_meanwhile_is_said(site: Scenario) -> None:
     organizer = user_client(site.organizer)
     site.competition.registrations.all().delete()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +28,9 @@ from competitions.submissions.quota import allowances
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import Kind, Reason, State
 from competitions.teams.models import Team
-from core.background import jobs
+from core.background import bounded, jobs
 from core.background.allowance import TooManyRefusedFiles, require_allowance
-from core.background.bounded import MAX_ANSWER_BYTES, Bounds, ChildFailed, OverBounds, Stopped, run_bounded
+from core.background.bounded import MAX_ANSWER_BYTES, Bounds, Call, ChildFailed, OverBounds, Stopped, run_bounded
 from core.background.rows import Claim, claim
 from core.background.turns import turn_take
 from core.celery import app
@@ -269,6 +271,26 @@ def test_a_child_that_takes_too_much_is_ended(work: Callable[[], Any], bounds: B
     with pytest.raises(OverBounds) as over:
         run_bounded(work, bounds, is_wanted=lambda: True, every_s=0.1)
     assert over.value.what == what
+
+
+def fill() -> None:
+    """Write a large temporary file, and go on for long."""
+    Path(tempfile.mkdtemp(), "large").write_bytes(bytes(16 * 1024**2))
+    time.sleep(60)
+
+
+FILL = ["sh", "-c", 'head -c 16M /dev/zero > "$TMPDIR/large"; exec sleep 5']
+
+
+@pytest.mark.parametrize("work", [fill, Call("subprocess:call", {"args": FILL})], ids=["forked", "called"])
+def test_temporary_files_of_a_child_are_bounded_and_go_with_it(
+    work: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(bounded, "SCRATCH_BYTES", 8 * 1024**2)
+    with pytest.raises(OverBounds) as over:
+        run_bounded(work, replace(BOUNDS, wall_s=5), is_wanted=lambda: True, every_s=60)
+    assert (over.value.what, list(tmp_path.iterdir())) == ("space", [])
 
 
 def test_a_child_answers_is_stopped_or_fails_by_itself() -> None:

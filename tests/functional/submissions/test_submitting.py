@@ -327,6 +327,41 @@ def test_the_page_hears_what_a_zip_would_be_refused_for_before_it_is_sent(site: 
     assert not Submission.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "members", "words"),
+    [
+        ("mine.zip", list(CODE), "put exactly one table into it"),
+        ("mine.zip", ["predict.py"], "'predict.py': its ending is none of a table"),
+        ("mine.zip", ["prices.xlsx"], "choose Save As and then CSV UTF-8"),
+        ("prices.xlsx", [], "choose Save As and then CSV UTF-8"),
+        ("prices.txt", [], "its ending is none of a table"),
+        ("prices.csv", [], ""),
+        ("prices.zip", ["prices.csv.gz", "__MACOSX/._prices.csv"], ""),
+    ],
+)
+def test_where_a_table_is_taken_another_file_is_refused_before_and_after_the_upload_alike(
+    site: Scenario, name: str, members: list[str], words: str
+) -> None:
+    table = {"table": {"id_column": "id", "columns": [{"name": "price"}]}}
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=table, accepts_code=False)
+    answer = look(site, members, file_name=name)
+    if not words:
+        assert answer.json() == {"kind": "prediction"}
+        return
+    assert (answer.status_code, words in answer.json()["detail"]) == (422, True), answer.json()
+    if members:
+        upload = site.upload(zip_bytes(dict.fromkeys(members, "x")), name)
+        assert send_as_predictions(site, upload).json()["detail"] == answer.json()["detail"]
+
+
+def test_an_official_file_with_another_name_is_refused_before_it_is_sent(site: Scenario) -> None:
+    official = {"dataset": "lsc-pcqm4mv2", "split": "test-dev"}
+    Phase.objects.filter(pk=site.phase.pk).update(prediction_format=official)
+    answer = look(site, [], file_name="mine.npz")
+    assert (answer.status_code, answer.json()["code"]) == (422, "wrong_file_name")
+    assert look(site, [], file_name="y_pred_pcqm4m-v2_test-dev.npz").json() == {"kind": "prediction"}
+
+
 def test_whoever_is_sure_sends_it_all_the_same(site: Scenario) -> None:
     Phase.objects.filter(pk=site.phase.pk).update(prediction_format=None)
     answer = send_as_predictions(site, site.upload(zip_bytes(CODE), "mine.zip"), kind_is_sure="on")

@@ -80,6 +80,13 @@ def test_a_team_name_is_short_and_visible(site: Scenario, name: str) -> None:
         services.team_create(user=registered(site), competition=site.competition, name=name, now=site.now)
 
 
+def test_a_character_that_no_team_name_has_is_named(site: Scenario) -> None:
+    with pytest.raises(refusals.TeamNameInvalid, match=r"there is the character U\+00AD \(soft hyphen\) in place 3"):
+        site.join(name="be\u00adst")
+    with pytest.raises(refusals.TeamNameInvalid, match="this one has 61"):
+        site.join(name="n" * 61)
+
+
 def test_team_names_are_unique_whatever_their_case(site: Scenario) -> None:
     with pytest.raises(refusals.TeamNameTaken):
         services.team_create(

@@ -461,3 +461,19 @@ def test_of_two_pushes_that_are_applied_while_a_score_arrives_one_counts(site: S
     assert Counter(CompetitionPush.objects.values_list("state", flat=True)) == {"applied": 1, "failed": 1}
     assert Competition.objects.get(pk=site.competition.pk).reward in ("A cup", "A medal")
     assert Entry.objects.get(leaderboard__phase=site.phase).rank_value == 0.5
+
+
+def test_whoever_joins_does_not_wait_for_a_push_and_is_counted_later(site: Scenario) -> None:
+    def join() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '5s'")
+            site.join()
+        connection.close()
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as pool:
+        Competition.objects.select_for_update(no_key=True).get(pk=site.competition.pk)  # as a push does while it ranks
+        pool.submit(join).result(timeout=30)
+    numbers = Competition.objects.values_list("team_count", flat=True)
+    assert numbers.get(pk=site.competition.pk) == 1
+    assert (teams.teams_recount(now=site.now), teams.teams_recount(now=site.now)) == (1, 0)
+    assert numbers.get(pk=site.competition.pk) == 2

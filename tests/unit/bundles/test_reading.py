@@ -93,6 +93,17 @@ def test_an_empty_page_is_a_warning_and_empty_rules_are_a_fault(tmp_path: Path) 
     assert "write the rules into it" in fault.message
 
 
+def test_a_page_in_another_encoding_is_read_or_named_with_its_line(tmp_path: Path) -> None:
+    text = "<p>\nZürich</p>"
+    _, report = read(write(tmp_path / "a", second(), FILES | {"overview.html": text.encode("latin-1")}))
+    (warning,) = map(str, report.warnings)
+    assert warning.startswith(
+        "competition.yaml, line 7, pages[0].file: the file 'overview.html': the byte 0xfc in its line 2"
+    )
+    with open_bundle(write(tmp_path / "b", second(), FILES | {"overview.html": text.encode("utf-16")})) as files:
+        assert (BundleReader(files).report.warnings, files.text("overview.html")) == ([], text)
+
+
 def test_an_image_whose_name_is_too_long_for_a_file_is_left_out_with_a_warning(tmp_path: Path) -> None:
     page = f"![Plot]({'x' * 300}.png)"
     data = changed("pages.0.file", "page.md", changed("podium", {"cover": "logo.png"}))

@@ -19,7 +19,7 @@ import pytest
 
 import scoring
 from scoring import synthetic
-from scoring.formats import submissions
+from scoring.formats import seed_results, submissions
 from scoring.formats.layouts import layout
 
 OFFICIAL = Path(__file__).parents[2] / "data" / "scoring-cases" / "submissions"
@@ -334,6 +334,18 @@ def test_wrong_ids_are_refused_by_reader_and_writer(
     with pytest.raises(scoring.ScoringInputError) as writing:
         submissions.write(tmp_path, dataset, split, given, rows=file_layout.rows)
     assert (reading.value.code, writing.value.code) == (code, code)
+
+
+def test_ids_that_are_there_twice_are_named(tmp_path: Path) -> None:
+    path = tmp_path / layout("lsc-wikikg90mv2", "test-dev", 2).filename
+    np.savez_compressed(path, t_pred_top10=ids(TEN, [15, 15, 12, 11, 12, *range(5)]))
+    with pytest.raises(scoring.ScoringInputError, match=r"row 1 \(from 0\) names 12, 15 more than once"):
+        submissions.read(path, "lsc-wikikg90mv2", "test-dev", rows=2)
+    seeds = [{"seed": seed, "valid": 0.5, "test": 0.5} for seed in (0, 1, 2, 3, 4, 5, 6, 7, 7, 3)]
+    results = tmp_path / "results_ogbn-arxiv.json"
+    results.write_text(json.dumps({"dataset": "ogbn-arxiv", "metric": "acc", "seeds": seeds}))
+    with pytest.raises(scoring.ScoringInputError, match="3, 7 stands there more than once"):
+        seed_results.read(results, "ogbn-arxiv")
 
 
 def test_padding_is_legal_where_the_official_format_has_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import math
+import resource
 import zipfile
 from collections.abc import Callable
 from datetime import date
@@ -268,6 +269,28 @@ def test_a_file_that_unpacks_to_more_than_allowed_is_refused(tmp_path: Path) -> 
     path.write_bytes(gzip.compress(b"0" * 10_000_000))
     with pytest.raises(ScoringInputError, match="unpacks to more than 1,000 bytes"), open_table(path, limit_bytes=1000):
         pass
+
+
+def test_a_disk_without_room_is_no_fault_of_the_file(tmp_path: Path) -> None:
+    path, (_, most) = tmp_path / "p.csv.gz", resource.getrlimit(resource.RLIMIT_FSIZE)
+    path.write_bytes(gzip.compress(b"id\n" + b"7\n" * 4_000_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024**2, most))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            read_table(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+def test_of_a_file_that_is_packed_twice_only_the_last_step_stays_on_the_disk(tmp_path: Path) -> None:
+    path = tmp_path / "p.zip"
+    for name in ("p.csv.gz", "inner.zip"):
+        packed = path.read_bytes() if name == "inner.zip" else gzip.compress(b"id\n7\n")
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, packed)
+    with open_table(path) as source:
+        assert list(source.path.parent.iterdir()) == [source.path]
+        assert source.path.read_bytes() == b"id\n7\n"
 
 
 def test_arrays_of_objects_are_refused(tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
 from competitions.resources.rooms import take_upload, takes_uploads
 from competitions.submissions.file_checks.kinds import choose_kind
-from competitions.submissions.file_checks.preflight import file_contract, look_at_names
+from competitions.submissions.file_checks.preflight import file_contract, look_before_upload
 from competitions.submissions.quota import allowances, smoke_allowance
 from competitions.submissions.services import NewSubmission, submission_create
 from competitions.submissions.states import LIVE, Kind, State
 from competitions.teams.services import require_registration
-from competitions.web.forms import SubmissionForm, ZipLookForm, cleaned
+from competitions.web.forms import FileLookForm, SubmissionForm, cleaned
 from competitions.web.presentation.charts import own_chart
 from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.submission_rows import LAST, PAGE_SIZE, build_rows, drawn, submission_page
@@ -133,10 +133,10 @@ def selections(visited: Visit, phase: Phase, team_id: int) -> list[tuple[Leaderb
 
 
 @require_POST
-def look_at_zip(request: HttpRequest, slug: str) -> HttpResponse:
-    """Say by the names in a zip what its submission would be refused for, before its bytes are sent."""
+def look_at_file(request: HttpRequest, slug: str) -> HttpResponse:
+    """Say by a file's name, and by those in a zip, what it would be refused for before it is sent."""
     visited, user = visit(request, slug), person(request)
-    form = ZipLookForm(request.POST)
+    form = FileLookForm(request.POST)
     phase = visited.phase(form["phase"].value())
     if phase is None:
         raise Http404
@@ -146,7 +146,7 @@ def look_at_zip(request: HttpRequest, slug: str) -> HttpResponse:
         kind, file_name, names = Kind(values["kind"]), values["file_name"], values["names"]
         if not values["kind_is_sure"]:
             kind = choose_kind(phase, lambda: names, file_name, chosen=kind)
-        look_at_names(file_contract(phase=phase, kind=kind, file_name=file_name), names)
+        look_before_upload(file_contract(phase=phase, kind=kind, file_name=file_name), names)
     except Refusal as refusal:
         return refusal_response(refusal)
     return JsonResponse({"kind": kind})

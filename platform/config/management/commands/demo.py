@@ -2,6 +2,7 @@
 
 import signal
 import time
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -77,16 +78,27 @@ class Command(BaseCommand):
     def score(self, processes: Processes, content: Seed, timeout_s: float, *, is_check: bool) -> None:
         """Have the baselines scored. If one ends unexpectedly, a check fails; a demo says so and goes on."""
         client = baselines.Client(processes.url)
+        for step in (
+            partial(self.run_baselines, processes, client, content, timeout_s),
+            partial(self.boards, client, content),
+        ):
+            try:
+                step()
+            except baselines.Unexpected as error:
+                if is_check:
+                    raise
+                self.say(f"\n{error}\nThe site stays up. The next start runs these baselines again.\n")
+
+    def run_baselines(self, processes: Processes, client: baselines.Client, content: Seed, timeout_s: float) -> None:
+        """Send them in and follow them. Raises `Unexpected`."""
         self.say("Sending in the baselines")
         sent = baselines.send_all(client, content)
         self.run_again(baselines.ended_wrongly(client, sent))
-        try:
-            baselines.follow(client, sent, timeout_s=timeout_s, say=self.say, check=processes.check)
-            baselines.require_as_expected(sent)
-        except baselines.Unexpected as error:
-            if is_check:
-                raise
-            self.say(f"\n{error}\nThe site stays up. The next start runs these baselines again.\n")
+        baselines.follow(client, sent, timeout_s=timeout_s, say=self.say, check=processes.check)
+        baselines.require_as_expected(sent)
+
+    def boards(self, client: baselines.Client, content: Seed) -> None:
+        """Show the board of each competition. Raises `Unexpected` where the site does not answer."""
         token = content.account_token("robot")
         for slug in content.slugs:
             phase = client.get(f"/competitions/{slug}/", token)["phases"][0]["slug"]
@@ -122,6 +134,8 @@ class Command(BaseCommand):
 
     def accounts(self, url: str, content: Seed) -> None:
         self.say(f"\n  {url}{content.path}\n")
+        folder = settings.EMAIL_CONFIG["EMAIL_FILE_PATH"]
+        self.say(f"  Mails, such as those that confirm the address of a new account, are in {folder}\n")
         if not content.is_new:
             names = ", ".join(account.username for account in content.accounts if account.role != "robot")
             self.say(f"  Sign in as {names}, with the passwords that the first start printed. To set a new one:")
@@ -130,8 +144,6 @@ class Command(BaseCommand):
         for account in content.accounts:
             secret = f"password {account.password}" if account.password else f"API token {account.token}"
             self.say(f"  {account.role:<10} {account.username:<10} {secret}")
-        folder = settings.EMAIL_CONFIG["EMAIL_FILE_PATH"]
-        self.say(f"\n  Mails, such as those that confirm the address of a new account, are in {folder}\n")
 
     def stay(self, processes: Processes) -> None:
         self.say("Running until Ctrl-C")

@@ -148,10 +148,11 @@
     return [...names.values()];
   };
 
-  // The site's word on a zip by the names in it, before it is sent. Whatever else may go wrong here, the upload says.
+  // The site's word on a file by its name, and on a zip by the names in it, before it is sent. Whatever else may go wrong here,
+  // the upload says.
   const lookAt = async (form, file, headers, isKindSure) => {
-    if (!form.dataset.look || !/\.zip$/i.test(file.name)) return;
-    const names = JSON.stringify(await zipNames(file).catch(() => null));
+    if (!form.dataset.look) return;
+    const names = JSON.stringify(/\.zip$/i.test(file.name) ? await zipNames(file).catch(() => null) : []);
     if (names === "null" || names.length > 32768) return;
     const entered = new FormData(form);
     const body = new FormData();
