@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NotRequired, TypedDict, get_args
 
-from files.arguments import Parser
 
 FORMAT: Final = "podium-commitment/2"
 EntryKey = Literal["submission", "team", "sha256", "received_at", "is_baseline", "scores"]
@@ -341,9 +340,9 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], *, parser_type: type[argparse.ArgumentParser] = argparse.ArgumentParser) -> int:
     """`podium verify`: 0 the board is what was committed to, 1 it is not, 2 the file is no manifest."""
-    parser = Parser(
+    parser = parser_type(
         prog="podium verify",
         description="Rebuild a revealed leaderboard from its manifest, or check a snapshot's signature.",
     )

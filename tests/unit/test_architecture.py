@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -51,3 +53,13 @@ def test_what_mutants_are_made_of_and_tested_by_is_there() -> None:
     assert [pattern for pattern in mutants["only_mutate"] if not list(REPOSITORY.glob(pattern))] == []
     tests = [selected.partition("::") for selected in mutants["pytest_add_cli_args_test_selection"]]
     assert [path for path, _, name in tests if f"def {name}" not in (REPOSITORY / path).read_text()] == []
+
+
+def test_the_program_that_checks_manifests_needs_nothing_but_python(tmp_path: Path) -> None:
+    """The docs say so, for whoever does not want to trust a package."""
+    alone = tmp_path / "manifest.py"
+    alone.write_bytes((REPOSITORY / "files" / "manifest.py").read_bytes())
+    (tmp_path / "wrong.json").write_text("{}")
+    argv = [sys.executable, "-I", "-S", str(alone), str(tmp_path / "wrong.json")]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "This is no manifest" in ended.stderr) == (2, True)

@@ -84,8 +84,9 @@ def sample_fault(sample: "Sample") -> str:
 )
 def verify(context: typer.Context) -> None:
     with needing("run"):
+        from files.arguments import Parser
         from files.manifest import main
-    raise typer.Exit(main(context.args))
+    raise typer.Exit(main(context.args, parser_type=Parser))
 
 
 @image.command()
