@@ -123,8 +123,12 @@ def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> 
 
 def places_to_answer(user: User) -> QuerySet[Place]:
     """Places of the user's teams for which the team has something to hand in, the first that is due first."""
-    teams = Membership.objects.filter(user=user).values("team")
-    return Place.objects.filter(team__in=teams, state__in=TEAMS_TURN).order_by("due_at", "pk")
+    return waiting_places().filter(team__in=Membership.objects.filter(user=user).values("team"))
+
+
+def waiting_places() -> QuerySet[Place]:
+    """Places for which the team has something to hand in, the first that is due first."""
+    return Place.objects.filter(state__in=TEAMS_TURN).order_by("due_at", "pk")
 
 
 def locked_place(key: UUID) -> Place:

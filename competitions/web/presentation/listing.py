@@ -118,7 +118,7 @@ def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competitio
         default=Value(OTHERS),
         output_field=IntegerField(),
     )
-    seen = Competition.objects.visible_to(user).select_related("series").prefetch_related("phases")
+    seen = Competition.objects.visible_to(user).prefetch_related("phases")
     unread = unread_notifications(user) if isinstance(user, User) else Value(0)  # for the bell above the list
     return seen.annotate(group=group, unread=unread).order_by(F("group"), "-created_at")
 
