@@ -214,11 +214,7 @@ def new_phase_values(competition: Competition, now: datetime) -> dict[str, objec
     tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     opens_at = max(tomorrow, last.closes_at) if last is not None and last.closes_at else tomorrow
     named = {"name": "", "slug": "", "description": "", "index": None}
-    dates = {
-        "opens_at": opens_at,
-        "closes_at": later(opens_at, OPEN_FOR),
-        "reveal_at": None,
-    }
+    dates = {"opens_at": opens_at, "closes_at": later(opens_at, OPEN_FOR), "reveal_at": None}
     if last is None:
         return named | dates | {"tasks": list(competition.tasks.filter(dataset=None, checks=None))}
     own = ("name", "slug", "description", "index", "tasks")

@@ -6,14 +6,13 @@ from typing import ClassVar
 
 from django import forms
 from django.db import transaction
-from django.db.models import Model, ProtectedError, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import QueryDict
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.deletions import Deletion
-from competitions.organize.refusals import DELETION_CHANGED, NotDeleted
+from competitions.organize.editing.deletions import Deletion, delete_row
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
@@ -108,14 +107,4 @@ def resource_deletion(resource: Resource) -> Deletion:
 @transaction.atomic
 def remove_resource(resource: Resource, confirmed: str) -> None:
     """Delete a file that nothing uses. Raises `NotDeleted` or `DELETION_CHANGED`."""
-    deletion = resource_deletion(resource)
-    if deletion.refusals:
-        raise NotDeleted(deletion.what, deletion.refusals)
-    if confirmed != deletion.confirmation:
-        raise DELETION_CHANGED(what=deletion.what)
-    try:
-        with transaction.atomic():
-            resource.delete()
-    except ProtectedError as error:
-        kinds = sorted({str(dependent._meta.verbose_name) for dependent in error.protected_objects})
-        raise NotDeleted(deletion.what, [f"It is needed by: {', '.join(kinds)}."]) from error
+    delete_row(resource, resource_deletion(resource), confirmed)
