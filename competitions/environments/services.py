@@ -70,13 +70,7 @@ def team_files(*, user: User, competition: Competition, kind: EnvironmentFile.Ki
 
 @transaction.atomic
 def environment_file_add(
-    *,
-    user: User,
-    competition: Competition,
-    kind: EnvironmentFile.Kind,
-    name: str,
-    upload: Upload,
-    now: datetime,
+    *, user: User, competition: Competition, kind: EnvironmentFile.Kind, name: str, upload: Upload, now: datetime
 ) -> EnvironmentFile:
     """Take a finished upload as the next version of a name; a background task stores and checks it.
 

@@ -12,12 +12,7 @@ from competitions.organize.building.removal import competition_remove
 from competitions.organize.files import RECOGNITION_JOB
 from competitions.organize.hosts import require_host
 from competitions.organize.models import CompetitionDraft, DraftFile
-from competitions.organize.refusals import (
-    ALREADY_PUBLISHED,
-    ANSWERS_TOO_LONG,
-    TOO_MANY_DRAFTS,
-    DraftChangedElsewhere,
-)
+from competitions.organize.refusals import ALREADY_PUBLISHED, ANSWERS_TOO_LONG, TOO_MANY_DRAFTS, DraftChangedElsewhere
 from competitions.organize.steps.step import FileSlot, require_ending
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import mark_unneeded

@@ -98,13 +98,7 @@ def clean_file_name(name: str) -> str:
 
 @transaction.atomic
 def upload_begin(
-    *,
-    user: User,
-    file_name: str,
-    size_bytes: int,
-    now: datetime,
-    is_bundle: bool = False,
-    is_environment: bool = False,
+    *, user: User, file_name: str, size_bytes: int, now: datetime, is_bundle: bool = False, is_environment: bool = False
 ) -> Upload:
     """Announce an upload.
 

@@ -102,10 +102,7 @@ urlpatterns = [
     path("submissions/<int:pk>/cancel/", submission.cancel, name="submission-cancel"),
     path("submissions/<int:pk>/withdraw/", submission.withdraw, name="submission-withdraw"),
     path(
-        "submissions/<int:pk>/boards/<slug:board_key>/add/",
-        submission.pick,
-        {"action": "add"},
-        name="submission-pick",
+        "submissions/<int:pk>/boards/<slug:board_key>/add/", submission.pick, {"action": "add"}, name="submission-pick"
     ),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/remove/",

@@ -83,14 +83,7 @@ def run_heartbeat(
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
-        run_move(
-            run,
-            source=State(run.state),
-            target=state,
-            actor=worker_actor(run),
-            now=now,
-            **changes,
-        )
+        run_move(run, source=State(run.state), target=state, actor=worker_actor(run), now=now, **changes)
         run.state = state
     else:  # a late or repeated report moves nothing back
         Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
@@ -251,11 +244,7 @@ def _disclosed(run: Run, result: Result) -> Result:
 
 def _keep_in_log(run: Run, stream: LogStream, words: str) -> None:
     RunLog.objects.get_or_create(
-        run=run,
-        attempt=run.attempt,
-        stream=stream,
-        seq=LAST_PIECE,
-        defaults={"text": f"\n{words}\n"},
+        run=run, attempt=run.attempt, stream=stream, seq=LAST_PIECE, defaults={"text": f"\n{words}\n"}
     )
 
 
