@@ -76,7 +76,8 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
     if upload.file is None:
         raise UploadIncomplete(upload)
     require_ending(upload.file_name, slot.suffixes)
-    require_room(locked.owner, _bytes_of_drafts(locked.owner) + upload.file.size_bytes)
+    kept = DraftFile.objects.filter(draft__owner=locked.owner).aggregate(total=Sum("file__size_bytes"))["total"] or 0
+    require_room(locked.owner, kept + upload.file.size_bytes)
     draft_detach(draft=locked, role=slot.role, now=now)
     draft_file = DraftFile.objects.create(
         draft=locked,
@@ -89,10 +90,6 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
     if slot.is_table:
         jobs.send_after_commit(RECOGNITION_JOB, draft_file.pk)
     return draft_file
-
-
-def _bytes_of_drafts(owner: User) -> int:
-    return DraftFile.objects.filter(draft__owner=owner).aggregate(total=Sum("file__size_bytes"))["total"] or 0
 
 
 @transaction.atomic

@@ -155,7 +155,7 @@ def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
     comparison: dict[str, Any] = {
         "wall_s": wall_s,
         "limit_s": verification.phase.time_limit_s,
-        "runs": [_named_meters(run) for run in runs],
+        "runs": [{"title": run.task.name} | budget_meters(run) for run in runs],
         "tolerance_origin": place.lane.tolerance_origin,
         "earlier": place.comparison.get("earlier", []),
     }
@@ -201,10 +201,6 @@ def _warnings(place: Place, comparison: dict[str, Any]) -> list[str]:
 
 def _column(place: Place) -> Column | None:
     return primary_column(list(place.lane.leaderboard.columns.all()))
-
-
-def _named_meters(run: Run) -> dict[str, object]:
-    return {"title": run.task.name} | budget_meters(run)
 
 
 def _findings(place: Place, plain: dict[int, Run]) -> list[Finding]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import ClassVar
 
-from django import forms
 from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import QueryDict
@@ -17,6 +16,7 @@ from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, count_uses, require_room, resource_replace
+from competitions.web.forms import offer
 from files.archives import check_directory
 
 
@@ -38,9 +38,8 @@ class ResourceForm(ChangeForm):
         if not by.is_staff:  # files are shared among staff; others are not shown who that is
             del self.fields["shared_with"]
             return
-        shared_with = self.fields["shared_with"]
-        assert isinstance(shared_with, forms.ModelMultipleChoiceField)
-        shared_with.queryset = User.objects.filter(is_staff=True, is_active=True).exclude(pk=by.pk).order_by("username")
+        staff = User.objects.filter(is_staff=True, is_active=True)
+        offer(self, "shared_with", staff.exclude(pk=by.pk).order_by("username"))
 
     def consequences(self, now: datetime) -> list[str]:
         return list(_impact_of_sharing(self.instance, self.changed_data))

@@ -47,16 +47,15 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     runs = Run.objects.filter(submission__phase__competition=competition)
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None
     context = {
-        "groups": [(row, [(slot, _head(slot)) for slot in file_slots(row)]) for row in (*tasks, *phases)],
+        "groups": [
+            (row, [(slot, table_head(slot.resource) if slot.resource else None) for slot in file_slots(row)])
+            for row in (*tasks, *phases)
+        ],
         "solutions": solution_rows(competition),
         "outdated": outdated,
         "outdated_first": (outdated or [])[:PAGE_SIZE],
     }
     return render_page(request, competition, "organize/editing/data.html", context, tab="data")
-
-
-def _head(slot: Slot) -> Any:
-    return table_head(slot.resource) if slot.resource else None
 
 
 @takes_uploads(lambda request, slug, **place: managed_competition(request, slug))

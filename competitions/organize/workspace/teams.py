@@ -20,6 +20,7 @@ from competitions.organize.refusals import REASON_MISSING, NothingChosen
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team
+from competitions.web.forms import offer
 from core.spreadsheets import Echo, safe_cell
 
 PAGE_SIZE: Final = 50
@@ -52,8 +53,7 @@ class TeamFilter(forms.Form):
     def __init__(self, competition: Competition, data: Mapping[str, object]) -> None:
         super().__init__(data)
         self.competition = competition
-        phases: Any = self.fields["phase"]
-        phases.queryset = competition.phases.all()
+        offer(self, "phase", competition.phases.all())
         self.is_valid()
 
     def narrowed(self, best: "BestColumn | None") -> QuerySet[Any]:

@@ -129,7 +129,7 @@ def run_complete(
     run = locked_run(run_id)  # an answer that is sent twice at once takes turns
     if run is None or not is_held(run, attempt=attempt, lease_id=lease_id):
         return _answered_before(run_id, lease_id)
-    arrived = _output_digests(run)
+    arrived = dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))
     _require_outputs(arrived, outputs)
     keep_usage(run, result.usage)
     result = _disclosed(run, result)
@@ -218,10 +218,6 @@ def _end_ingestion(run: Run, result: Result, outputs: dict[str, str], now: datet
         next_attempt=True,
     )
     return State.QUEUED
-
-
-def _output_digests(run: Run) -> dict[str, str]:
-    return dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))
 
 
 def _disclosed(run: Run, result: Result) -> Result:
