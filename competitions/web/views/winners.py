@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.views import person
 from competitions.catalog.rights import organizes
 from competitions.disclosure.scores import board_refusal
-from competitions.resources.rooms import take_upload, takes_uploads
+from competitions.resources.rooms import takes_uploads
+from competitions.resources.uploads import take_upload
 from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
 from competitions.web.presentation.charts import pair_chart
