@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 def sealed_right(role: str) -> F:
-    """The right to see sealed scores, as an annotation of competitions joined to a person's `role`; None without one."""
+    """The right to see sealed scores, to annotate competitions joined to a `role`; None without one."""
     return F(f"{role}__can_see_sealed")
 
 

@@ -76,8 +76,10 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
     if upload.file is None:
         raise UploadIncomplete(upload)
     require_ending(upload.file_name, slot.suffixes)
-    kept = DraftFile.objects.filter(draft__owner=locked.owner).aggregate(total=Sum("file__size_bytes"))["total"] or 0
-    require_room(locked.owner, kept + upload.file.size_bytes)
+    stored_bytes = (
+        DraftFile.objects.filter(draft__owner=locked.owner).aggregate(total=Sum("file__size_bytes"))["total"] or 0
+    )
+    require_room(locked.owner, stored_bytes + upload.file.size_bytes)
     draft_detach(draft=locked, role=slot.role, now=now)
     draft_file = DraftFile.objects.create(
         draft=locked,

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db.models import QuerySet, Sum
 
 from competitions.catalog.models import Phase, Week
+from competitions.environments.services import TeamRoom
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import TEAM_STORAGE_USED, TOO_MANY_SCORING_ERRORS, TOO_MANY_SMOKE_RUNS
@@ -117,18 +118,10 @@ def require_smoke_runs_left(*, team: Team, now: datetime) -> None:
         raise TOO_MANY_SMOKE_RUNS(limit=allowance.limit, resets_at=allowance.resets_at)
 
 
-@dataclass(frozen=True)
-class TeamStorage:
-    """Room for the files that a team submits, which are kept as long as its submissions."""
-
-    used_bytes: int
-    limit_bytes: int
-
-
-def team_storage(team_id: int) -> TeamStorage:
-    """The room that a team's submitted files take; the same content counts once."""
+def team_storage(team_id: int) -> TeamRoom:
+    """The room that a team's submitted files take, as long as its submissions; equal content counts once."""
     files = StoredFile.objects.filter(pk__in=Submission.objects.filter(team=team_id).values("file"))
-    return TeamStorage(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_STORAGE_BYTES)
+    return TeamRoom(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_STORAGE_BYTES)
 
 
 def require_team_storage(*, team: Team, file: StoredFile) -> None:

@@ -25,7 +25,7 @@ from competitions.winners.code_facts import code_facts
 from competitions.winners.comparison import CannotCompare, Difference, compare, made_by, sampled_pairs, submitted
 from competitions.winners.gaps import score_gaps
 from competitions.winners.models import Lane, Place
-from competitions.winners.services import locked_place, place_move
+from competitions.winners.services import actor_name, locked_place, place_move
 from competitions.winners.states import State
 
 log = structlog.get_logger(__name__)
@@ -45,7 +45,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
             place=place,
             source=State.COMPARED,
             target=State.HARDWARE,
-            actor=_actor(by),
+            actor=actor_name(by),
             now=now,
             comparison={"earlier": earlier},
         )
@@ -71,17 +71,13 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
         place=place,
         source=State.HARDWARE,
         target=State.VERIFYING,
-        actor=_actor(by),
+        actor=actor_name(by),
         now=now,
         note=f"submission #{verification.pk}",
         verification=verification,
         check_run=verification_create(**arguments, checks=checks) if checks else None,
     )
     return place
-
-
-def _actor(by: User) -> str:
-    return f"user:{by.username}"
 
 
 def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, object]]:

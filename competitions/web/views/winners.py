@@ -44,7 +44,7 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
     if request.method == "POST":
         if not visited.is_organizer:
             raise Http404
-        new_places = services.invite_next(lane=lane, actor=f"user:{person(request).username}", now=visited.now)
+        new_places = services.invite_next(lane=lane, actor=services.actor_name(person(request)), now=visited.now)
         messages.success(request, f"Invited: {', '.join(str(place.team) for place in new_places)}.")
         return redirect("web:winners", slug, phase_slug, board_key)
     places = lane.places.select_related("team", "submission__phase")
@@ -132,6 +132,6 @@ def act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
     values = cleaned(form(request.POST, request.FILES)) if form is not None else {}
     if (file := values.pop("bundle", None)) is not None:
         values["upload"] = take_upload(user, file, now)
-    values |= {"actor": f"user:{user.username}"} if action in ON_RECORD else {"by": user}
+    values |= {"actor": services.actor_name(user)} if action in ON_RECORD else {"by": user}
     step(key=key, now=now, **values)
     return redirect("web:winners-place", key)
