@@ -9,15 +9,7 @@ import structlog
 
 log = structlog.get_logger(__name__)
 # What no data can bring about: this host is out of something, or its disk is broken.
-OF_THE_HOST: Final = (
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.ENOMEM,
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EIO,
-    errno.EROFS,
-)
+OF_THE_HOST: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 STOPPED = "staging_stopped"  # the code of what nobody waits for any more
 MAX_WORDS: Final = 200  # characters of what was raised, in a refusal
 NOT_KILLABLE = "not_killable"  # of a container that is still there long after it was killed

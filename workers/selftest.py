@@ -172,20 +172,15 @@ PROBES = (
 )
 
 
+@dataclass(frozen=True)
 class Tester:
-    """Runs probes on one engine."""
+    """Runs probes on one engine. `quota`: outputs are bounded by file systems of fixed size."""
 
-    def __init__(self, engine: Engine, facts: EngineFacts, folder: Path, image: str, *, quota: bool) -> None:
-        self._engine = engine
-        self._facts = facts
-        self._folder = folder
-        self._image = image
-        self._quota = quota
-
-    @property
-    def quota(self) -> bool:
-        """True where outputs are bounded by file systems of fixed size."""
-        return self._quota
+    engine: Engine
+    facts: EngineFacts
+    folder: Path
+    image: str
+    quota: bool
 
     def run(self, probe: Probe, *, gpu_uuid: str | None = None) -> Seen:
         """Run one probe's program to its end and clean up. Raises `SandboxError` when the engine fails."""
@@ -200,7 +195,7 @@ class Tester:
                 list_output(stage.volume.path, max_files=10**9, max_bytes=10**15)
             except OutputRefused as error:
                 refused = error.code
-            log = self._folder / "log"
+            log = self.folder / "log"
             stage.write_log(log)
             return Seen(evidence, log.read_text(errors="replace"), refused, took_s)
         finally:
@@ -209,18 +204,18 @@ class Tester:
     def _stage(self, probe: Probe, gpu_uuid: str | None) -> StageRun:
         unique = uuid.uuid4().hex
         limits = probe.limits
-        runner = Runner(offset=self._facts.user_offset)
+        runner = Runner(offset=self.facts.user_offset)
         volume = OutputVolume(
-            self._folder,
+            self.folder,
             unique,
             size_bytes=limits.output_bytes,
             files=limits.output_files,
-            quota=self._quota,
+            quota=self.quota,
             owner=runner.host_uid,
         )
         spec = StageSpec(
             name=f"podium-self-test-{unique}",
-            image=self._image,
+            image=self.image,
             argv=("python3", "-c", probe.source),
             mounts=(),
             output=volume.path,
@@ -230,9 +225,9 @@ class Tester:
             gpu_uuid=gpu_uuid,
             runner=runner,
             plain_files=probe.plain_files,
-            image_facts=self._engine.ensure_image(self._image, PullPolicy.NEVER),
+            image_facts=self.engine.ensure_image(self.image, PullPolicy.NEVER),
         )
-        return StageRun("self-test", self._engine, spec, volume)
+        return StageRun("self-test", self.engine, spec, volume)
 
 
 def user_namespaces_words(facts: EngineFacts) -> str:
@@ -267,7 +262,7 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
         folder = Path(name)
         folder.chmod(0o700)
         quota = loop_mounts_work(folder)
-        tester = Tester(connection, facts, folder, image, quota=quota)
+        tester = Tester(connection, facts, folder, image, quota)
         failures = sum(not _report(result, quota=quota) for result in examine(tester))
     fault = toolkit_fault(toolkit)
     if fault:

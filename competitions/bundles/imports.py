@@ -73,7 +73,7 @@ def import_perform(pk: int) -> None:
         return
     job = BundleImport.objects.select_related("owner", "queue", "file").get(pk=pk)
     if job.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(**_over(BundleImport.State.FAILED, report=Report().as_json()))
+        claimed.release(**end_fields(BundleImport.State.FAILED, report=Report().as_json()))
         log.error("import_given_up", bundle_import=pk)
         return
     _import(job, claimed)
@@ -84,7 +84,7 @@ IMPORT = jobs.Job(IMPORT_JOB, waiting=waiting_imports, perform=import_perform, q
 
 def _import(job: BundleImport, claimed: Claim) -> None:
     def fail(report: Report) -> None:
-        claimed.release(**_over(BundleImport.State.FAILED, report=report.as_json()))
+        claimed.release(**end_fields(BundleImport.State.FAILED, report=report.as_json()))
 
     try:
         _make(job, claimed)
@@ -138,14 +138,14 @@ def _step(claimed: Claim, step: str) -> None:
 def _record_competition(claimed: Claim, imported: Imported) -> None:
     """Record the competition, inside the transaction that makes it. Raises `ClaimLost`."""
     report = imported.report.as_json()
-    claimed.conclude(**_over(BundleImport.State.FINISHED, report=report, competition=imported.competition))
+    claimed.conclude(**end_fields(BundleImport.State.FINISHED, report=report, competition=imported.competition))
 
 
 def _record_task(claimed: Claim, task: Task) -> None:
     """As `_record_competition`. Raises `ClaimLost`."""
-    claimed.conclude(**_over(BundleImport.State.FINISHED, task=task))
+    claimed.conclude(**end_fields(BundleImport.State.FINISHED, task=task))
 
 
-def _over(state: str, **result: Any) -> dict[str, object]:
-    """The fields of an import that has ended."""
+def end_fields(state: str, **result: Any) -> dict[str, object]:
+    """The fields of an import, or a push, that has ended."""
     return {"state": state, "step": "", "changed_at": timezone.now(), **result}

@@ -11,12 +11,7 @@ FIND_FAULT = "scoring.tables.commands:find_sample_fault"
 def sample_fault(sample: Sample) -> str:
     """The fault of a sample submission; empty for a right one."""
     solution = None if sample.solution is None else (str(sample.solution), sample.solution.name)
-    arguments = {
-        "path": str(sample.path),
-        "file_name": sample.path.name,
-        "schema": sample.schema,
-        "solution": solution,
-    }
+    arguments = {"path": str(sample.path), "file_name": sample.path.name, "schema": sample.schema, "solution": solution}
     bounds = Bounds(wall_s=settings.CHECK_WALL_S, cpu_s=settings.CHECK_CPU_S, memory_bytes=settings.CHECK_MEMORY_BYTES)
     try:
         # The claim on the work is kept by a thread of its own, so nobody has to be asked.

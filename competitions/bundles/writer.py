@@ -195,12 +195,7 @@ class BundleWriter:
     def _task(self, index: int, task: Task, tasks: list[Task]) -> dict[str, object]:
         if self.names_by_key(task):
             return {"index": index, "key": str(task.key)}
-        return {
-            "index": index,
-            "name": task.name,
-            **self._files(task, TASK_FILES),
-            **_task_settings(task, tasks),
-        }
+        return {"index": index, "name": task.name, **self._files(task, TASK_FILES), **_task_settings(task, tasks)}
 
     def _solutions(self, tasks: list[Task]) -> Iterator[dict[str, object]]:
         rows = self.competition.solutions.select_related("resource__file").prefetch_related("tasks")

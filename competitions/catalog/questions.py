@@ -38,11 +38,7 @@ class AskedQuestion(models.Model):
         SELECT = "select", "one of several"
         CHECKBOX = "checkbox", "yes or no"
 
-    key = OneLineField(
-        max_length=36,
-        validators=[KEY],
-        help_text="In the API and in exports, for instance code_url.",
-    )
+    key = OneLineField(max_length=36, validators=[KEY], help_text="In the API and in exports, for instance code_url.")
     title = OneLineField(max_length=200, help_text="The question as people read it.")
     help_text = OneLineField("help", max_length=300, blank=True)
     kind = models.CharField("type", max_length=10, choices=Kind, default=Kind.TEXT)

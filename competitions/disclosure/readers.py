@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import F, Value
-from django.db.models.functions import Coalesce
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import User
@@ -17,9 +16,9 @@ from competitions.catalog.models import CompetitionOrganizer, Phase, SealedUse
 Answer = TypeVar("Answer")
 
 
-def sealed_right(role: str) -> Coalesce:
-    """The right to see sealed scores, as an annotation of competitions joined to a person's `role`."""
-    return Coalesce(F(f"{role}__can_see_sealed"), Value(False))
+def sealed_right(role: str) -> F:
+    """The right to see sealed scores, to annotate competitions joined to a `role`; None without one."""
+    return F(f"{role}__can_see_sealed")
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ environment_file_removing = Signal()
 
 
 @dataclass(frozen=True)
-class EnvironmentRoom:
-    """Bytes that a team's weights and images take, and may take."""
+class TeamRoom:
+    """Bytes that files of a team take, and may take."""
 
     used_bytes: int
     limit_bytes: int
@@ -49,10 +49,10 @@ def kinds_accepted(phases: Sequence[Phase]) -> list[EnvironmentFile.Kind]:
     return [kind for kind in EnvironmentFile.Kind if kind in accepted]
 
 
-def environment_room(team_id: int) -> EnvironmentRoom:
+def environment_room(team_id: int) -> TeamRoom:
     """The space that a team's files take; a file that is being checked counts with its announced size."""
     files = EnvironmentFile.objects.filter(team=team_id, state__in=TAKES_ROOM)
-    return EnvironmentRoom(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_ENVIRONMENT_BYTES)
+    return TeamRoom(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_ENVIRONMENT_BYTES)
 
 
 def own_environment_files(user: User) -> QuerySet[EnvironmentFile]:
@@ -70,13 +70,7 @@ def team_files(*, user: User, competition: Competition, kind: EnvironmentFile.Ki
 
 @transaction.atomic
 def environment_file_add(
-    *,
-    user: User,
-    competition: Competition,
-    kind: EnvironmentFile.Kind,
-    name: str,
-    upload: Upload,
-    now: datetime,
+    *, user: User, competition: Competition, kind: EnvironmentFile.Kind, name: str, upload: Upload, now: datetime
 ) -> EnvironmentFile:
     """Take a finished upload as the next version of a name; a background task stores and checks it.
 

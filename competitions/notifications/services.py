@@ -40,14 +40,7 @@ class Notice:
 
 @transaction.atomic(savepoint=False)  # most callers have begun one
 def notify(
-    *,
-    people: QuerySet[User],
-    kind: Kind,
-    competition: Competition,
-    subject: str,
-    text: str,
-    path: str,
-    event: str = "",
+    *, people: QuerySet[User], kind: Kind, competition: Competition, subject: str, text: str, path: str, event: str = ""
 ) -> int:
     """Tell people in the caller's transaction; returns how many they are. Robots have no inbox.
 

@@ -12,12 +12,7 @@ from competitions.organize.building.removal import competition_remove
 from competitions.organize.files import RECOGNITION_JOB
 from competitions.organize.hosts import require_host
 from competitions.organize.models import CompetitionDraft, DraftFile
-from competitions.organize.refusals import (
-    ALREADY_PUBLISHED,
-    ANSWERS_TOO_LONG,
-    TOO_MANY_DRAFTS,
-    DraftChangedElsewhere,
-)
+from competitions.organize.refusals import ALREADY_PUBLISHED, ANSWERS_TOO_LONG, TOO_MANY_DRAFTS, DraftChangedElsewhere
 from competitions.organize.steps.step import FileSlot, require_ending
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import mark_unneeded
@@ -81,7 +76,10 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
     if upload.file is None:
         raise UploadIncomplete(upload)
     require_ending(upload.file_name, slot.suffixes)
-    require_room(locked.owner, _bytes_of_drafts(locked.owner) + upload.file.size_bytes)
+    stored_bytes = (
+        DraftFile.objects.filter(draft__owner=locked.owner).aggregate(total=Sum("file__size_bytes"))["total"] or 0
+    )
+    require_room(locked.owner, stored_bytes + upload.file.size_bytes)
     draft_detach(draft=locked, role=slot.role, now=now)
     draft_file = DraftFile.objects.create(
         draft=locked,
@@ -94,10 +92,6 @@ def draft_attach(*, draft: CompetitionDraft, slot: FileSlot, upload: Upload, now
     if slot.is_table:
         jobs.send_after_commit(RECOGNITION_JOB, draft_file.pk)
     return draft_file
-
-
-def _bytes_of_drafts(owner: User) -> int:
-    return DraftFile.objects.filter(draft__owner=owner).aggregate(total=Sum("file__size_bytes"))["total"] or 0
 
 
 @transaction.atomic

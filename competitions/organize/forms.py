@@ -10,6 +10,7 @@ from django.http import QueryDict
 from competitions.catalog.models import Competition, Format, Phase
 from competitions.compute.models import Queue
 from competitions.resources.models import Resource
+from competitions.web.forms import offer
 from files.text import is_number
 
 REASON_LENGTH: Final = 500
@@ -44,7 +45,7 @@ class SubmissionsForm(BulkForm):
 
     def __init__(self, data: QueryDict, *, actions: Iterable[str], queues: QuerySet[Queue]) -> None:
         super().__init__(data, actions=actions)
-        cast("forms.ModelChoiceField[Queue]", self.fields["queue"]).queryset = queues
+        offer(self, "queue", queues)
 
 
 class SolutionForm(forms.Form):
@@ -54,7 +55,7 @@ class SolutionForm(forms.Form):
 
     def __init__(self, competition: Competition, data: QueryDict) -> None:
         super().__init__(data)
-        cast("forms.ModelChoiceField[Phase]", self.fields["phase"]).queryset = competition.phases.all()
+        offer(self, "phase", competition.phases.all())
 
 
 class UploadForm(forms.Form):

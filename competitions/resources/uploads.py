@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import F, Sum
+from django.shortcuts import get_object_or_404
 
 from accounts.models import User
 from competitions.resources.models import StoredFile, Upload, UploadFailures
@@ -28,6 +30,8 @@ from competitions.resources.stores.base import StoreFull
 from core.refusals import Refusal, RefusalKind
 
 log = structlog.get_logger(__name__)
+
+NO_FILE: Final = RefusalKind(422, "no_file", "No file was chosen. Choose the file to upload.")
 
 EMPTY_UPLOAD: Final = RefusalKind(
     422, "empty_upload", "The file {file_name!r} is empty (0 bytes). Choose the file that holds your submission."
@@ -98,13 +102,7 @@ def clean_file_name(name: str) -> str:
 
 @transaction.atomic
 def upload_begin(
-    *,
-    user: User,
-    file_name: str,
-    size_bytes: int,
-    now: datetime,
-    is_bundle: bool = False,
-    is_environment: bool = False,
+    *, user: User, file_name: str, size_bytes: int, now: datetime, is_bundle: bool = False, is_environment: bool = False
 ) -> Upload:
     """Announce an upload.
 
@@ -305,10 +303,33 @@ def _read(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def upload_whole(*, user: User, file_name: str, size_bytes: int, chunks: Iterable[bytes], now: datetime) -> Upload:
+def upload_whole(
+    *,
+    user: User,
+    file_name: str,
+    size_bytes: int,
+    chunks: Iterable[bytes],
+    now: datetime,
+    is_environment: bool = False,
+) -> Upload:
     """An upload that comes in one request."""
-    upload = upload_begin(user=user, file_name=file_name, size_bytes=size_bytes, now=now)
+    upload = upload_begin(user=user, file_name=file_name, size_bytes=size_bytes, now=now, is_environment=is_environment)
     return upload_append(key=upload.key, user=user, offset=0, chunks=chunks, now=now)
+
+
+def take_upload(
+    user: User, file: UploadedFile[Any] | None, now: datetime, *, key: UUID | None = None, is_environment: bool = False
+) -> Upload:
+    """The finished upload with this key, else one of the request's file. Raises `NO_FILE` or 404."""
+    if key:
+        return get_object_or_404(Upload.objects.select_related("file"), key=key, user=user)
+    if file is None:
+        raise NO_FILE()
+    name, size_bytes = file.name or "upload", file.size or 0
+    chunks = file.chunks()
+    return upload_whole(
+        user=user, file_name=name, size_bytes=size_bytes, chunks=chunks, now=now, is_environment=is_environment
+    )
 
 
 def upload_abort(*, upload: Upload) -> None:

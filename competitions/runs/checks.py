@@ -134,10 +134,7 @@ def _verdict_on_table(contract: Contract, path: Path, phase: Phase, bounded: Cal
         return Verdict(FileCheck.Status.PASSED, recognised=Recognised(contract.kind, Program.NONE))
     if fault["code"] in ORGANIZERS_FAULTS:
         return Verdict(
-            FileCheck.Status.REFUSED,
-            reason=Reason.SETUP_ERROR,
-            code=fault["code"],
-            detail=fault["message"][:1000],
+            FileCheck.Status.REFUSED, reason=Reason.SETUP_ERROR, code=fault["code"], detail=fault["message"][:1000]
         )
     return _refusal(InvalidFile(fault["code"], fault["message"]))
 

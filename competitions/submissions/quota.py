@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import QuerySet, Sum
 
 from competitions.catalog.models import Phase, Week
+from competitions.environments.services import TeamRoom
 from competitions.resources.models import StoredFile
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import TEAM_STORAGE_USED, TOO_MANY_SCORING_ERRORS, TOO_MANY_SMOKE_RUNS
@@ -51,23 +52,23 @@ def week_began_at(phase: Phase, now: datetime) -> datetime:
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     """Every limit that the phase sets, narrowest first; empty means unlimited.
 
-    One query, two where a week slides. `now` may lie before midnight while others of the team submit after it: an
-    upload counts for the day on which it began.
+    A query for each limit, two where a week slides: without one of the whole phase, only what is new is counted. `now`
+    may lie before midnight while others of the team submit after it: an upload counts for the day on which it began.
     """
-    midnight, week = day_began_at(now), week_began_at(phase, now)
-    of_day, of_week = Q(received_at__gte=midnight, received_at__lt=midnight + DAY), Q(received_at__gte=week)
-    if phase.quota_week == Week.CALENDAR:
-        of_week &= Q(received_at__lt=week + WEEK)
     charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True)
-    counts = charged.aggregate(day=Count("pk", filter=of_day), week=Count("pk", filter=of_week), total=Count("pk"))
-    periods: list[tuple[int | None, str, int, datetime | None]] = [
-        (phase.max_submissions_per_day, "of today", counts["day"], midnight + DAY),
-        (phase.max_submissions_per_week, week_period(phase), counts["week"], _week_ends_at(phase, charged, week)),
-        (phase.max_submissions, "of this phase", counts["total"], None),
-    ]
-    return [
-        Allowance(period, limit, count, resets_at) for limit, period, count, resets_at in periods if limit is not None
-    ]
+    limits = []
+    if (limit := phase.max_submissions_per_day) is not None:
+        midnight = day_began_at(now)
+        today = charged.filter(received_at__gte=midnight, received_at__lt=midnight + DAY)
+        limits.append(Allowance("of today", limit, today.count(), midnight + DAY))
+    if (limit := phase.max_submissions_per_week) is not None:
+        week = week_began_at(phase, now)
+        since = charged.filter(received_at__gte=week)
+        of_week = since.filter(received_at__lt=week + WEEK) if phase.quota_week == Week.CALENDAR else since
+        limits.append(Allowance(week_period(phase), limit, of_week.count(), _week_ends_at(phase, since, week)))
+    if (limit := phase.max_submissions) is not None:
+        limits.append(Allowance("of this phase", limit, charged.count(), None))
+    return limits
 
 
 def week_period(phase: Phase) -> str:
@@ -75,12 +76,12 @@ def week_period(phase: Phase) -> str:
     return "of the last seven days" if phase.quota_week == Week.SLIDING else "of this week"
 
 
-def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -> datetime | None:
+def _week_ends_at(phase: Phase, since: QuerySet[Submission], week: datetime) -> datetime | None:
     """The instant when the team gets more: next Monday, or a week after its oldest counted submission."""
     limit = phase.max_submissions_per_week
     if phase.quota_week == Week.CALENDAR or not limit:
         return week + WEEK
-    received = charged.filter(received_at__gte=week).order_by("-received_at").values_list("received_at", flat=True)
+    received = since.order_by("-received_at").values_list("received_at", flat=True)
     counting = list(received[:limit])
     return counting[-1] + WEEK if counting else None
 
@@ -117,18 +118,10 @@ def require_smoke_runs_left(*, team: Team, now: datetime) -> None:
         raise TOO_MANY_SMOKE_RUNS(limit=allowance.limit, resets_at=allowance.resets_at)
 
 
-@dataclass(frozen=True)
-class TeamStorage:
-    """Room for the files that a team submits, which are kept as long as its submissions."""
-
-    used_bytes: int
-    limit_bytes: int
-
-
-def team_storage(team_id: int) -> TeamStorage:
-    """The room that a team's submitted files take; the same content counts once."""
+def team_storage(team_id: int) -> TeamRoom:
+    """The room that a team's submitted files take, as long as its submissions; equal content counts once."""
     files = StoredFile.objects.filter(pk__in=Submission.objects.filter(team=team_id).values("file"))
-    return TeamStorage(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_STORAGE_BYTES)
+    return TeamRoom(files.aggregate(total=Sum("size_bytes"))["total"] or 0, settings.TEAM_STORAGE_BYTES)
 
 
 def require_team_storage(*, team: Team, file: StoredFile) -> None:

@@ -107,8 +107,8 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     stored = _stored_file(upload, now)
     received_at = counts_from(user=new.user, team=team, phase=phase, upload=upload, now=now)
     _require_open(phase, upload, received_at, now)
-    if not phase.as_on_codabench:
-        _require_kind(phase, new.kind)
+    if not phase.as_on_codabench and new.kind not in phase.accepted_kinds:
+        raise refusals.KindNotAccepted(phase, new.kind)
     questions = [] if new.is_smoke else fact_sheet_questions(phase)
     answers = read_fact_sheet(questions, new.fact_sheet if questions and new.fact_sheet is not None else {})
     checked = _Checked(new, team, received_at, now, key, answers)
@@ -262,11 +262,6 @@ def _require_no_reveal_meanwhile(submission: Submission, now: datetime) -> None:
     phase = Phase.objects.get(pk=submission.phase_id)
     if not submission.is_late and _is_revealed(phase, now):
         raise refusals.REVEALED_MEANWHILE(phase=phase)
-
-
-def _require_kind(phase: Phase, kind: Kind) -> None:
-    if kind not in phase.accepted_kinds:
-        raise refusals.KindNotAccepted(phase, kind)
 
 
 def _require_image(phase: Phase, now: datetime) -> None:

@@ -41,11 +41,7 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
         ),
     ),
     ("Pages", "organize:pages", frozenset({"no_page_image"})),
-    (
-        "Compute workers",
-        "organize:settings",
-        frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"}),
-    ),
+    ("Compute workers", "organize:settings", frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"})),
     ("Published", "organize:settings", frozenset({"not_published"})),
 )
 FURTHER: Final = "Further"

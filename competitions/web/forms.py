@@ -32,6 +32,14 @@ def cleaned(form: forms.Form) -> dict[str, Any]:
     return form.cleaned_data
 
 
+def offer(form: forms.BaseForm, name: str, rows: QuerySet[Any]) -> "forms.ModelChoiceField[Any]":
+    """Let people choose among these rows alone in a field of the form; returns the field."""
+    field = form.fields[name]
+    assert isinstance(field, forms.ModelChoiceField)
+    field.queryset = rows
+    return field
+
+
 class SearchForm(forms.Form):
     """Filters of a list of competitions, from its address."""
 
@@ -131,8 +139,7 @@ class BundleForm(forms.Form):
 
     def __init__(self, data: Any, files: Any, *, queues: QuerySet[Queue]) -> None:
         super().__init__(data, files)
-        queue: Any = self.fields["queue"]
-        queue.queryset = queues
+        offer(self, "queue", queues)
 
 
 class ExportForm(forms.Form):

@@ -73,10 +73,7 @@ def build_rows(page: Sequence[ScoredSubmission], *, reader: Reader, now: datetim
 
 
 def _row(
-    scored: ScoredSubmission,
-    positions: Mapping[UUID, QueuePosition],
-    reader: Reader,
-    now: datetime,
+    scored: ScoredSubmission, positions: Mapping[UUID, QueuePosition], reader: Reader, now: datetime
 ) -> SubmissionRow:
     submission, results = scored.submission, known_results(scored, reader)
     picked = [choice for choice in results.choices if choice.is_picked]

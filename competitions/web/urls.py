@@ -53,8 +53,8 @@ urlpatterns = [
     path(f"{COMPETITION}deadlines.ics", competition_calendar, name="competition-calendar"),
     path("calendars/<str:token>.ics", personal_calendar, name="calendar"),
     path(f"{COMPETITION}join/", competitions.join, name="join"),
-    path(f"{COMPETITION}logo/", competitions.logo, name="logo"),
-    path(f"{COMPETITION}cover/", competitions.cover, name="cover"),
+    path(f"{COMPETITION}logo/", competitions.picture, {"kind": "logo"}, name="logo"),
+    path(f"{COMPETITION}cover/", competitions.picture, {"kind": "cover"}, name="cover"),
     path(f"{COMPETITION}images/<path:name>", competitions.image, name="image"),
     path(f"{COMPETITION}files/<slug:phase_slug>/<str:name>/", competitions.download, name="download"),
     path(f"{COMPETITION}leaderboard/", leaderboard.leaderboard, name="leaderboard"),
@@ -111,10 +111,7 @@ urlpatterns = [
     path("submissions/<int:pk>/cancel/", submission.cancel, name="submission-cancel"),
     path("submissions/<int:pk>/withdraw/", submission.withdraw, name="submission-withdraw"),
     path(
-        "submissions/<int:pk>/boards/<slug:board_key>/add/",
-        submission.pick,
-        {"action": "add"},
-        name="submission-pick",
+        "submissions/<int:pk>/boards/<slug:board_key>/add/", submission.pick, {"action": "add"}, name="submission-pick"
     ),
     path(
         "submissions/<int:pk>/boards/<slug:board_key>/remove/",

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, Subquery
@@ -14,12 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
-from competitions.catalog.models import (
-    Competition,
-    Leaderboard,
-    PageImage,
-    Phase,
-)
+from competitions.catalog.models import Competition, Leaderboard, PageImage, Phase
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right
 from competitions.disclosure.scores import may_know_board, may_see_board
@@ -27,7 +21,8 @@ from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Invitation, Registration, Team
 from competitions.web.presentation.timeline import Deadline, TimelineStep, next_deadline, timeline
-from competitions.winners.services import places_to_answer
+from competitions.winners.models import Place
+from competitions.winners.services import waiting_places
 from files.images import image_name
 from files.markup import ShownImage
 
@@ -48,13 +43,11 @@ class Facts:
     accepted_rules: int | None = None
     team_id: int | None = None
     is_invited: bool = False  # somebody waits for this person's answer to an invitation to a team
-    is_organizer: bool = False
-    sees_sealed: bool = False
+    sees_sealed: bool | None = None  # of an organizer; None for all others
     unread: int = 0  # notifications that this person has not read
     # What follows is read for the pages about one's team alone.
     team_name: str | None = None
-    place_key: UUID | None = None  # the team is invited to show that its code does what it submitted
-    place_due_at: datetime | None = None
+    place_id: int | None = None  # the team is invited to show that its code does what it submitted
     worker_seen_at: datetime | None = None  # when a compute worker of the competition's queue was last heard of
 
 
@@ -66,7 +59,7 @@ class Visit:
 
     @property
     def is_organizer(self) -> bool:
-        return self.facts.is_organizer or self.user.is_superuser
+        return self.facts.sees_sealed is not None or self.user.is_superuser
 
     @property
     def is_registered(self) -> bool:
@@ -112,7 +105,7 @@ class Visit:
     @cached_property
     def reader(self) -> Reader:
         """The reader of this request, with the rights that were read with the competition."""
-        rights = {self.competition.pk: self.facts.sees_sealed} if self.facts.is_organizer else {}
+        rights = {} if self.facts.sees_sealed is None else {self.competition.pk: self.facts.sees_sealed}
         return Reader(self.user, self.now, rights)
 
     def board(self, phase: Phase | None, key: str | None = None, *, bare: bool = False) -> Leaderboard | None:
@@ -129,6 +122,11 @@ class Visit:
 
     def can_see_board(self, board: Leaderboard) -> bool:
         return may_see_board(self.reader, board)
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The winners' place for which the team has something to hand in; a query only where there is one."""
+        return Place.objects.get(pk=self.facts.place_id) if self.facts.place_id is not None else None
 
     @property
     def timeline(self) -> list[TimelineStep]:
@@ -180,7 +178,7 @@ def visit(request: HttpRequest, slug: str, *, for_team: bool = False) -> Visit:
     """
     user = request.user
     assert isinstance(user, User | AnonymousUser), "the only two kinds of user of this site"
-    rows = Competition.objects.select_related("series", *(["queue"] if for_team else []))
+    rows = Competition.objects.select_related("queue") if for_team else Competition.objects.all()
     facts: dict[str, object] = {}
     if isinstance(user, User):  # a person has one row of each kind at most in a competition, so the joins give one row
         facts = _facts_of_person(user, for_team=for_team)
@@ -211,17 +209,12 @@ def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
         "accepted_rules": F("registration__rules_version__number"),
         "team_id": F("membership__team"),
         "is_invited": Exists(invitations),
-        "is_organizer": Q(role__isnull=False),
         "sees_sealed": sealed_right("role"),
         "unread": unread_notifications(user),
     }
     if for_team:
-        place = places_to_answer(user).filter(team__competition=OuterRef("pk"))
-        facts |= {
-            "team_name": F("membership__team__name"),
-            "place_key": Subquery(place.values("key")[:1]),
-            "place_due_at": Subquery(place.values("due_at")[:1]),
-        }
+        places = waiting_places().filter(team=OuterRef("membership__team"))
+        facts |= {"team_name": F("membership__team__name"), "place_id": Subquery(places.values("pk")[:1])}
     return facts
 
 

@@ -137,8 +137,12 @@ def _invited(lane: Lane, entry: Entry, rank: int, actor: str, now: datetime) -> 
 
 def places_to_answer(user: User) -> QuerySet[Place]:
     """Places of the user's teams for which the team has something to hand in, the first that is due first."""
-    teams = Membership.objects.filter(user=user).values("team")
-    return Place.objects.filter(team__in=teams, state__in=TEAMS_TURN).order_by("due_at", "pk")
+    return waiting_places().filter(team__in=Membership.objects.filter(user=user).values("team"))
+
+
+def waiting_places() -> QuerySet[Place]:
+    """Places for which the team has something to hand in, the first that is due first."""
+    return Place.objects.filter(state__in=TEAMS_TURN).order_by("due_at", "pk")
 
 
 def locked_place(key: UUID) -> Place:
@@ -179,7 +183,7 @@ def code_hand_in(
         place=place,
         source=State.INVITED,
         target=State.CODE,
-        actor=_user(by),
+        actor=actor_name(by),
         now=now,
         note=f"{url} at {commit}",
         repository_url=url,
@@ -218,7 +222,9 @@ def report_hand_in(*, key: UUID, by: User, report_url: str, now: datetime) -> Pl
     place = locked_place(key)
     _of_team(place, by, State.CODE, "The report", now)
     url = _web_address(report_url, "The report")
-    place_move(place=place, source=State.CODE, target=State.REPORT, actor=_user(by), now=now, note=url, report_url=url)
+    place_move(
+        place=place, source=State.CODE, target=State.REPORT, actor=actor_name(by), now=now, note=url, report_url=url
+    )
     return place
 
 
@@ -233,12 +239,13 @@ def hardware_hand_in(*, key: UUID, by: User, hardware: str, now: datetime) -> Pl
             detail="Say on what it ran: processor, GPU and memory, for instance “1 V100 32 GB, 2 Xeon 6230, 256 GB”."
         )
     place_move(
-        place=place, source=State.REPORT, target=State.HARDWARE, actor=_user(by), now=now, note=text, hardware=text
+        place=place, source=State.REPORT, target=State.HARDWARE, actor=actor_name(by), now=now, note=text, hardware=text
     )
     return place
 
 
-def _user(by: User) -> str:
+def actor_name(by: User) -> str:
+    """The person as the history of a place names them."""
     return f"user:{by.username}"
 
 
@@ -323,9 +330,9 @@ def place_decline(*, key: UUID, by: User, now: datetime) -> Place:
     source = State(place.state)
     if State.DECLINED not in NEXT.get(source, ()):
         raise refusals.NotReady(place, "Stepping back")
-    place_move(place=place, source=source, target=State.DECLINED, actor=_user(by), now=now)
+    place_move(place=place, source=source, target=State.DECLINED, actor=actor_name(by), now=now)
     decision_publish(board=board, reason=f"Rank {place.rank}, {place.team}, withdrew from the verification.", now=now)
-    _follow_up(place.lane, board, _user(by), now)
+    _follow_up(place.lane, board, actor_name(by), now)
     return place
 
 

@@ -22,17 +22,10 @@ from competitions.winners import refusals
 from competitions.winners.baseline import baseline_pairs, distance_to_next, run_baseline
 from competitions.winners.checks import Finding, budget_meters, finding, phase_checks
 from competitions.winners.code_facts import code_facts
-from competitions.winners.comparison import (
-    CannotCompare,
-    Difference,
-    compare,
-    made_by,
-    sampled_pairs,
-    submitted,
-)
+from competitions.winners.comparison import CannotCompare, Difference, compare, made_by, sampled_pairs, submitted
 from competitions.winners.gaps import score_gaps
 from competitions.winners.models import Lane, Place
-from competitions.winners.services import locked_place, place_move
+from competitions.winners.services import actor_name, locked_place, place_move
 from competitions.winners.states import State
 
 log = structlog.get_logger(__name__)
@@ -52,7 +45,7 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
             place=place,
             source=State.COMPARED,
             target=State.HARDWARE,
-            actor=_actor(by),
+            actor=actor_name(by),
             now=now,
             comparison={"earlier": earlier},
         )
@@ -78,17 +71,13 @@ def verification_start(*, key: UUID, by: User, now: datetime) -> Place:
         place=place,
         source=State.HARDWARE,
         target=State.VERIFYING,
-        actor=_actor(by),
+        actor=actor_name(by),
         now=now,
         note=f"submission #{verification.pk}",
         verification=verification,
         check_run=verification_create(**arguments, checks=checks) if checks else None,
     )
     return place
-
-
-def _actor(by: User) -> str:
-    return f"user:{by.username}"
 
 
 def _with_this_run(comparison: dict[str, Any]) -> list[dict[str, object]]:
@@ -162,7 +151,7 @@ def run_comparison(place: Place, verification: Submission) -> dict[str, Any]:
     comparison: dict[str, Any] = {
         "wall_s": wall_s,
         "limit_s": verification.phase.time_limit_s,
-        "runs": [_named_meters(run) for run in runs],
+        "runs": [{"title": run.task.name} | budget_meters(run) for run in runs],
         "tolerance_origin": place.lane.tolerance_origin,
         "earlier": place.comparison.get("earlier", []),
     }
@@ -208,10 +197,6 @@ def _warnings(place: Place, comparison: dict[str, Any]) -> list[str]:
 
 def _column(place: Place) -> Column | None:
     return primary_column(list(place.lane.leaderboard.columns.all()))
-
-
-def _named_meters(run: Run) -> dict[str, object]:
-    return {"title": run.task.name} | budget_meters(run)
 
 
 def _findings(place: Place, plain: dict[int, Run]) -> list[Finding]:

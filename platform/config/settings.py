@@ -138,7 +138,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "competitions.web.refused_forms.entered",
                 "core.branding.brand_context",
-            ],
+            ]
         },
     }
 ]
@@ -189,9 +189,7 @@ STORE_URL = env.str("PODIUM_STORE_URL", default=(DATA_DIR / "objects").as_uri())
 # Internal location from which the front serves the folder of the objects; empty: files pass through the site.
 STORE_FRONT_LOCATION = env.str("PODIUM_STORE_FRONT_LOCATION", default="")
 UPLOADS_DIR = DATA_DIR / "uploads"
-STORAGES = {
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
-}
+STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}}
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.str("PODIUM_STATIC_DIR", default=str(DATA_DIR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "platform" / "static"]
@@ -370,7 +368,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "competitions.api.problems.exception_handler",
     "DEFAULT_THROTTLE_CLASSES": [
         "rest_framework.throttling.AnonRateThrottle",
-        "rest_framework.throttling.UserRateThrottle",
+        "competitions.api.throttling.AccountRateThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {
         "anon": env.str("PODIUM_API_RATE_ANON", default="600/min"),

@@ -194,7 +194,7 @@ def metric_rows(
     return Rows(
         truth,
         _arrays(given, several=several),
-        _weight(solution, weight),
+        None if weight is None else _array(require_column(solution, weight), "number"),
         _group(solution, group),
         len(classes.get(targets[0], ())),
     )
@@ -234,10 +234,6 @@ def _codes(column: pl.Series, classes: Sequence[Any]) -> NDArray[np.int64]:
     if codes.null_count():
         raise bad_reference(column.name, "a class is missing")
     return codes.to_numpy()
-
-
-def _weight(solution: pl.DataFrame, name: str | None) -> Any:
-    return None if name is None else _array(require_column(solution, name), "number")
 
 
 def _group(solution: pl.DataFrame, name: str | None) -> Any:

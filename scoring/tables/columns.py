@@ -226,12 +226,9 @@ class _Asked:
 
     @property
     def names(self) -> tuple[str, ...]:
-        classes = distinct_classes(self.solution[self.targets[0]]) if _is_per_class(self.metric) else ()
+        is_per_class = self.metric.prediction.layout == "per class"
+        classes = distinct_classes(self.solution[self.targets[0]]) if is_per_class else ()
         return prediction_names(self.metric, self.targets, self.settings, classes)
-
-
-def _is_per_class(metric: Metric) -> bool:
-    return metric.prediction.layout == "per class"
 
 
 def prediction_names(

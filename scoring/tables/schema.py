@@ -1,6 +1,7 @@
 """The schema of a table of predictions: its id column, and its columns with types and values."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict, cast, get_args
@@ -98,7 +99,7 @@ class TableSchema:
             f"there are {len(self.columns)}",
             f"give 1 to {MAX_COLUMNS:,}",
         )
-        repeated = sorted({name for name in self.names if self.names.count(name) > 1}) if self._has_repeated() else []
+        repeated = sorted(name for name, count in Counter(self.names).items() if count > 1)
         _require(not repeated, "columns", f"{', '.join(repeated[:5])} is there twice", "name each column once")
         _require(
             self.rows is None or _is_whole(self.rows, 1), "rows", f"it is {self.rows!r}", "give a whole number from 1"
@@ -111,9 +112,6 @@ class TableSchema:
         numbers = {column.name for column in self.columns if column.type != "text"}
         strangers = sorted({name for group in self.probabilities for name in group} - numbers)
         _require(not strangers, "probabilities", f"{', '.join(strangers[:5])} is no column of numbers", "name some")
-
-    def _has_repeated(self) -> bool:
-        return len(set(self.names)) != len(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:

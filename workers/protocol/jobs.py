@@ -8,17 +8,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from workers.protocol.images import parse_image
 from workers.protocol.limits import Limits
-from workers.protocol.messages import (
-    TAG,
-    Identifier,
-    Message,
-    NonEmpty,
-    Number,
-    Sha256,
-    Whole,
-    line,
-    read_message,
-)
+from workers.protocol.messages import TAG, Identifier, Message, NonEmpty, Number, Sha256, Whole, line, read_message
 from workers.protocol.stages import Mounted, StageName, StageOutput, StageShape, Target, check_order
 
 IMAGE_ID: Final = re.compile(r"sha256:[0-9a-f]{64}")

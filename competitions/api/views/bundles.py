@@ -22,8 +22,8 @@ from competitions.bundles.imports import import_begin, require_host
 from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition
 from competitions.resources.downloads import stored_response
-from competitions.resources.rooms import take_upload, upload_room
-from competitions.resources.uploads import UploadIncomplete, upload_finish
+from competitions.resources.rooms import upload_room
+from competitions.resources.uploads import UploadIncomplete, take_upload, upload_finish
 
 IMPORTS_SHOWN: Final = 20
 

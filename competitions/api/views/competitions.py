@@ -42,9 +42,7 @@ class CompetitionList(ApiView):
     queryset = Competition.objects.none()
 
     @extend_schema(
-        operation_id="competitions_list",
-        responses=CompetitionOut(many=True),
-        parameters=[OpenApiParameter("tag", str)],
+        operation_id="competitions_list", responses=CompetitionOut(many=True), parameters=[OpenApiParameter("tag", str)]
     )
     def get(self, request: Request) -> Response:
         seen = Competition.objects.visible_to(request.user)
@@ -189,11 +187,7 @@ class MergeAnswer(ApiView):
         own = Q(team__memberships__user=user) | Q(other__memberships__user=user)
         proposals = MergeProposal.objects.filter(own).distinct().select_related("team__competition", "other")
         proposal = get_object_or_404(proposals, key=key)
-        acts = {
-            "accept": merging.merge_accept,
-            "decline": merging.merge_decline,
-            "withdraw": merging.merge_withdraw,
-        }
+        acts = {"accept": merging.merge_accept, "decline": merging.merge_decline, "withdraw": merging.merge_withdraw}
         acts[answer](proposal=proposal, by=user, now=now)
         proposal.refresh_from_db()
         return Response(MergeOut(proposal).data)

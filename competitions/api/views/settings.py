@@ -113,6 +113,11 @@ class OfBoard(SettingsView):
         )
         return board
 
+    @transaction.atomic
+    def patch(self, request: Request, **kwargs: Any) -> Response:
+        Phase.objects.select_for_update(of=("self",), no_key=True).get(pk=self.board().phase_id)
+        return super().patch(request, **kwargs)
+
 
 @changes("board_change")
 class BoardSettings(OfBoard):
@@ -125,11 +130,6 @@ class BoardSettings(OfBoard):
 
     def lookup(self) -> dict[str, object]:
         return {"pk": self.board().pk}
-
-    @transaction.atomic
-    def patch(self, request: Request, **kwargs: Any) -> Response:
-        Phase.objects.select_for_update(of=("self",), no_key=True).get(pk=self.board().phase_id)
-        return super().patch(request, **kwargs)
 
     def store(self, row: Leaderboard, values: Values, confirmed: str) -> Leaderboard:
         columns = values.pop("columns", None)
@@ -148,11 +148,6 @@ class ColumnSettings(OfBoard):
 
     def lookup(self) -> dict[str, object]:
         return {"key": self.kwargs["column_key"]}
-
-    @transaction.atomic
-    def patch(self, request: Request, **kwargs: Any) -> Response:
-        Phase.objects.select_for_update(of=("self",), no_key=True).get(pk=self.board().phase_id)
-        return super().patch(request, **kwargs)
 
     def store(self, row: Column, values: Values, confirmed: str) -> Column:
         board, changed = self.board(), fill(row, **values)

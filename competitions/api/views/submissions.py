@@ -42,7 +42,8 @@ from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
-from competitions.resources.rooms import take_upload, upload_room
+from competitions.resources.rooms import upload_room
+from competitions.resources.uploads import take_upload
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import queue_positions
 from competitions.runs.records.logs import log_text

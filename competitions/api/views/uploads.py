@@ -19,13 +19,7 @@ from competitions.api.serializers.submissions import UploadIn, UploadOut
 from competitions.api.views.base import ApiView, checked
 from competitions.resources.models import Upload
 from competitions.resources.storage import CHUNK_BYTES
-from competitions.resources.uploads import (
-    UPLOAD_TOO_LARGE,
-    require_offset,
-    upload_abort,
-    upload_append,
-    upload_begin,
-)
+from competitions.resources.uploads import UPLOAD_TOO_LARGE, require_offset, upload_abort, upload_append, upload_begin
 from core.refusals import RefusalKind
 from core.serving.receiving import announced_bytes
 from files.text import is_number

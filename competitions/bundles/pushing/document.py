@@ -96,7 +96,7 @@ class LiveDocument(BundleWriter):
             "logo": self._content(data.get("image")),
             "images": {image["name"]: self._content(image["file"]) for image in data["podium"].get("images", ())},
             "pages": {
-                title: self._page(place, page)
+                title: {"text": self.texts[page["file"]], "tab": page["podium"]["tab"], "place": place}
                 for place, (title, page) in enumerate(zip(titles, data["pages"], strict=True))
             },
             "tasks": {names[task["index"]]: self._task_values(task, names) for task in data["tasks"]},
@@ -109,9 +109,6 @@ class LiveDocument(BundleWriter):
     def _content(self, path: str | None) -> str | None:
         """A stored file by its digest."""
         return digest_text(self.stored[path]) if path else None
-
-    def _page(self, place: int, page: Nested) -> Nested:
-        return {"text": self.texts[page["file"]], "tab": page["podium"]["tab"], "place": place}
 
     def _task_values(self, task: Nested, names: list[str]) -> Nested:
         values = {name: value for name, value in task.items() if name not in ("index", "podium", *TASK_FILES)}

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import User
+from competitions.bundles.imports import end_fields
 from competitions.bundles.models import CompetitionPush
 from competitions.bundles.pushing.applying import Push, PushResult, push_read
 from competitions.bundles.pushing.files import files_held
@@ -82,7 +83,7 @@ def push_perform(pk: int) -> None:
         return
     push = CompetitionPush.objects.select_related("owner", "bundle").get(pk=pk)
     if push.attempts > settings.BACKGROUND_ATTEMPTS:
-        claimed.release(**_over(State.FAILED, fault=OURS))
+        claimed.release(**end_fields(State.FAILED, fault=OURS))
         log.error("push_given_up", competition_push=pk)
         return
     _perform(push, claimed)
@@ -93,7 +94,7 @@ PUSH = jobs.Job(PUSH_JOB, waiting=waiting_pushes, perform=push_perform, queue=jo
 
 def _perform(push: CompetitionPush, claimed: Claim) -> None:
     def fail(**result: object) -> None:
-        claimed.release(**_over(State.FAILED, **result))
+        claimed.release(**end_fields(State.FAILED, **result))
 
     try:
         _compare_or_apply(push, claimed)
@@ -147,7 +148,7 @@ def _step(claimed: Claim, step: str) -> None:
 def _record_comparison(push: CompetitionPush, claimed: Claim, read: Push, pushed: PushResult) -> None:
     is_stale = read.live is not None and pushed.version != (push.base or _last_pushed(read.live.pk))
     result = _result_json(pushed) | {"version": pushed.version, "is_stale": is_stale, "competition": read.live}
-    claimed.conclude(**_over(State.COMPARED, **result))
+    claimed.conclude(**end_fields(State.COMPARED, **result))
 
 
 def _last_pushed(competition: int) -> str:
@@ -160,7 +161,7 @@ def _record_result(push: CompetitionPush, claimed: Claim, pushed: PushResult) ->
     """Record the change, inside its transaction. Raises `CHANGED_SINCE` if others changed the competition."""
     if pushed.version != push.version and not push.is_forced:
         raise CHANGED_SINCE()
-    claimed.conclude(**_over(State.APPLIED, competition=pushed.competition, **_result_json(pushed)))
+    claimed.conclude(**end_fields(State.APPLIED, competition=pushed.competition, **_result_json(pushed)))
 
 
 def _result_json(pushed: PushResult) -> dict[str, object]:
@@ -171,11 +172,6 @@ def _result_json(pushed: PushResult) -> dict[str, object]:
         "impact": pushed.impact,
         "report": pushed.report.as_json(),
     }
-
-
-def _over(state: str, **result: object) -> dict[str, object]:
-    """The fields of a push whose comparison or change has ended."""
-    return {"state": state, "step": "", "changed_at": timezone.now(), **result}
 
 
 def forget_push_files(*, now: datetime) -> int:

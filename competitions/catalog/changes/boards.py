@@ -25,15 +25,7 @@ from core.confirmations import require_confirmation
 
 COLUMNS: Final = "columns"
 UNRANKED: Final = frozenset(
-    {
-        "title",
-        "index",
-        "is_transposed",
-        "is_hidden",
-        "gives_exact_scores",
-        "shows_uncertainty",
-        "confidence_percent",
-    }
+    {"title", "index", "is_transposed", "is_hidden", "gives_exact_scores", "shows_uncertainty", "confidence_percent"}
 )  # none of them moves a row
 MOST_RANKED: Final = 2000  # rows of a board whose ranks are compared while somebody waits
 COPIED: Final = (

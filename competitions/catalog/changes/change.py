@@ -3,7 +3,7 @@
 Models decide what a field may be. A change of a row that teams rely on comes with sentences on its effects.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -88,6 +88,26 @@ def require_faultless(faults: Collection[Fault]) -> None:
         raise ValidationError(
             {name: [text for field, text in faults if (field or NON_FIELD_ERRORS) == name] for name in named}
         )
+
+
+def change_row(
+    row: RowT,
+    faults: Callable[[Change[RowT]], Iterable[Fault]],
+    *,
+    now: datetime,
+    confirmed: object,
+    related: Related | None = None,
+) -> Change[RowT]:
+    """Store an edited row, new or changed; `confirmed` comes from `NeedsConfirmation`.
+
+    Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing is written.
+    """
+    change = change_to(row, related)
+    require_faultless(list(faults(change)))
+    if change.before is not None:
+        values = editable_values(row) | dict(related or {})
+        require_agreement(change.before, values, confirmed=confirmed, now=now)
+    return write(change, now, related)
 
 
 def require_agreement(stored: Model, values: Mapping[str, object], *, confirmed: object, now: datetime) -> None:

@@ -5,15 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from competitions.catalog.changes.change import (
-    Change,
-    Fault,
-    change_to,
-    editable_values,
-    require_agreement,
-    require_faultless,
-    write,
-)
+from competitions.catalog.changes.change import Change, Fault, change_row, change_to, write
 from competitions.catalog.changes.impact import FieldValues, impact_check, utc
 from competitions.catalog.models import Competition
 from competitions.catalog.queue_rights import faults_on_queue
@@ -29,11 +21,7 @@ def change_competition(
     Raises `ValidationError` by field, `TagsInvalid`, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing
     is written.
     """
-    change = change_to(competition)
-    require_faultless(list(faults_of_competition(change)))
-    if change.before is not None:
-        require_agreement(change.before, editable_values(competition), confirmed=confirmed, now=now)
-    written = write(change, now)
+    written = change_row(competition, faults_of_competition, now=now, confirmed=confirmed)
     if tags is not None:
         tags_set(competition=competition, names=tags)
     return written

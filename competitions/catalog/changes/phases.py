@@ -6,15 +6,7 @@ from typing import Final
 
 from django.db import transaction
 
-from competitions.catalog.changes.change import (
-    Change,
-    Fault,
-    change_to,
-    editable_values,
-    require_agreement,
-    require_faultless,
-    write,
-)
+from competitions.catalog.changes.change import Change, Fault, change_row, change_to, write
 from competitions.catalog.changes.impact import FieldValues, impact_check, utc
 from competitions.catalog.models import Competition, Phase, Task
 from competitions.catalog.queue_rights import seal_fault, task_fault, tasks_run_by
@@ -25,18 +17,14 @@ RULED: Final = ("visibility", "dataset_check", "smoke_task")  # fields that the 
 
 @transaction.atomic
 def change_phase(phase: Phase, *, tasks: Collection[Task], now: datetime, confirmed: object = "") -> Change[Phase]:
-    """Store an edited phase, new or changed; `confirmed` comes from `NeedsConfirmation`.
-
-    Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing is written.
-    """
+    """Store an edited phase, new or changed, with its tasks. Raises as `change_row`."""
     related = {"tasks": tasks}
-    change = change_to(phase, related)
-    before = change.before or Phase(competition=phase.competition)
     entered = {name: getattr(phase, name) for name in RULED} | related
-    require_faultless(list(faults_of_change(before, phase.competition, entered)))
-    if change.before is not None:
-        require_agreement(change.before, editable_values(phase) | related, confirmed=confirmed, now=now)
-    return write(change, now, related)
+
+    def faults(change: Change[Phase]) -> Iterator[Fault]:
+        return faults_of_change(change.before or Phase(competition=phase.competition), phase.competition, entered)
+
+    return change_row(phase, faults, now=now, confirmed=confirmed, related=related)
 
 
 @transaction.atomic

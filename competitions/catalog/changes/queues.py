@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from competitions.catalog.changes.change import Change, change_to, editable_values, require_agreement, write
+from competitions.catalog.changes.change import Change, change_row
 from competitions.catalog.changes.impact import FieldValues, impact_check
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
@@ -13,14 +13,8 @@ from competitions.compute.models import Queue
 
 @transaction.atomic
 def change_queue(queue: Queue, *, now: datetime, confirmed: object = "") -> Change[Queue]:
-    """Store what somebody entered for a queue; `confirmed` is what `NeedsConfirmation` gave out.
-
-    Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing is written.
-    """
-    change = change_to(queue)
-    if change.before is not None:
-        require_agreement(change.before, editable_values(queue), confirmed=confirmed, now=now)
-    return write(change, now)
+    """Store what somebody entered for a queue. Raises as `change_row`."""
+    return change_row(queue, lambda change: (), now=now, confirmed=confirmed)
 
 
 @impact_check(Queue)

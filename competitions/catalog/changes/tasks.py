@@ -6,15 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
-from competitions.catalog.changes.change import (
-    Change,
-    Fault,
-    change_to,
-    editable_values,
-    require_agreement,
-    require_faultless,
-    write,
-)
+from competitions.catalog.changes.change import Change, Fault, change_row, change_to, write
 from competitions.catalog.changes.impact import FieldValues, impact_check
 from competitions.catalog.models import Phase, Task
 
@@ -23,16 +15,9 @@ from competitions.catalog.models import Phase, Task
 def change_task(
     task: Task, *, now: datetime, confirmed: object = "", shared_with: Collection[User] | None = None
 ) -> Change[Task]:
-    """Store an edited task, new or changed; `confirmed` comes from `NeedsConfirmation`.
-
-    Raises `ValidationError` by field, `NeedsConfirmation`, or what a receiver of the change refuses; then nothing is written.
-    """
+    """Store an edited task, new or changed. Raises as `change_row`."""
     related = {} if shared_with is None else {"shared_with": shared_with}
-    change = change_to(task, related)
-    require_faultless(list(faults_of_task(change)))
-    if change.before is not None:
-        require_agreement(change.before, editable_values(task) | related, confirmed=confirmed, now=now)
-    return write(change, now, related)
+    return change_row(task, faults_of_task, now=now, confirmed=confirmed, related=related)
 
 
 @transaction.atomic

@@ -165,9 +165,7 @@ class Announcement(WrittenRow):
         ordering = ["-published_at"]
         indexes = [
             models.Index(
-                fields=["published_at"],
-                condition=Q(announced_at=None, withdrawn_at=None),
-                name="announcement_waiting",
+                fields=["published_at"], condition=Q(announced_at=None, withdrawn_at=None), name="announcement_waiting"
             )
         ]
 

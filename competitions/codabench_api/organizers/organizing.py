@@ -30,7 +30,8 @@ from competitions.codabench_api.waiting import wait_until_over
 from competitions.compute.models import Queue
 from competitions.leaderboards.auto_migration import phase_migrate
 from competitions.resources.downloads import stored_response
-from competitions.resources.rooms import take_upload, upload_room
+from competitions.resources.rooms import upload_room
+from competitions.resources.uploads import take_upload
 from competitions.resources.versions import storage_used
 from competitions.submissions.fact_sheets import fact_sheet_edit
 from competitions.teams.models import Registration

@@ -45,11 +45,8 @@ def counting_submissions(phase: Phase) -> QuerySet[Submission]:
 
 def boards_fill(*, now: datetime) -> int:
     """For the reconciler: queue missing cells and cancel those no longer needed; returns how many."""
-    return sum(_phase_fill(phase, now) for phase in _growing_phases())
-
-
-def _growing_phases() -> QuerySet[Phase]:
-    return Phase.objects.filter(pk__in=Dataset.objects.values("submission__phase"))
+    growing = Phase.objects.filter(pk__in=Dataset.objects.values("submission__phase"))
+    return sum(_phase_fill(phase, now) for phase in growing)
 
 
 def _phase_fill(phase: Phase, now: datetime) -> int:

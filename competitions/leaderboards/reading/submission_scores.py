@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import OuterRef, Prefetch, Subquery, prefetch_related_objects
+from django.db.models import OuterRef, Subquery, prefetch_related_objects
 
 from competitions.catalog.models import Leaderboard, Phase
 from competitions.leaderboards.models import Pick, Score
@@ -40,8 +40,7 @@ def load_boards(phases: Sequence[Phase], *, columns: bool = True) -> None:
 
     There is one more where scores were under seal.
     """
-    boards = Prefetch("leaderboards", Leaderboard.objects.select_related("uncertainty"))
-    prefetch_related_objects(list(phases), boards, *(["leaderboards__columns"] if columns else []))
+    prefetch_related_objects(list(phases), "leaderboards", *(["leaderboards__columns"] if columns else []))
     with_records = [phase for phase in phases if any(board.has_sealed_keys for board in phase.leaderboards.all())]
     prefetch_related_objects(with_records, "sealed_keys")
 

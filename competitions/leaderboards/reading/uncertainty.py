@@ -39,7 +39,7 @@ def foreseen_differences(reader: Reader, boards: Iterable[Leaderboard]) -> dict[
 
 
 def board_uncertainty(board: Leaderboard) -> disclosed.BoardUncertainty | None:
-    """The uncertainty of a board; None where that is not said or not known. `load_boards` has read it."""
+    """The uncertainty of a board, by a query; None where that is not said or not known."""
     column = primary_column(list(board.columns.all()))
     if column is None or not disclosed.says_uncertainty(board, column):
         return None

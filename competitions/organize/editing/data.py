@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from django.db import transaction
 from django.utils import timezone
@@ -21,9 +20,7 @@ from competitions.runs.models import Run
 from competitions.submissions.states import FINAL, State
 from core.confirmations import state_digest
 from files.archives import check_directory
-
-OF_TASKS: Final = ("scoring_program", "ingestion_program", "input_data", "reference_data")
-OF_PHASES: Final = ("public_data", "starting_kit", "sample_submission")
+from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Slot:
 
 def file_slots(row: Task | Phase) -> list[Slot]:
     """Every place for a file that it has."""
-    return [Slot(row, name) for name in (OF_TASKS if isinstance(row, Task) else OF_PHASES)]
+    return [Slot(row, name) for name in (TASK_FILES if isinstance(row, Task) else PHASE_FILES)]
 
 
 def upload_check(slot: Slot, upload: Upload, by: User) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import ProtectedError
+from django.db.models import Model, ProtectedError
 
 from competitions.catalog.models import Competition, Leaderboard, Phase, Task
 from competitions.leaderboards.models import Commitment, Pick, RankChange
@@ -90,17 +90,18 @@ def board_delete(board: Leaderboard, confirmed: str) -> None:
     Raises `DELETION_CHANGED` if more is lost by now, `NotDeleted` if something protects the board.
     """
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)
-    _delete(locked, board_deletion(locked), confirmed)
+    delete_row(locked, board_deletion(locked), confirmed)
 
 
 @transaction.atomic
 def task_delete(task: Task, competition: Competition, confirmed: str) -> None:
     """Delete a task. Raises as `board_delete`."""
     locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
-    _delete(locked, task_deletion(locked, competition), confirmed)
+    delete_row(locked, task_deletion(locked, competition), confirmed)
 
 
-def _delete(row: Leaderboard | Task, deletion: Deletion, confirmed: str) -> None:
+def delete_row(row: Model, deletion: Deletion, confirmed: str) -> None:
+    """Delete the row where exactly this deletion was confirmed. Raises `NotDeleted` or `DELETION_CHANGED`."""
     if deletion.refusals:
         raise NotDeleted(deletion.what, deletion.refusals)
     if confirmed != deletion.confirmation:

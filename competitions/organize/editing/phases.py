@@ -23,6 +23,7 @@ from competitions.catalog.sealed_keys import published_by
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.refusals import PHASE_HAS_SUBMISSIONS
 from competitions.organize.steps.common import MOMENT, Moment
+from competitions.web.forms import offer
 
 FORMAT: Final = "prediction_format"
 SIZES: Final = ("memory_bytes", "output_bytes", "scoring_memory_bytes")
@@ -102,9 +103,8 @@ class PhaseForm(CompetitionForm):
         super().__init__(*args, **kwargs)
         self.fields["slug"].required = self.fields["index"].required = False
         for name in TASK_FIELDS:
-            field = self.fields[name]
-            assert isinstance(field, forms.ModelChoiceField)
-            field.queryset = self._tasks().filter(is_public_split=True) if name == "smoke_task" else self._tasks()
+            tasks = self._tasks()
+            field = offer(self, name, tasks.filter(is_public_split=True) if name == "smoke_task" else tasks)
             field.label_from_instance = self._task_label  # type: ignore[method-assign]
             field.error_messages["invalid_choice"] = (
                 "The task %(value)s belongs to another competition or to somebody else, or is gone."
@@ -214,11 +214,7 @@ def new_phase_values(competition: Competition, now: datetime) -> dict[str, objec
     tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     opens_at = max(tomorrow, last.closes_at) if last is not None and last.closes_at else tomorrow
     named = {"name": "", "slug": "", "description": "", "index": None}
-    dates = {
-        "opens_at": opens_at,
-        "closes_at": later(opens_at, OPEN_FOR),
-        "reveal_at": None,
-    }
+    dates = {"opens_at": opens_at, "closes_at": later(opens_at, OPEN_FOR), "reveal_at": None}
     if last is None:
         return named | dates | {"tasks": list(competition.tasks.filter(dataset=None, checks=None))}
     own = ("name", "slug", "description", "index", "tasks")

@@ -20,6 +20,7 @@ from competitions.organize.refusals import DELETION_CHANGED
 from competitions.submissions.models import Submission
 from competitions.teams.models import RegistrationQuestion
 from competitions.teams.questions import answers_given, impact_of_registration_question, save_registration_question
+from competitions.web.forms import offer
 
 SHARED_FIELDS = ("title", "help_text", "kind", "choices", "is_required", "key", "index")
 SHARED_LABELS = {"title": "Question", "kind": "Answered by", "index": "Place", "is_required": "Required"}
@@ -107,9 +108,7 @@ class FactQuestionForm(QuestionForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        phase = self.fields["phase"]
-        assert isinstance(phase, forms.ModelChoiceField)
-        phase.queryset, phase.empty_label = self.competition.phases.order_by("index", "pk"), "every phase"
+        offer(self, "phase", self.competition.phases.order_by("index", "pk")).empty_label = "every phase"
 
     def consequences(self, now: datetime) -> list[str]:
         return list(_impact_of_fact_question(self.instance, self.changed_data))

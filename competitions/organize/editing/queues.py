@@ -14,10 +14,9 @@ from competitions.catalog.models import setting_names
 from competitions.compute.models import Queue
 from competitions.organize.editing.change_form import ChangeForm
 from competitions.runs.models import Run
-from competitions.submissions.states import State
+from competitions.submissions.states import HELD, State
 
 SIZES: Final = ("max_image_bytes", "environment_bytes")
-HELD: Final = (State.LEASED, State.PREPARING, State.INGESTING, State.SCORING)
 
 
 def own_queues(user: User) -> QuerySet[Queue]:

@@ -4,20 +4,19 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import ClassVar
 
-from django import forms
 from django.db import transaction
-from django.db.models import Model, ProtectedError, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import QueryDict
 
 from accounts.models import User
 from competitions.catalog.models import Competition, Phase, Solution, Task
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.deletions import Deletion
-from competitions.organize.refusals import DELETION_CHANGED, NotDeleted
+from competitions.organize.editing.deletions import Deletion, delete_row
 from competitions.resources.models import Resource, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import RESOURCE_LIMITS, UNPACKED_KINDS, count_uses, require_room, resource_replace
+from competitions.web.forms import offer
 from files.archives import check_directory
 
 
@@ -39,9 +38,8 @@ class ResourceForm(ChangeForm):
         if not by.is_staff:  # files are shared among staff; others are not shown who that is
             del self.fields["shared_with"]
             return
-        shared_with = self.fields["shared_with"]
-        assert isinstance(shared_with, forms.ModelMultipleChoiceField)
-        shared_with.queryset = User.objects.filter(is_staff=True, is_active=True).exclude(pk=by.pk).order_by("username")
+        staff = User.objects.filter(is_staff=True, is_active=True)
+        offer(self, "shared_with", staff.exclude(pk=by.pk).order_by("username"))
 
     def consequences(self, now: datetime) -> list[str]:
         return list(_impact_of_sharing(self.instance, self.changed_data))
@@ -108,14 +106,4 @@ def resource_deletion(resource: Resource) -> Deletion:
 @transaction.atomic
 def remove_resource(resource: Resource, confirmed: str) -> None:
     """Delete a file that nothing uses. Raises `NotDeleted` or `DELETION_CHANGED`."""
-    deletion = resource_deletion(resource)
-    if deletion.refusals:
-        raise NotDeleted(deletion.what, deletion.refusals)
-    if confirmed != deletion.confirmation:
-        raise DELETION_CHANGED(what=deletion.what)
-    try:
-        with transaction.atomic():
-            resource.delete()
-    except ProtectedError as error:
-        kinds = sorted({str(dependent._meta.verbose_name) for dependent in error.protected_objects})
-        raise NotDeleted(deletion.what, [f"It is needed by: {', '.join(kinds)}."]) from error
+    delete_row(resource, resource_deletion(resource), confirmed)

@@ -12,8 +12,7 @@ from django.utils.text import slugify
 from accounts.models import User
 from competitions.catalog.models import Series
 from competitions.organize.editing.change_form import ChangeForm
-from competitions.organize.editing.deletions import Deletion
-from competitions.organize.refusals import DELETION_CHANGED
+from competitions.organize.editing.deletions import Deletion, delete_row
 
 
 def own_series(user: User) -> QuerySet[Series]:
@@ -66,7 +65,4 @@ def series_deletion(series: Series) -> Deletion:
 @transaction.atomic
 def remove_series(series: Series, confirmed: str) -> None:
     """Delete a series once exactly what that does was confirmed. Raises `DELETION_CHANGED`."""
-    deletion = series_deletion(Series.objects.select_for_update().get(pk=series.pk))
-    if confirmed != deletion.confirmation:
-        raise DELETION_CHANGED(what=deletion.what)
-    series.delete()
+    delete_row(series, series_deletion(Series.objects.select_for_update().get(pk=series.pk)), confirmed)

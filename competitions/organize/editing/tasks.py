@@ -11,6 +11,7 @@ from accounts.models import User
 from competitions.catalog.changes.tasks import change_task
 from competitions.catalog.models import Competition, Task, setting_names
 from competitions.organize.editing.change_form import CompetitionForm
+from competitions.web.forms import offer
 
 
 class TaskForm(CompetitionForm):
@@ -49,29 +50,22 @@ class TaskForm(CompetitionForm):
         self.by = by
         super().__init__(competition, data, instance=instance)
         self._offer_people(instance)
-        checks = self.fields["checks"]
-        assert isinstance(checks, forms.ModelChoiceField)
-        checks.queryset = competition_tasks(competition).filter(checks=None).exclude(pk=self.instance.pk)
+        own = competition_tasks(competition)
+        offer(self, "checks", own.filter(checks=None).exclude(pk=self.instance.pk))
         if instance is not None:
             del self.fields["like"], self.fields["shares_data"]
             return
-        like = self.fields["like"]
-        assert isinstance(like, forms.ModelChoiceField)
         readable = Task.objects.readable_by(by).filter(dataset=None)  # whose programs may be copied
-        like.queryset = Task.objects.filter(
-            Q(pk__in=readable.values("pk")) | Q(pk__in=competition_tasks(competition).values("pk"))
-        )
+        offer(self, "like", Task.objects.filter(Q(pk__in=readable.values("pk")) | Q(pk__in=own.values("pk"))))
 
     def _offer_people(self, instance: Task | None) -> None:
         """Tasks are shared among staff; others are not shown who that is."""
         if not self.by.is_staff:
             del self.fields["shared_with"]
             return
-        shared_with = self.fields["shared_with"]
-        assert isinstance(shared_with, forms.ModelMultipleChoiceField)
         organizers = Q(is_staff=True, is_active=True) & ~Q(pk=self.by.pk)
         chosen = Q(shared_tasks=instance.pk) if instance is not None else Q(pk=None)
-        shared_with.queryset = User.objects.filter(organizers | chosen).distinct().order_by("username")
+        offer(self, "shared_with", User.objects.filter(organizers | chosen).distinct().order_by("username"))
 
     def write(self, now: datetime) -> Task:
         if not self.instance.pk:

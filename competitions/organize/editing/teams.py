@@ -18,9 +18,7 @@ class TeamForm(CompetitionForm):
         model = Team
         fields = ("name", "is_baseline")
         labels: ClassVar[dict[str, str]] = {"is_baseline": "Baseline"}
-        help_texts: ClassVar[dict[str, str]] = {
-            "name": "Boards and the team's own pages show it from then on.",
-        }
+        help_texts: ClassVar[dict[str, str]] = {"name": "Boards and the team's own pages show it from then on."}
 
     def write(self, now: datetime) -> Team:
         team: Team = self.instance

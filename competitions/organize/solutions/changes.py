@@ -48,12 +48,7 @@ def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> N
     before = locked.reference_data
     assert before is not None, "its page is shown for tasks with reference data alone"
     solution = NewSolution.objects.create(
-        task=locked,
-        by=by,
-        file=upload.file,
-        file_name=upload.file_name,
-        compared_with=before.file,
-        asked_at=now,
+        task=locked, by=by, file=upload.file, file_name=upload.file_name, compared_with=before.file, asked_at=now
     )
     jobs.send_after_commit(SOLUTION_JOB, solution.pk)
     return solution

@@ -33,12 +33,7 @@ def dataset_facts(name: str) -> DatasetFacts:
         }
         for metric in described["metrics"]
     ]
-    return {
-        **described,
-        "split": split,
-        "rows": described["splits"].get(split) if split else None,
-        "columns": columns,
-    }
+    return {**described, "split": split, "rows": described["splits"].get(split) if split else None, "columns": columns}
 
 
 def _choices(names: list[str] | tuple[str, ...]) -> list[tuple[str, list[tuple[str, str]]]]:

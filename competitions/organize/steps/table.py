@@ -70,9 +70,7 @@ class ColumnsForm(StepForm):
     )
     weight = forms.ChoiceField(label="Weight of each row", required=False)
     group = forms.ChoiceField(
-        label="Group of each row",
-        required=False,
-        help_text="For metrics that are means over groups, such as users.",
+        label="Group of each row", required=False, help_text="For metrics that are means over groups, such as users."
     )
 
     def prepare(self) -> None:

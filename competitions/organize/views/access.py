@@ -11,7 +11,7 @@ from accounts.views import person
 from competitions.organize.forms import UploadForm
 from competitions.organize.models import CompetitionDraft
 from competitions.resources.models import Upload
-from competitions.resources.rooms import take_upload
+from competitions.resources.uploads import take_upload
 from competitions.web.forms import cleaned
 from competitions.web.refused_forms import wants_json
 from core.refusals import Refusal, refusal_response

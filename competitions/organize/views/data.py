@@ -12,8 +12,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.organize.editing.data import (
-    OF_PHASES,
-    OF_TASKS,
     Slot,
     consequences,
     file_replace,
@@ -35,28 +33,28 @@ from competitions.runs.models import Run
 from competitions.runs.records.outdated import outdated_submissions
 from competitions.web.forms import cleaned
 from competitions.web.presentation.table_head import table_head
+from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 
 @require_safe
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     """Every file of the competition by task and phase; `?outdated=yes` adds submissions to run again."""
     competition = managed_competition(request, slug)
-    tasks = competition.tasks.filter(dataset=None).select_related(*(f"{name}__file" for name in OF_TASKS))
+    tasks = competition.tasks.filter(dataset=None).select_related(*(f"{name}__file" for name in TASK_FILES))
     tasks = tasks.prefetch_related("phases")
-    phases = competition.phases.select_related(*(f"{name}__file" for name in OF_PHASES)).order_by("index", "pk")
+    phases = competition.phases.select_related(*(f"{name}__file" for name in PHASE_FILES)).order_by("index", "pk")
     runs = Run.objects.filter(submission__phase__competition=competition)
     outdated = sorted(outdated_submissions(runs)) if "outdated" in request.GET else None
     context = {
-        "groups": [(row, [(slot, _head(slot)) for slot in file_slots(row)]) for row in (*tasks, *phases)],
+        "groups": [
+            (row, [(slot, table_head(slot.resource) if slot.resource else None) for slot in file_slots(row)])
+            for row in (*tasks, *phases)
+        ],
         "solutions": solution_rows(competition),
         "outdated": outdated,
         "outdated_first": (outdated or [])[:PAGE_SIZE],
     }
     return render_page(request, competition, "organize/editing/data.html", context, tab="data")
-
-
-def _head(slot: Slot) -> Any:
-    return table_head(slot.resource) if slot.resource else None
 
 
 @takes_uploads(lambda request, slug, **place: managed_competition(request, slug))
@@ -119,7 +117,7 @@ def task_remove(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _slot(competition: Competition, owner: str, pk: int, name: str) -> Slot:
     rows: Any = {"task": competition.tasks.filter(dataset=None), "phase": competition.phases}.get(owner)
-    if rows is None or name not in (OF_TASKS if owner == "task" else OF_PHASES):
+    if rows is None or name not in (TASK_FILES if owner == "task" else PHASE_FILES):
         raise Http404
     return Slot(get_object_or_404(rows.select_related(f"{name}__file"), pk=pk), name)
 

@@ -42,11 +42,5 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
 
     title = "The rules"
     return change_page(
-        request,
-        make,
-        tab="rules",
-        title=title,
-        back="overview",
-        template="organize/pages/rules.html",
-        context=context,
+        request, make, tab="rules", title=title, back="overview", template="organize/pages/rules.html", context=context
     )

@@ -75,21 +75,10 @@ def _act(request: HttpRequest, competition: Competition) -> HttpResponse:
     action, chosen = values["action"], chosen_submissions(competition, values["chosen"])
     words, done_words = ACTIONS[action]
     if action in ASKS_FIRST and not values["confirmed"]:
-        context = {
-            "action": action,
-            "words": words,
-            "cost": bulk_cost(chosen),
-            "chosen": chosen,
-            "queues": queues,
-        }
+        context = {"action": action, "words": words, "cost": bulk_cost(chosen), "chosen": chosen, "queues": queues}
         return render_page(request, competition, "organize/workspace/confirm.html", context, tab="submissions")
     done, refused = act_on(
-        chosen,
-        action,
-        reason=values["reason"],
-        queue=values["queue"],
-        actor=_actor(request),
-        now=timezone.now(),
+        chosen, action, reason=values["reason"], queue=values["queue"], actor=_actor(request), now=timezone.now()
     )
     for sentence in refused:
         messages.warning(request, sentence)

@@ -18,6 +18,7 @@ from competitions.organize.models import OrganizersMail
 from competitions.organize.refusals import NOBODY_TO_MAIL, TOO_MANY_MAILS
 from competitions.submissions.models import Submission
 from competitions.teams.models import Registration, Team
+from competitions.web.forms import offer
 from core.background import jobs
 from core.background.rows import claim
 from files.text import is_number
@@ -57,14 +58,13 @@ class MailForm(forms.Form):
         super().__init__(data, initial=initial, use_required_attribute=False)  # what is asked for follows the audience
         chosen = data.getlist("teams") if data is not None else chosen
         teams = Team.objects.filter(competition=competition, merged_into=None, memberships__isnull=False).distinct()
-        fields: dict[str, Any] = self.fields
-        fields["phase"].queryset = competition.phases.all()
+        phase = offer(self, "phase", competition.phases.all())
         offered = list(teams.order_by("name").values_list("pk", flat=True)[:MOST_TEAMS])
         offered += [int(number) for number in chosen if is_number(number)]
-        fields["teams"].queryset = teams.filter(pk__in=offered).order_by("name")
+        offer(self, "teams", teams.filter(pk__in=offered).order_by("name"))
         if data is not None:
-            fields["phase"].required = data.get("audience") == Audience.PHASE
-            fields["teams"].required = data.get("audience") == Audience.TEAMS
+            phase.required = data.get("audience") == Audience.PHASE
+            self.fields["teams"].required = data.get("audience") == Audience.TEAMS
 
 
 def recipients(competition: Competition, audience: str, phase: Phase | None, teams: QuerySet[Team]) -> QuerySet[User]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import Sum
@@ -131,14 +131,12 @@ def overview_charts(days: Sequence[CompetitionDay]) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def _day(day: date) -> str:
-    return f"{day:%b} {day.day}"
-
-
 def _per_day(
     days: Sequence[CompetitionDay], value: Callable[[CompetitionDay], float], shown: Callable[[float], str]
 ) -> list[Point]:
-    return [Point(number, value(day), _day(day.day), shown(value(day))) for number, day in enumerate(days)]
+    return [
+        Point(number, value(day), f"{day.day:%b} {day.day.day}", shown(value(day))) for number, day in enumerate(days)
+    ]
 
 
 def _submissions(days: Sequence[CompetitionDay]) -> Chart:

@@ -21,6 +21,7 @@ from competitions.catalog.texts.images import image_request
 from competitions.compute.models import Queue
 from competitions.organize.editing.change_form import CompetitionForm
 from competitions.organize.steps.common import Moment, TagsField
+from competitions.web.forms import offer
 
 
 class SettingsForm(CompetitionForm):
@@ -160,11 +161,9 @@ class RunningForm(SettingsForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        queue = self.fields["queue"]
-        assert isinstance(queue, forms.ModelChoiceField)
-        usable = Queue.objects.usable_by(self.by)
-        queue.queryset = Queue.objects.filter(Q(pk__in=usable.values("pk")) | Q(pk=self.instance.queue_id))
-        queue.empty_label = None
+        usable = Queue.objects.usable_by(self.by).values("pk")
+        queues = Queue.objects.filter(Q(pk__in=usable) | Q(pk=self.instance.queue_id))
+        offer(self, "queue", queues).empty_label = None
 
 
 class FilesForm(SettingsForm):
@@ -186,10 +185,8 @@ class AddressForm(SettingsForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        series = self.fields["series"]
-        assert isinstance(series, forms.ModelChoiceField)
-        managed = Competition.objects.managed_by(self.by)
-        series.queryset = Series.objects.filter(Q(owner=self.by) | Q(pk__in=managed.values("series")))
+        managed = Competition.objects.managed_by(self.by).values("series")
+        offer(self, "series", Series.objects.filter(Q(owner=self.by) | Q(pk__in=managed)))
 
 
 SECTIONS: Final[Mapping[str, tuple[str, type[SettingsForm]]]] = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from django import forms
 from django.db.models import Q, QuerySet
@@ -24,6 +24,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.services import submission_disqualify, submission_reinstate
 from competitions.submissions.states import Reason, State
 from competitions.teams.models import Team
+from competitions.web.forms import offer
 from core.refusals import Refusal
 
 PAGE_SIZE: Final = 50
@@ -62,7 +63,7 @@ class FilterForm(forms.Form):
     def __init__(self, competition: Competition, data: QueryDict) -> None:
         super().__init__(data)
         self.competition = competition
-        cast("forms.ModelChoiceField[Phase]", self.fields["phase"]).queryset = competition.phases.all()
+        offer(self, "phase", competition.phases.all())
 
     def narrowed(self) -> QuerySet[Submission]:
         """The competition's submissions that the address asks for, newest first."""

@@ -20,6 +20,7 @@ from competitions.organize.refusals import REASON_MISSING, NothingChosen
 from competitions.submissions.models import Submission
 from competitions.submissions.services import team_disqualify, team_reinstate
 from competitions.teams.models import Membership, MergeProposal, OfferState, Team
+from competitions.web.forms import offer
 from core.spreadsheets import Echo, safe_cell
 
 PAGE_SIZE: Final = 50
@@ -52,8 +53,7 @@ class TeamFilter(forms.Form):
     def __init__(self, competition: Competition, data: Mapping[str, object]) -> None:
         super().__init__(data)
         self.competition = competition
-        phases: Any = self.fields["phase"]
-        phases.queryset = competition.phases.all()
+        offer(self, "phase", competition.phases.all())
         self.is_valid()
 
     def narrowed(self, best: "BestColumn | None") -> QuerySet[Any]:
@@ -103,8 +103,7 @@ def listed_teams(competition: Competition, best: BestColumn | None) -> QuerySet[
     sent = Submission.objects.filter(team=OuterRef("pk"), is_check=False).order_by()
     counted = sent.values("team").annotate(number=Count("pk")).values("number")
     rows = Team.objects.filter(competition=competition, merged_into=None).annotate(
-        submission_count=Coalesce(Subquery(counted), 0),
-        last_at=Subquery(sent.order_by("-pk").values("created_at")[:1]),
+        submission_count=Coalesce(Subquery(counted), 0), last_at=Subquery(sent.order_by("-pk").values("created_at")[:1])
     )
     if best is not None:
         entries = Entry.objects.filter(leaderboard=best.board, team=OuterRef("pk")).order_by(*Entry.IN_ORDER)
@@ -155,15 +154,7 @@ def team_lines(teams: QuerySet[Any], best: BestColumn | None) -> Iterator[str]:
     """Teams as CSV, with the best score where this person may see it."""
     writer: Any = csv.writer(Echo())
     yield writer.writerow(
-        [
-            "team",
-            "state",
-            "members",
-            "emails",
-            "submissions",
-            "last_submission",
-            *([best.column.key] if best else []),
-        ]
+        ["team", "state", "members", "emails", "submissions", "last_submission", *([best.column.key] if best else [])]
     )
     for team in teams.iterator(chunk_size=CHUNK):
         users = [membership.user for membership in team.memberships.all()]

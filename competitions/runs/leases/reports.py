@@ -83,14 +83,7 @@ def run_heartbeat(
     if state != run.state and HELD.index(state) > HELD.index(State(run.state)):
         if state in (State.INGESTING, State.SCORING):
             changes["started_at"] = now
-        run_move(
-            run,
-            source=State(run.state),
-            target=state,
-            actor=worker_actor(run),
-            now=now,
-            **changes,
-        )
+        run_move(run, source=State(run.state), target=state, actor=worker_actor(run), now=now, **changes)
         run.state = state
     else:  # a late or repeated report moves nothing back
         Run.objects.filter(pk=run.pk, lease_id=run.lease_id).update(**changes)
@@ -136,7 +129,7 @@ def run_complete(
     run = locked_run(run_id)  # an answer that is sent twice at once takes turns
     if run is None or not is_held(run, attempt=attempt, lease_id=lease_id):
         return _answered_before(run_id, lease_id)
-    arrived = _output_digests(run)
+    arrived = dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))
     _require_outputs(arrived, outputs)
     keep_usage(run, result.usage)
     result = _disclosed(run, result)
@@ -227,10 +220,6 @@ def _end_ingestion(run: Run, result: Result, outputs: dict[str, str], now: datet
     return State.QUEUED
 
 
-def _output_digests(run: Run) -> dict[str, str]:
-    return dict(RunOutput.objects.filter(run=run, attempt=run.attempt).values_list("name", "file_id"))
-
-
 def _disclosed(run: Run, result: Result) -> Result:
     """The result as everybody who sees the run may read it."""
     report = AttemptReport(
@@ -251,11 +240,7 @@ def _disclosed(run: Run, result: Result) -> Result:
 
 def _keep_in_log(run: Run, stream: LogStream, words: str) -> None:
     RunLog.objects.get_or_create(
-        run=run,
-        attempt=run.attempt,
-        stream=stream,
-        seq=LAST_PIECE,
-        defaults={"text": f"\n{words}\n"},
+        run=run, attempt=run.attempt, stream=stream, seq=LAST_PIECE, defaults={"text": f"\n{words}\n"}
     )
 
 

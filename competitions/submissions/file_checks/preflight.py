@@ -17,12 +17,7 @@ from competitions.submissions.states import Kind
 from core.background.bounded import Call
 from core.refusals import InvalidFile
 from files.archives import check_zip, look_at_zip, text_fault
-from files.code_check import (
-    CODE_LIMITS,
-    METADATA_NAMES,
-    locked_requirements,
-    require_command,
-)
+from files.code_check import CODE_LIMITS, METADATA_NAMES, locked_requirements, require_command
 from workers.protocol.files.plain_yaml import MAX_CHARACTERS, NotPlainYaml, read_plain_yaml
 
 

@@ -109,16 +109,17 @@ class Card:
 def listed_for(user: User | AnonymousUser, now: datetime) -> QuerySet[Competition]:
     """The competitions that this person sees, by group, the newest of each first."""
     phases = Phase.objects.filter(competition=OuterRef("pk"))
+    takes_part = Exists(Registration.objects.filter(competition=OuterRef("pk"), user=user.pk))
     not_over = Q(closes_at=None) | Q(closes_at__gt=now)
     group = Case(
-        *([When(_takes_part(user), then=Value(OWN))] if user.is_authenticated else []),
+        *([When(takes_part, then=Value(OWN))] if user.is_authenticated else []),
         When(is_published=False, then=Value(DRAFTS)),
         When(Exists(phases.filter(not_over, opens_at__lte=now)), then=Value(RUNNING)),
         When(Exists(phases.filter(opens_at__gt=now)), then=Value(COMING)),
         default=Value(OTHERS),
         output_field=IntegerField(),
     )
-    seen = Competition.objects.visible_to(user).select_related("series").prefetch_related("phases")
+    seen = Competition.objects.visible_to(user).prefetch_related("phases")
     unread = unread_notifications(user) if isinstance(user, User) else Value(0)  # for the bell above the list
     return seen.annotate(group=group, unread=unread).order_by(F("group"), "-created_at")
 
@@ -136,10 +137,6 @@ def narrowed(rows: Any, now: datetime, *, words: str, show: str, order: str, tag
         rows = rows.annotate(closes_first_at=Subquery(still_open.values("closes_at")[:1]))
         return rows.order_by("group", F("closes_first_at").asc(nulls_last=True), "-created_at")
     return rows.order_by("group", ORDERS[order or "newest"], "-created_at")
-
-
-def _takes_part(user: User) -> Exists:
-    return Exists(Registration.objects.filter(competition=OuterRef("pk"), user=user))
 
 
 def competition_cards(competitions: Iterable[Competition], now: datetime) -> list[Card]:

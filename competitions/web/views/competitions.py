@@ -1,7 +1,7 @@
 """The list of competitions, and a competition's Overview, Data and Rules pages with their downloads."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
@@ -151,20 +151,12 @@ def download(request: HttpRequest, slug: str, phase_slug: str, name: str) -> Htt
 
 @login_not_required
 @require_safe
-def logo(request: HttpRequest, slug: str) -> HttpResponseBase:
-    visited = visit(request, slug)
-    if visited.competition.logo is None:
+def picture(request: HttpRequest, slug: str, kind: Literal["logo", "cover"]) -> HttpResponseBase:
+    competition = visit(request, slug).competition
+    stored = competition.logo if kind == "logo" else competition.cover
+    if stored is None:
         raise Http404
-    return _image_response(request, visited.competition, visited.competition.logo)
-
-
-@login_not_required
-@require_safe
-def cover(request: HttpRequest, slug: str) -> HttpResponseBase:
-    visited = visit(request, slug)
-    if visited.competition.cover is None:
-        raise Http404
-    return _image_response(request, visited.competition, visited.competition.cover)
+    return _image_response(request, competition, stored)
 
 
 @login_not_required

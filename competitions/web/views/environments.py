@@ -19,7 +19,8 @@ from competitions.environments.services import (
     kinds_accepted,
     own_environment_files,
 )
-from competitions.resources.rooms import take_upload, takes_uploads
+from competitions.resources.rooms import takes_uploads
+from competitions.resources.uploads import take_upload
 from competitions.web.forms import EnvironmentFileForm, cleaned
 from competitions.web.refused_forms import back_to_form, entered_values, wants_json
 from competitions.web.views.competitions import render_tab

@@ -15,7 +15,8 @@ from competitions.bundles.models import BundleExport, BundleImport
 from competitions.catalog.models import Competition
 from competitions.compute.models import Queue
 from competitions.resources.downloads import stored_response
-from competitions.resources.rooms import take_upload, takes_uploads
+from competitions.resources.rooms import takes_uploads
+from competitions.resources.uploads import take_upload
 from competitions.web.forms import BundleForm, ExportForm, cleaned
 
 

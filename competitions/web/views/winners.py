@@ -1,21 +1,22 @@
 """The winners' lane: the public list, and each place's page for its team and the organizers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final, TypedDict
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.models import User
 from accounts.views import person
 from competitions.catalog.rights import organizes
 from competitions.disclosure.scores import board_refusal
-from competitions.resources.rooms import take_upload, takes_uploads
+from competitions.resources.rooms import takes_uploads
+from competitions.resources.uploads import take_upload
 from competitions.teams.models import Membership
 from competitions.web.forms import CodeForm, DeadlineForm, FailureForm, HardwareForm, ReportForm, cleaned
 from competitions.web.presentation.charts import pair_chart
@@ -43,7 +44,7 @@ def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) ->
     if request.method == "POST":
         if not visited.is_organizer:
             raise Http404
-        new_places = services.invite_next(lane=lane, actor=f"user:{person(request).username}", now=visited.now)
+        new_places = services.invite_next(lane=lane, actor=services.actor_name(person(request)), now=visited.now)
         messages.success(request, f"Invited: {', '.join(str(place.team) for place in new_places)}.")
         return redirect("web:winners", slug, phase_slug, board_key)
     places = lane.places.select_related("team", "submission__phase")
@@ -101,60 +102,36 @@ def _charts(comparison: Compared) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
+# The form that a step takes, if any, and the service that does it.
+Step = tuple[type[forms.Form] | None, Callable[..., object]]
+TEAM: Final[Mapping[str, Step]] = {
+    "code": (CodeForm, services.code_hand_in),
+    "report": (ReportForm, services.report_hand_in),
+    "hardware": (HardwareForm, services.hardware_hand_in),
+    "decline": (None, services.place_decline),
+}
+ORGANIZER: Final[Mapping[str, Step]] = {
+    "verify": (None, verification_start),
+    "confirm": (None, services.place_confirm),
+    "fail": (FailureForm, services.place_fail),
+    "extend": (DeadlineForm, services.place_extend),
+}
+ON_RECORD: Final = ("confirm", "fail", "extend")  # decisions, which name who made them
+
+
 @takes_uploads(lambda request, key, action: _find(request, key))
 @require_POST
 def act(request: HttpRequest, key: UUID, action: str) -> HttpResponse:
     """One step of the team, or of an organizer."""
     _, _, is_organizer = _find(request, key)
-    user, now = person(request), datetime.now(UTC)
-    if action in TEAM:
-        TEAM[action](request, key, user, now)
-    elif action in ORGANIZER and is_organizer:
-        ORGANIZER[action](request, key, user, now)
-    else:
+    steps = {**TEAM, **ORGANIZER} if is_organizer else TEAM
+    if action not in steps:
         raise Http404
+    form, step = steps[action]
+    user, now = person(request), datetime.now(UTC)
+    values = cleaned(form(request.POST, request.FILES)) if form is not None else {}
+    if (file := values.pop("bundle", None)) is not None:
+        values["upload"] = take_upload(user, file, now)
+    values |= {"actor": services.actor_name(user)} if action in ON_RECORD else {"by": user}
+    step(key=key, now=now, **values)
     return redirect("web:winners-place", key)
-
-
-Step = Callable[[HttpRequest, UUID, User, datetime], object]
-
-
-def _code(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    values = cleaned(CodeForm(request.POST, request.FILES))
-    file = values.pop("bundle")
-    upload = take_upload(user, file, now) if file else None
-    return services.code_hand_in(key=key, by=user, now=now, upload=upload, **values)
-
-
-def _report(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return services.report_hand_in(key=key, by=user, now=now, **cleaned(ReportForm(request.POST)))
-
-
-def _hardware(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return services.hardware_hand_in(key=key, by=user, now=now, **cleaned(HardwareForm(request.POST)))
-
-
-def _decline(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return services.place_decline(key=key, by=user, now=now)
-
-
-def _verify(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return verification_start(key=key, by=user, now=now)
-
-
-def _confirm(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    return services.place_confirm(key=key, actor=f"user:{user.username}", now=now)
-
-
-def _fail(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    values = cleaned(FailureForm(request.POST))
-    return services.place_fail(key=key, actor=f"user:{user.username}", now=now, **values)
-
-
-def _extend(request: HttpRequest, key: UUID, user: User, now: datetime) -> object:
-    values = cleaned(DeadlineForm(request.POST))
-    return services.place_extend(key=key, actor=f"user:{user.username}", now=now, **values)
-
-
-TEAM: Final[dict[str, Step]] = {"code": _code, "report": _report, "hardware": _hardware, "decline": _decline}
-ORGANIZER: Final[dict[str, Step]] = {"verify": _verify, "confirm": _confirm, "fail": _fail, "extend": _extend}

@@ -189,10 +189,7 @@ def read_manifest(place: Place) -> Manifest:
 def read_lines(place: Place, name: str) -> Iterator[str]:
     """The lines of the table in this part."""
     try:
-        with (
-            place.open(name) as packed,
-            gzip.open(packed, "rt", encoding="utf-8", newline="\n") as text,
-        ):
+        with place.open(name) as packed, gzip.open(packed, "rt", encoding="utf-8", newline="\n") as text:
             for line in text:
                 yield line.rstrip("\n")
     except (OSError, EOFError) as error:

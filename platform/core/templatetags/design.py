@@ -5,10 +5,10 @@ from typing import Final
 from django import template
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from core.design.covers import Cover, colour_number, make_cover, name_initials
+from core.design.covers import colour_number, make_cover, name_initials
 
 register = template.Library()
 MEDALS: Final = (1, 2, 3)
@@ -34,10 +34,20 @@ def hue(name: str) -> str:
     return f"hue-{colour_number(name)}"
 
 
-@register.inclusion_tag("components/cover.html")
-def cover(name: str) -> dict[str, Cover]:
+@register.simple_tag
+def cover(name: str) -> SafeString:
     """The drawn cover of a competition without a picture; the element around it has the `hue` class."""
-    return {"cover": make_cover(name)}
+    drawn = make_cover(name)
+    arc = '<circle class="arc" cx="{}" cy="{}" r="{}"/>'
+    bar = '<rect class="bar {}" x="{}" y="{}" width="{}" height="{}" rx="3"/>'
+    return format_html(
+        '<svg class="cover" viewBox="0 0 {0} {1}" preserveAspectRatio="xMaxYMax slice" aria-hidden="true">'
+        '<rect class="ground" width="{0}" height="{1}"/>{2}{3}</svg>',
+        drawn.width,
+        drawn.height,
+        format_html_join("", arc, ((drawn.centre, drawn.height, radius) for radius in drawn.radii)),
+        format_html_join("", bar, ((each.kind, each.x, each.y, drawn.bar_width, each.height) for each in drawn.bars)),
+    )
 
 
 @register.simple_tag

@@ -9,6 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from rest_framework.throttling import SimpleRateThrottle
 
 from accounts.models import ApiToken, Scope, token_create
 from competitions.notifications.models import Kind as Told
@@ -315,3 +316,13 @@ def test_the_inbox_is_read_and_marked_as_read(site: Scenario) -> None:
     unread = robot.call("get", f"{url}?unread=true").json()["results"]
     assert [row["subject"] for row in unread] == ["Second"]
     assert robot.call("get", f"{url}?unread=perhaps").status_code == 400
+
+
+def test_visitors_and_accounts_are_each_counted_by_a_rate_of_their_own(
+    site: Scenario, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.CACHES = settings.CACHES | {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {"anon": "3/hour", "user": "1/hour"})
+    visitor, robot, url = Client(), Robot(site), reverse("api:competitions")
+    assert [visitor.get(url).status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert [robot.call("get", url).status_code for _ in range(2)] == [200, 429]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from competitions.catalog.models import Phase, Week
 from competitions.submissions.models import Submission
@@ -47,8 +48,11 @@ def test_each_limit_that_is_set_is_told_narrowest_first(site: Scenario) -> None:
     ("given", "periods"),
     [({}, []), ({"day": 0}, ["of today"]), ({"week": 1}, ["of this week"]), ({"total": 1}, ["of this phase"])],
 )
-def test_a_limit_that_is_not_set_is_none(site: Scenario, given: dict[str, int], periods: list[str]) -> None:
-    allowed = allowances(team_id=site.team.pk, phase=limits(site, **given), now=MIDNIGHT)
+def test_a_limit_that_is_not_set_is_none_and_costs_no_query(
+    site: Scenario, django_assert_num_queries: DjangoAssertNumQueries, given: dict[str, int], periods: list[str]
+) -> None:
+    with django_assert_num_queries(len(given)):
+        allowed = allowances(team_id=site.team.pk, phase=limits(site, **given), now=MIDNIGHT)
     assert [each.period for each in allowed] == periods
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from django.conf import settings as site_settings
 
+from competitions.environments.services import TeamRoom
 from competitions.resources.models import Upload
 from competitions.resources.uploads import UPLOAD_ROOM_USED, remove_expired_uploads, upload_begin, upload_resize
 from competitions.submissions.models import Submission
-from competitions.submissions.quota import TeamStorage, team_storage
+from competitions.submissions.quota import team_storage
 from competitions.submissions.refusals import TEAM_STORAGE_USED
 from tests.permissions import body_text, user_client
 from tests.refusals import refuses
@@ -48,7 +49,7 @@ def test_a_team_keeps_only_so_much_and_the_same_file_counts_once(site: Scenario,
     first = site.submit()
     size = first.file.size_bytes
     settings.TEAM_STORAGE_BYTES = size
-    assert team_storage(site.team.pk) == TeamStorage(size, size)
+    assert team_storage(site.team.pk) == TeamRoom(size, size)
     site.submit()
     with refuses(TEAM_STORAGE_USED, match=f"take {size:,} of {size:,} bytes") as refused:
         site.submit(content=prediction_bytes(value=2.0))

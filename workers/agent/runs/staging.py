@@ -56,29 +56,21 @@ class Staged:
     staging_s: float = 0.0
 
 
+@dataclass(frozen=True)
 class Stager:
     """Stages one job.
 
     `renewed` gives a fresh address for a digest when the signed one has expired; once `stop` says so, work that takes long ends. Containers
-    of the run have been created of `images` already.
+    of the run have been created of `known_images` already.
     """
 
-    def __init__(
-        self,
-        worker: Worker,
-        job: Job,
-        folder: RunFolder,
-        renewed: Callable[[str], str | None],
-        stop: Callable[[], bool],
-        images: Mapping[str, ImageFacts],
-    ) -> None:
-        self._worker = worker
-        self._job = job
-        self._folder = folder
-        self._renewed = renewed
-        self._stop = stop
-        self._known_images = images
-        self.staged = Staged()
+    worker: Worker
+    job: Job
+    folder: RunFolder
+    renewed: Callable[[str], str | None]
+    stop: Callable[[], bool]
+    known_images: Mapping[str, ImageFacts]
+    staged: Staged = field(default_factory=Staged)
 
     def stage(self) -> None:
         """Fill `staged`; the containers are described, not yet created.
@@ -93,12 +85,12 @@ class Stager:
         started = time.monotonic()
         self._images()
         self.staged.pull_s = time.monotonic() - started
-        for stage in self._job.stages:
+        for stage in self.job.stages:
             self.staged.stages[stage.name] = self._stage(stage)
         self.staged.staging_s = time.monotonic() - started - self.staged.pull_s
 
     def _images(self) -> None:
-        for stage in self._job.stages:
+        for stage in self.job.stages:
             if stage.image in self.staged.images and stage.pull != PullPolicy.ALWAYS:
                 continue  # two stages of one team's image hold it once
             facts = self._image(stage)
@@ -111,11 +103,11 @@ class Stager:
 
     def _image(self, stage: Stage) -> ImageFacts:
         """The stage's image, on this host. What a team brought is the team's to answer for."""
-        worker = self._worker
+        worker = self.worker
         if not stage.is_image_of_team:
             # By now its name may stand for another image than that of the container.
-            known = self._known_images.get(stage.image)
-            return known or worker.engine.ensure_image(stage.image, stage.pull, self._stop)
+            known = self.known_images.get(stage.image)
+            return known or worker.engine.ensure_image(stage.image, stage.pull, self.stop)
         bring = partial(self._load, stage.own_image) if stage.own_image else partial(self._pull, stage)
         try:
             facts = worker.own_images.acquire(stage.image, bring, max_bytes=stage.image_max_bytes)
@@ -129,30 +121,30 @@ class Stager:
         return facts
 
     def _pull(self, stage: Stage) -> None:
-        self._worker.engine.ensure_image(stage.image, PullPolicy.MISSING, self._stop, stage.image_max_bytes)
+        self.worker.engine.ensure_image(stage.image, PullPolicy.MISSING, self.stop, stage.image_max_bytes)
 
     def _load(self, own: OwnImage) -> None:
         """Hand the engine the archive's layers under no name.
 
         The archive's own name would take the place of an image of the host.
         """
-        self._worker.cache.make_room(own.archive.size_bytes)
-        with self._worker.own_images.arriving() as path:
+        self.worker.cache.make_room(own.archive.size_bytes)
+        with self.worker.own_images.arriving() as path:
             self._fetch(own.archive, path)
             image = _describe(path)
             if image.image_id != own.image_id:
                 raise SandboxError("image_changed", f"the archive holds {image.image_id}, not {own.image_id}")
-            chunks = unless_stopped(_chunks(path, image), self._stop, "an image was not loaded to its end")
-            self._worker.engine.load_image(chunks)
+            chunks = unless_stopped(_chunks(path, image), self.stop, "an image was not loaded to its end")
+            self.worker.engine.load_image(chunks)
 
     def _stage(self, stage: Stage) -> StageRun:
-        worker = self._worker
+        worker = self.worker
         if stage.network and not worker.allow_network:
             raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
         if stage.shared and not worker.facts.filters_calls(worker.runtime):
             raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
         sources: dict[str, Path] = {mount.target: self._source(stage, mount) for mount in stage.mounts}
-        cores = self._folder.cores
+        cores = self.folder.cores
         limits = grant(stage.limits)
         if cores:
             limits = limits.model_copy(update={"cpus": min(limits.cpus, len(cores))})
@@ -163,7 +155,7 @@ class Stager:
         owner = self._runner.host_uid
         inputs = (
             WritableInputs(
-                self._folder.path, f"{stage.name}-inputs", worker.quota, copied, owner, worker.cache.make_room
+                self.folder.path, f"{stage.name}-inputs", worker.quota, copied, owner, worker.cache.make_room
             )
             if copied
             else None
@@ -172,16 +164,16 @@ class Stager:
         mounts += inputs.mounts() if inputs else ()
         mounts += (HostMount(shared.path, "/app/shared", writable=True),) if shared else ()
         argv = stage.command or self._command(stage, sources, self.staged.notes)
-        gpu_uuid = self._folder.gpu_uuid if stage.name != "scoring" and self._job.gpus else None
+        gpu_uuid = self.folder.gpu_uuid if stage.name != "scoring" and self.job.gpus else None
         spec = StageSpec(
-            name=f"podium-{worker.key}-{self._folder.lease}-{stage.name}",
+            name=f"podium-{worker.key}-{self.folder.lease}-{stage.name}",
             image=stage.image,
             argv=argv,
             mounts=mounts,
             output=volume.path,
             limits=limits,
             labels=self._labels(stage.name),
-            group=f"{worker.key}{self._folder.lease}{stage.name}",
+            group=f"{worker.key}{self.folder.lease}{stage.name}",
             gpu_uuid=gpu_uuid,
             cpuset=",".join(map(str, cores)),
             runtime=worker.runtime,
@@ -193,7 +185,7 @@ class Stager:
             env=self._environment(stage),
         )
         meter: GpuMeter = NvmlMeter(worker.gpus, gpu_uuid) if gpu_uuid else NoGpu()
-        _, sent_bytes = self._folder.log_position(stage.name)
+        _, sent_bytes = self.folder.log_position(stage.name)
         return StageRun(
             stage.name,
             worker.engine,
@@ -211,10 +203,10 @@ class Stager:
     def _environment(self, stage: Stage) -> dict[str, str]:
         """The variables for programs of a team, of which the scoring program gets none; it has one of its own."""
         if stage.name == "scoring":
-            seconds = min(self._job.replicates_s, stage.limits.wall_s / 2)
-            return {"PODIUM_REPLICATES_S": f"{seconds:g}"} if self._job.replicates_s else {}
+            seconds = min(self.job.replicates_s, stage.limits.wall_s / 2)
+            return {"PODIUM_REPLICATES_S": f"{seconds:g}"} if self.job.replicates_s else {}
         targets = {mount.target for mount in stage.mounts}
-        variables = {"PODIUM_SEED": str(self._job.seed)}
+        variables = {"PODIUM_SEED": str(self.job.seed)}
         if "/app/weights" in targets:
             variables["PODIUM_WEIGHTS"] = "/app/weights"
         if "/app/environment" in targets:
@@ -226,38 +218,38 @@ class Stager:
 
         The scoring program has an output of its own, which nobody else can write to.
         """
-        other = next(job for job in self._job.stages if job.name == name)
+        other = next(job for job in self.job.stages if job.name == name)
         return stage.name != "scoring" and other.step == stage.step
 
     def _volume(self, name: str, limits: Limits) -> OutputVolume:
         return OutputVolume(
-            self._folder.path,
+            self.folder.path,
             name,
             size_bytes=limits.output_bytes,
             files=limits.output_files,
-            quota=self._worker.quota,
+            quota=self.worker.quota,
             owner=self._runner.host_uid,
-            make_room=self._worker.cache.make_room,
+            make_room=self.worker.cache.make_room,
         )
 
     @property
     def _runner(self) -> Runner:
-        return Runner(slot_uid(self._worker.key, self._folder.slot), self._worker.facts.user_offset)
+        return Runner(slot_uid(self.worker.key, self.folder.slot), self.worker.facts.user_offset)
 
     def _shared_folder(self, stage: Stage) -> OutputVolume:
         """The folder that the stages of one step share."""
         for name, run in self.staged.stages.items():
-            if run.shared is not None and any(job.name == name and job.step == stage.step for job in self._job.stages):
+            if run.shared is not None and any(job.name == name and job.step == stage.step for job in self.job.stages):
                 return run.shared
         return self._volume(f"shared-{stage.step}", grant(stage.limits))
 
     def _labels(self, stage: str) -> dict[str, str]:
         return {
-            LABEL_WORKER: self._worker.key,
-            "podium.worker-name": self._worker.name,
-            "podium.run": self._job.run_id,
-            "podium.attempt": str(self._job.attempt),
-            "podium.lease": self._folder.lease,
+            LABEL_WORKER: self.worker.key,
+            "podium.worker-name": self.worker.name,
+            "podium.run": self.job.run_id,
+            "podium.attempt": str(self.job.attempt),
+            "podium.lease": self.folder.lease,
             "podium.stage": stage,
         }
 
@@ -268,7 +260,7 @@ class Stager:
         if isinstance(mount, BuiltEnvironment):
             return self._built(stage, mount)
         try:
-            key, path = self._worker.cache.acquire(
+            key, path = self.worker.cache.acquire(
                 mount.file, unpacked=mount.unpack, secret=mount.secret, fetch=self._fetch
             )
         except ArchiveRefused as error:
@@ -280,7 +272,7 @@ class Stager:
 
     def _built(self, stage: Stage, mount: BuiltEnvironment) -> Path:
         """The environment of a lock file, built where this host has none of it."""
-        cache, notes = self._worker.cache, self.staged.notes
+        cache, notes = self.worker.cache, self.staged.notes
         began = time.monotonic()
         try:
             key, folder = cache.acquire(mount.requirements, unpacked=False, secret=False, fetch=self._fetch)
@@ -292,7 +284,7 @@ class Stager:
                 mirror=mount.mirror,
                 wall_s=mount.wall_s,
                 max_bytes=mount.max_bytes,
-                any_host=self._worker.mirror_any_host,
+                any_host=self.worker.mirror_any_host,
                 is_image_of_team=stage.is_image_of_team,
             )
 
@@ -309,18 +301,18 @@ class Stager:
         return path
 
     def _build_context(self, stage: Stage) -> BuildContext:
-        worker, lease = self._worker, self._folder.lease
+        worker, lease = self.worker, self.folder.lease
         return BuildContext(
             engine=worker.engine,
-            folder=self._folder.path,
+            folder=self.folder.path,
             name=f"podium-{worker.key}-{lease}",
             group=f"{worker.key}{lease}",
             labels=self._labels(stage.name),
             runner=self._runner,
             runtime=worker.runtime,
             quota=worker.quota,
-            cores=",".join(map(str, self._folder.cores)),
-            stop=self._stop,
+            cores=",".join(map(str, self.folder.cores)),
+            stop=self.stop,
             make_room=worker.cache.make_room,
         )
 
@@ -328,7 +320,7 @@ class Stager:
         try:
             self._download(file, file.url, target)
         except SiteError as error:
-            fresh = self._renewed(file.sha256)
+            fresh = self.renewed(file.sha256)
             if fresh is None or fresh == file.url:
                 raise SandboxError("download_refused", f"{file.name} was refused: {error}") from error
             try:
@@ -337,9 +329,9 @@ class Stager:
                 raise SandboxError("download_refused", f"{file.name} was refused twice: {again}") from again
 
     def _download(self, file: FileRef, url: str, target: Path) -> None:
-        client, patience_s = self._worker.client, self._worker.patience_s
+        client, patience_s = self.worker.client, self.worker.patience_s
         client.download(
-            url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s, stop=self._stop
+            url, target, sha256=file.sha256, size_bytes=file.size_bytes, patience_s=patience_s, stop=self.stop
         )
 
     @staticmethod

@@ -17,10 +17,7 @@ MAX_DETAILED_BYTES: Final = 32 << 20
 DETAILED: Final = "detailed_results.html"
 MAX_REPLICATES_BYTES: Final = 64 << 20
 # What a scoring program writes of its resamples, and the name of the output that the site keeps from everybody.
-REPLICATES: Final[Mapping[str, str]] = {
-    "replicates.npz": "scoring-replicates.npz",
-    "losses.npz": "scoring-losses.npz",
-}
+REPLICATES: Final[Mapping[str, str]] = {"replicates.npz": "scoring-replicates.npz", "losses.npz": "scoring-losses.npz"}
 
 
 class Outbox:

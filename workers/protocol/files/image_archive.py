@@ -96,7 +96,8 @@ def loadable(path: Path, image: ImageArchive) -> Iterator[bytes]:
         yield from _member(config_name, [image.config], len(image.config))
         for name, layer in zip(names, image.layers, strict=True):
             source = member_file(archive, layer.member)
-            yield from _member(name, iter(lambda source=source: source.read(CHUNK_BYTES), b""), _size(archive, layer))  # type: ignore[misc]  # bound at once
+            size_bytes = archive.getmember(layer.member).size
+            yield from _member(name, iter(lambda source=source: source.read(CHUNK_BYTES), b""), size_bytes)  # type: ignore[misc]  # bound at once
         yield from _member("manifest.json", [manifest], len(manifest))
         yield bytes(2 * tarfile.BLOCKSIZE)
 
@@ -107,10 +108,6 @@ def _member(name: str, chunks: Any, size_bytes: int) -> Iterator[bytes]:
     yield header.tobuf(tarfile.GNU_FORMAT)
     yield from chunks
     yield bytes(-size_bytes % tarfile.BLOCKSIZE)
-
-
-def _size(archive: tarfile.TarFile, layer: Layer) -> int:
-    return archive.getmember(layer.member).size
 
 
 @contextmanager

@@ -23,15 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--queue", help="Queue that runs its submissions; else the bundle's own, else `default`.")
         parser.add_argument("--json", action="store_true", help="Print the report as JSON.")
 
-    def handle(
-        self,
-        *args: Any,
-        bundle: Path,
-        owner: str,
-        queue: str | None,
-        json: bool,
-        **options: Any,
-    ) -> None:
+    def handle(self, *args: Any, bundle: Path, owner: str, queue: str | None, json: bool, **options: Any) -> None:
         user = User.objects.filter(username=owner).first()
         if user is None:
             raise CommandError(f"There is no user {owner!r}. Give the name that the organizer signs in with.")

@@ -33,10 +33,7 @@ class GrowthSection(Section):
         help_text="How many submitted datasets a growing board takes.",
     )
     max_datasets_per_team = models.PositiveSmallIntegerField(
-        "datasets of a team",
-        default=3,
-        validators=[MinValueValidator(1)],
-        help_text="Withdrawn ones are counted, too.",
+        "datasets of a team", default=3, validators=[MinValueValidator(1)], help_text="Withdrawn ones are counted, too."
     )
 
     visibility: str  # the phase's own

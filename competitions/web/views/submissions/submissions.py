@@ -20,7 +20,8 @@ from competitions.leaderboards.picks import may_choose
 from competitions.leaderboards.ranking.rules import Rule
 from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
-from competitions.resources.rooms import take_upload, takes_uploads
+from competitions.resources.rooms import takes_uploads
+from competitions.resources.uploads import take_upload
 from competitions.submissions.file_checks.kinds import choose_kind
 from competitions.submissions.file_checks.preflight import file_contract, look_before_upload
 from competitions.submissions.quota import allowances, smoke_allowance
