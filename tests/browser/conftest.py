@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.site import BrowserSite, create_database
+from tests.browser.site import BrowserSite
 from tests.browser.visitor import Visitor
+from tests.migrated import postgres_database
 
 NewVisitor = Callable[..., Visitor]
 
@@ -24,7 +25,7 @@ def site(
     postgres_url: str, redis_url: str, runtime_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrowserSite]:
     """The running site, filled."""
-    database_url = create_database(postgres_url, f"browser-{uuid.uuid4().hex[:8]}")
+    database_url = postgres_database(postgres_url, f"browser-{uuid.uuid4().hex[:8]}")
     site = BrowserSite(tmp_path_factory.mktemp("site"), database_url=database_url, redis_url=redis_url)
     site.prepare()
     try:

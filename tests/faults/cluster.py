@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db import OperationalError, connections, transaction
 from docker.errors import APIError
 
+from tests import migrated
 from tests.conftest import use_broker
 from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
 from tests.faults.proxy import Proxy
@@ -68,10 +69,8 @@ class Cluster:
         self.reconciler = Part("reconciler", folder, [sys.executable, "manage.py", "reconciler"], self.environment)
 
     def start(self) -> None:
-        """Migrate, seed, and start everything."""
-        from django.core.management import call_command
-
-        call_command("migrate", verbosity=0, interactive=False)
+        """Make the tables, seed, and start everything."""
+        migrated.postgres(self.database.url)
         collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
         subprocess.run(collect, cwd=REPOSITORY, env=self.environment, check=True)
         use_broker(self.broker.url)
