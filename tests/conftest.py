@@ -83,7 +83,7 @@ def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
     """PostgreSQL as soon as one collected test runs on real parts; otherwise SQLite in memory."""
     if any(_wants_postgres(item) for item in request.session.items):
         url = request.getfixturevalue("postgres_url")
-        use_database(url, TEMPLATE=migrated.postgres_template(url))
+        use_database(url, ENGINE="tests.postgres", TEST={"TEMPLATE": migrated.postgres_template(url)})
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
 
 
@@ -112,7 +112,7 @@ def use_broker(url: str) -> None:
     app.conf.update({"broker_transport": None} | broker_config(url))
 
 
-def use_database(url: str, **of_tests: str) -> None:
+def use_database(url: str, **more: Any) -> None:
     """Point Django's default connection at another database; the handler keeps its dictionary."""
     import environ
     from django.conf import settings
@@ -123,7 +123,7 @@ def use_database(url: str, **of_tests: str) -> None:
     database.clear()
     database.update(environ.Env.db_url_config(url))
     database["OPTIONS"] = dict(settings.POSTGRES_OPTIONS)  # as in production
-    database["TEST"] = of_tests
+    database.update(more)
     connections.configure_settings(settings.DATABASES)
     if hasattr(connections._connections, "default"):  # type: ignore[attr-defined]
         del connections["default"]
