@@ -3,6 +3,8 @@
 Django truncates all of them, which gives a hundred tables and their indexes new files: half a second of a core, after each test.
 """
 
+from collections.abc import Sequence
+
 from django.core.management.color import Style
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
@@ -24,7 +26,7 @@ class DatabaseOperations(PostgresOperations):
     """Django's, with another way to empty tables."""
 
     def sql_flush(
-        self, style: Style, tables: list[str], *, reset_sequences: bool = False, allow_cascade: bool = False
+        self, style: Style, tables: Sequence[str], *, reset_sequences: bool = False, allow_cascade: bool = False
     ) -> list[str]:
         """One statement for all tables; sequences go on, as they do after Django's own."""
         assert not reset_sequences, "no test asks for it"
