@@ -56,22 +56,43 @@ def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) 
     visitors: list[Visitor] = []
 
     def make(name: str = "", **context: Any) -> Visitor:
-        settings: dict[str, Any] = {
-            "viewport": {"width": 1280, "height": 800},
-            "storage_state": signed_in.get(name),
-        } | context
-        newcomer = Visitor(browser.new_context(**settings), site.url)
-        visitors.append(newcomer)
-        if name and name not in signed_in:
-            newcomer.sign_in(name)
-            signed_in[name] = newcomer.context.storage_state()
-        return newcomer
+        visitors.append(Visitor(browser.new_context(**_settings(signed_in, name, context)), site.url))
+        _sign_in(visitors[-1], name, signed_in)
+        return visitors[-1]
 
     yield make
     for visitor in visitors:
         visitor.context.close()
     for visitor in visitors:
         visitor.check()
+
+
+@pytest.fixture(scope="module")
+def readers(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> Iterator[Callable[[str], Visitor]]:
+    """One visitor for each person, for pages that are only read; whoever asks for them calls `check` and `forget`."""
+    visitors: dict[str, Visitor] = {}
+
+    def visitor(name: str) -> Visitor:
+        if name not in visitors:
+            # Else a colour that fades is seen on its way.
+            context = browser.new_context(**_settings(signed_in, name, {"reduced_motion": "reduce"}))
+            visitors[name] = Visitor(context, site.url)
+            _sign_in(visitors[name], name, signed_in)
+        return visitors[name]
+
+    yield visitor
+    for each in visitors.values():
+        each.context.close()
+
+
+def _settings(signed_in: dict[str, Any], name: str, more: dict[str, Any]) -> dict[str, Any]:
+    return {"viewport": {"width": 1280, "height": 800}, "storage_state": signed_in.get(name)} | more
+
+
+def _sign_in(visitor: Visitor, name: str, signed_in: dict[str, Any]) -> None:
+    if name and name not in signed_in:
+        visitor.sign_in(name)
+        signed_in[name] = visitor.context.storage_state()
 
 
 @pytest.fixture
