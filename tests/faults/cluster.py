@@ -31,7 +31,7 @@ from tests.services import REPOSITORY
 
 LEASE_S = 6
 HEARTBEAT_S = 2
-RECONCILE_S = 0.5
+RECONCILE_S = 1.0
 METADATA = "command: sh $program/main.sh\n"
 PROGRAM = "echo begun; sleep {seconds}; echo {answer} > /app/output/answer.txt\n"
 SCORER = 'sleep 0.4; printf \'{"score": %s}\' "$(cat /app/input/res/answer.txt)" > /app/output/scores.json\n'
@@ -212,7 +212,8 @@ class Cluster:
         def found() -> tuple[uuid.UUID, str] | None:
             return Run.objects.filter(pk__in=runs, state__in=states).values_list("pk", "worker__name").first()
 
-        run, name = wait_for(found, 20, lambda: f"a run is {' or '.join(states)}; {self.described(runs)}", 0.004)
+        every_s = 0.004 if states == ("leased",) else 0.02  # one is leased for a moment
+        run, name = wait_for(found, 20, lambda: f"a run is {' or '.join(states)}; {self.described(runs)}", every_s)
         return run, next(host for host in self.hosts if host.name == name)
 
     def described(self, runs: dict[uuid.UUID, float]) -> str:
