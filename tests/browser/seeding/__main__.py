@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import django
-from django.db import transaction
 
 from tests.browser.seeding.features import busy_board, detailed_results, merges, questions, series, verdicts, webhooks
 from tests.browser.seeding.finals import finals
@@ -24,54 +23,54 @@ def fill(folder: Path, now: datetime) -> None:
     from tests.browser.seeding.growing_boards import growing_boards
     from tests.browser.seeding.smoke_runs import smoke_runs
 
-    with transaction.atomic():
-        queue = Queue.objects.create(name="default", contact="Compute group, compute@example.org")
-        cluster = Queue.objects.create(name="cluster", contact="Cluster team, room 4.12")
-        organizer = person("olga", "Olga Maier", is_staff=True)
-        person("rita", "Rita Root", is_staff=True, is_superuser=True)
-        gap = competition(
-            "gap",
-            "HOMO-LUMO gap",
-            organizer,
-            queue,
-            now,
-            subtitle="From SMILES to electronvolts",
-            host="Institute of Gaps",
-            reward="5,000 euros and a talk at the workshop",
-            contact_email="gaps@example.org",
-        )
-        phases(gap)
-        pages(gap)
-        busy_board(gap)
-        ComputeWorker.objects.all().delete()  # the tests' own worker is the only one
-        CompetitionOrganizer.objects.filter(competition=gap.competition).update(can_see_sealed=False)
-        waiting = competition("cluster", "Cluster benchmark", organizer, cluster, now)
-        phases(waiting)
-        verdicts(waiting)
-        series(gap, waiting)
-        questions(waiting)
-        merges(gap)
-        webhooks(gap)
-        last = competition("finals", "Finals", organizer, Queue.objects.create(name="finals"), now)
-        phases(last)
-        finals(last)
-        detailed_results(last, "test-challenge")
-        competition("quiet", "A quiet competition", organizer, queue, now)
-        competition("draft", "Not out yet", organizer, queue, now, is_published=False)
-    # Not in a transaction: PostgreSQL would walk over each earlier version of the rows that a board is made of.
+    queue = Queue.objects.create(name="default", contact="Compute group, compute@example.org")
+    cluster = Queue.objects.create(name="cluster", contact="Cluster team, room 4.12")
+    organizer = person("olga", "Olga Maier", is_staff=True)
+    person("rita", "Rita Root", is_staff=True, is_superuser=True)
+    gap = competition(
+        "gap",
+        "HOMO-LUMO gap",
+        organizer,
+        queue,
+        now,
+        subtitle="From SMILES to electronvolts",
+        host="Institute of Gaps",
+        reward="5,000 euros and a talk at the workshop",
+        contact_email="gaps@example.org",
+    )
+    phases(gap)
+    pages(gap)
+    busy_board(gap)
+    ComputeWorker.objects.all().delete()  # the tests' own worker is the only one
+    CompetitionOrganizer.objects.filter(competition=gap.competition).update(can_see_sealed=False)
+    waiting = competition("cluster", "Cluster benchmark", organizer, cluster, now)
+    phases(waiting)
+    verdicts(waiting)
+    series(gap, waiting)
+    questions(waiting)
+    merges(gap)
+    webhooks(gap)
+    last = competition("finals", "Finals", organizer, Queue.objects.create(name="finals"), now)
+    phases(last)
+    finals(last)
+    detailed_results(last, "test-challenge")
+    competition("quiet", "A quiet competition", organizer, queue, now)
+    competition("draft", "Not out yet", organizer, queue, now, is_published=False)
     growing_boards(organizer, now)
-    with transaction.atomic():
-        crowd(organizer, Queue.objects.create(name="crowd"), now)
-        smoke_runs(organizer, now)
-        for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
-            person(name)
-        (folder / "queue_token").write_text(queue_issue_token(queue))
-        (folder / "queue_token").chmod(0o600)
+    crowd(organizer, Queue.objects.create(name="crowd"), now)
+    smoke_runs(organizer, now)
+    for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
+        person(name)
+    (folder / "queue_token").write_text(queue_issue_token(queue))
+    (folder / "queue_token").chmod(0o600)
 
 
 def main() -> None:
     django.setup()
-    fill(Path(sys.argv[1]), datetime.now(UTC))
+    from django.db import transaction
+
+    with transaction.atomic():
+        fill(Path(sys.argv[1]), datetime.now(UTC))
 
 
 if __name__ == "__main__":
