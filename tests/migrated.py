@@ -29,13 +29,13 @@ TEMPLATE: Final = "migrated"  # the database on each server that others are copi
 
 def sqlite(path: Path) -> None:
     """Write a new site's database file."""
-    with _made_once("sqlite3") as made:
-        if not made.exists():
+    with _made_once("sqlite3") as stored:
+        if not stored.exists():
             with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
                 _migrate(PODIUM_DATA_DIR=folder)
-                (Path(folder) / "podium.sqlite3").rename(made)
+                (Path(folder) / "podium.sqlite3").rename(stored)
     path.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(made, path)
+    shutil.copyfile(stored, path)
 
 
 def postgres_template(server_url: str) -> str:
@@ -46,7 +46,7 @@ def postgres_template(server_url: str) -> str:
             cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [TEMPLATE])
             if cursor.fetchone() is None:
                 cursor.execute(f"CREATE DATABASE {TEMPLATE}_new")
-                postgres(_url_of(server_url, f"{TEMPLATE}_new"))
+                postgres(_named(server_url, f"{TEMPLATE}_new"))
                 cursor.execute(f"ALTER DATABASE {TEMPLATE}_new RENAME TO {TEMPLATE}")
     return TEMPLATE
 
@@ -58,35 +58,36 @@ def postgres_database(server_url: str, name: str) -> str:
         connection.autocommit = True
         with connection.cursor() as cursor:
             cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE {template}')
-    return _url_of(server_url, name)
+    return _named(server_url, name)
 
 
 def postgres(url: str) -> None:
     """Give an empty database a new site's tables."""
-    with _made_once("sql") as made:
-        if not made.exists():
+    with _made_once("sql") as stored:
+        if not stored.exists():
             _migrate(DATABASE_URL=url, PODIUM_BROKER_URL="redis://127.0.0.1:1", PODIUM_ALLOWED_HOSTS="127.0.0.1")
-            new = made.with_suffix(".new")
+            new = stored.with_suffix(".new")
             _run(postgres_bin() / "pg_dump", "--no-owner", "--no-privileges", f"--file={new}", url)
-            new.rename(made)
+            new.rename(stored)
             return
-    _run(postgres_bin() / "psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", f"--file={made}", url)
+    _run(postgres_bin() / "psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", f"--file={stored}", url)
 
 
-def _url_of(server_url: str, name: str) -> str:
+def _named(server_url: str, name: str) -> str:
+    """The URL of a database of this name."""
     return urlsplit(server_url)._replace(path=f"/{name}").geturl()
 
 
 @contextmanager
 def _made_once(kind: str) -> Iterator[Path]:
-    """Where it lies, or has to be put while nobody else looks."""
+    """The place of what is made, or to be made, while nobody else looks."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    made = FOLDER / f"{_digest()}.{kind}"
+    stored = FOLDER / f"{_digest()}.{kind}"
     with (FOLDER / f"lock-{kind}").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for old in set(FOLDER.glob(f"*.{kind}")) - {made}:
+        for old in set(FOLDER.glob(f"*.{kind}")) - {stored}:
             old.unlink()
-        yield made
+        yield stored
 
 
 def _digest() -> str:

@@ -69,7 +69,7 @@ def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) 
 
 @pytest.fixture(scope="module")
 def readers(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> Iterator[Callable[[str], Visitor]]:
-    """One visitor for each person, for pages that are only read; whoever asks for them calls `check` and `forget`."""
+    """One visitor for each person, to read pages: a test begins with `forget`, ends with `check`."""
     visitors: dict[str, Visitor] = {}
 
     def visitor(name: str) -> Visitor:

@@ -67,7 +67,7 @@ class Visitor:
         assert not unexpected, "\n".join(unexpected)
 
     def forget(self) -> None:
-        """What was on the console is the last test's."""
+        """Forget what was on the console: it is the last test's."""
         self.faults.clear()
 
     def visit(self, path: str) -> Page:

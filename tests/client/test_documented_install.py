@@ -96,7 +96,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Install:
 
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Install:
-    """The client with both extras; of the session, because pytest-django runs the tests with a site apart from the others."""
+    """The client with both extras, of the session: pytest-django runs tests with a site apart from others."""
     return Install(tmp_path_factory.mktemp("whole"), INSTALLS[1])
 
 

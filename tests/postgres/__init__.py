@@ -1,1 +1,1 @@
-"""PostgreSQL for tests that commit: Django's own engine, but for how tables are emptied after each of them."""
+"""PostgreSQL for tests that commit: Django's own engine, which empties tables in another way."""
