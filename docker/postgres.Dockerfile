@@ -10,7 +10,7 @@ RUN mkdir -p /etc/postgresql-common \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt \
  && install -d -o postgres -g postgres -m 700 /var/lib/postgresql/data
 ENV PATH=/usr/lib/postgresql/15/bin:$PATH PGDATA=/var/lib/postgresql/data/15
-COPY docker/postgres-entry.sh /usr/local/bin/postgres-entry
+COPY postgres-entry.sh /usr/local/bin/postgres-entry
 USER postgres
 VOLUME /var/lib/postgresql/data
 EXPOSE 5432

@@ -4,7 +4,7 @@ FROM ${BASE}
 RUN apt-get -qq update \
  && DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install redis-server \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
-COPY docker/redis-entry.sh /usr/local/bin/redis-entry
+COPY redis-entry.sh /usr/local/bin/redis-entry
 USER redis
 EXPOSE 6379
 ENTRYPOINT ["redis-entry"]

@@ -17,9 +17,10 @@ run_doctests() {
 
 case ${1:?which suite} in
 lint) exec scripts/lint.sh ;;
+# Each of two processes takes one half in order, and then what the other has left: what a file shares is made once.
 # Unit and functional tests make their tables from the models; the other suites by the migrations, as sites do.
-unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --no-migrations tests/unit tests/contract/stores && run_doctests ;;
-functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --no-migrations tests/functional ;;
+unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/unit tests/contract/stores && run_doctests ;;
+functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/functional ;;
 integration) run_pytest tests/contract/engines tests/client tests/integration ;;
 deployment | hostile | faults | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;

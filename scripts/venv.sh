@@ -58,8 +58,8 @@ create) create ;;
     link
     is_installed "$1" && exit 0
     echo "venv: installing the packages of [$1]" >&2
-    # The build of an editable package warns about folders named like it; here they are the package.
-    PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt -e ".[$1]" -e ./client
+    # The build of an editable package warns about folders named like it; here they are the package. What is never imported need not be compiled.
+    PYTHONWARNINGS=ignore .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --no-compile -c constraints.txt -e ".[$1]" -e ./client
     wanted >".venv/.installed-$1"
     ;;
 esac

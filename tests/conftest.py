@@ -11,9 +11,9 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests import services
+from tests import migrated, services
 
-ON_POSTGRES = ("client", "integration", "hostile", "browser", "benchmarks")
+ON_POSTGRES = ("client", "integration", "hostile", "deployment", "browser", "benchmarks")
 TESTS = Path(__file__).resolve().parent
 # Nothing of hypothesis looks at a clock: how fast a busy machine draws examples says nothing of what is tested.
 hypothesis.settings.register_profile("podium", deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
@@ -82,7 +82,8 @@ def free_port() -> int:
 def django_db_modify_db_settings(request: pytest.FixtureRequest) -> None:
     """PostgreSQL as soon as one collected test runs on real parts; otherwise SQLite in memory."""
     if any(_wants_postgres(item) for item in request.session.items):
-        use_database(request.getfixturevalue("postgres_url"))
+        url = request.getfixturevalue("postgres_url")
+        use_database(url, ENGINE="tests.postgres", TEST={"TEMPLATE": migrated.postgres_template(url)})
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
 
 
@@ -111,7 +112,7 @@ def use_broker(url: str) -> None:
     app.conf.update({"broker_transport": None} | broker_config(url))
 
 
-def use_database(url: str) -> None:
+def use_database(url: str, **more: Any) -> None:
     """Point Django's default connection at another database; the handler keeps its dictionary."""
     import environ
     from django.conf import settings
@@ -122,6 +123,7 @@ def use_database(url: str) -> None:
     database.clear()
     database.update(environ.Env.db_url_config(url))
     database["OPTIONS"] = dict(settings.POSTGRES_OPTIONS)  # as in production
+    database.update(more)
     connections.configure_settings(settings.DATABASES)
     if hasattr(connections._connections, "default"):  # type: ignore[attr-defined]
         del connections["default"]

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.site import BrowserSite, create_database
+from tests.browser.site import BrowserSite
 from tests.browser.visitor import Visitor
+from tests.migrated import postgres_database
 
 NewVisitor = Callable[..., Visitor]
 
@@ -24,7 +25,7 @@ def site(
     postgres_url: str, redis_url: str, runtime_image: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrowserSite]:
     """The running site, filled."""
-    database_url = create_database(postgres_url, f"browser-{uuid.uuid4().hex[:8]}")
+    database_url = postgres_database(postgres_url, f"browser-{uuid.uuid4().hex[:8]}")
     site = BrowserSite(tmp_path_factory.mktemp("site"), database_url=database_url, redis_url=redis_url)
     site.prepare()
     try:
@@ -55,22 +56,43 @@ def new_visitor(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) 
     visitors: list[Visitor] = []
 
     def make(name: str = "", **context: Any) -> Visitor:
-        settings: dict[str, Any] = {
-            "viewport": {"width": 1280, "height": 800},
-            "storage_state": signed_in.get(name),
-        } | context
-        newcomer = Visitor(browser.new_context(**settings), site.url)
-        visitors.append(newcomer)
-        if name and name not in signed_in:
-            newcomer.sign_in(name)
-            signed_in[name] = newcomer.context.storage_state()
-        return newcomer
+        visitors.append(Visitor(browser.new_context(**_settings(signed_in, name, context)), site.url))
+        _sign_in(visitors[-1], name, signed_in)
+        return visitors[-1]
 
     yield make
     for visitor in visitors:
         visitor.context.close()
     for visitor in visitors:
         visitor.check()
+
+
+@pytest.fixture(scope="module")
+def readers(browser: Browser, site: BrowserSite, signed_in: dict[str, Any]) -> Iterator[Callable[[str], Visitor]]:
+    """One visitor for each person, to read pages: a test begins with `forget`, ends with `check`."""
+    visitors: dict[str, Visitor] = {}
+
+    def visitor(name: str) -> Visitor:
+        if name not in visitors:
+            # Else a colour that fades is seen on its way.
+            context = browser.new_context(**_settings(signed_in, name, {"reduced_motion": "reduce"}))
+            visitors[name] = Visitor(context, site.url)
+            _sign_in(visitors[name], name, signed_in)
+        return visitors[name]
+
+    yield visitor
+    for each in visitors.values():
+        each.context.close()
+
+
+def _settings(signed_in: dict[str, Any], name: str, more: dict[str, Any]) -> dict[str, Any]:
+    return {"viewport": {"width": 1280, "height": 800}, "storage_state": signed_in.get(name)} | more
+
+
+def _sign_in(visitor: Visitor, name: str, signed_in: dict[str, Any]) -> None:
+    if name and name not in signed_in:
+        visitor.sign_in(name)
+        signed_in[name] = visitor.context.storage_state()
 
 
 @pytest.fixture

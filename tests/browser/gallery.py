@@ -25,8 +25,9 @@ django.setup()  # what is seeded is named by modules that import the site's mode
 
 from tests.browser.seeding.features import WEBHOOK  # noqa: E402
 from tests.browser.seeding.finals import WINNER  # noqa: E402
-from tests.browser.site import BrowserSite, create_database  # noqa: E402
+from tests.browser.site import BrowserSite  # noqa: E402
 from tests.browser.visitor import Visitor  # noqa: E402
+from tests.migrated import postgres_database  # noqa: E402
 from tests.scenario import zip_bytes  # noqa: E402
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
@@ -470,7 +471,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     real = services.Services(services.run_folder())
-    database_url = create_database(real.postgres(), f"gallery-{uuid.uuid4().hex[:8]}")
+    database_url = postgres_database(real.postgres(), f"gallery-{uuid.uuid4().hex[:8]}")
     site = BrowserSite(Path(tempfile.mkdtemp()), database_url=database_url, redis_url=real.redis())
     try:
         site.prepare()

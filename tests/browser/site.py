@@ -16,8 +16,6 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-import psycopg2
-
 from config.demo.processes import background_command
 from core.background.jobs import Queue
 from tests.services import REPOSITORY, free_port
@@ -35,15 +33,6 @@ BETWEEN_MAILS = f"\n{'-' * 79}\n"  # of Django's backend that writes files
 
 class SiteFailed(Exception):
     """A process of the site ended or did not start; the message has the end of its log."""
-
-
-def create_database(server_url: str, name: str) -> str:
-    """A new, empty database on the server; returns its URL."""
-    connection = psycopg2.connect(server_url)
-    connection.autocommit = True
-    with contextlib.closing(connection), connection.cursor() as cursor:
-        cursor.execute(f'CREATE DATABASE "{name}"')
-    return f"{server_url.rpartition('/')[0]}/{name}"
 
 
 class BrowserSite:
@@ -78,10 +67,8 @@ class BrowserSite:
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def prepare(self) -> None:
-        """Migrations, static files, and what the tests visit."""
-        manage = str(REPOSITORY / "manage.py")
-        self._command(manage, "migrate", "--verbosity=0")
-        self._command(manage, "collectstatic", "--no-input", "--verbosity=0")
+        """Static files, and what the tests visit."""
+        self._command(str(REPOSITORY / "manage.py"), "collectstatic", "--no-input", "--verbosity=0")
         self._command("-m", "tests.browser.seeding", str(self.folder))
 
     def _command(self, *arguments: str) -> None:

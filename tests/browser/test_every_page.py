@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,23 +23,27 @@ CUT = """tables => tables.filter(one => one.scrollWidth > one.parentElement.clie
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_serious_in_light_or_dark_and_the_page_fits(new_visitor: NewVisitor, name: str) -> None:
+def test_axe_finds_nothing_serious_in_light_or_dark_and_the_page_fits(
+    readers: Callable[[str], Visitor], name: str
+) -> None:
     """One load: colours and widths are changed under it."""
     who, path = PAGES[name]
-    visitor = new_visitor(who, reduced_motion="reduce")  # else a colour that fades is seen on its way
+    visitor = readers(who)
+    visitor.forget()
     visitor.expect_on_console("status of 40[34]")
+    visitor.page.emulate_media(color_scheme="light")
+    visitor.page.set_viewport_size(DESKTOP)
     visitor.visit(path)
     faults = visitor.accessibility_faults() + in_the_dark(visitor, path) + too_wide(visitor, path)
     assert not faults, "\n".join(faults)
+    visitor.check()
 
 
 def in_the_dark(visitor: Visitor, path: str) -> list[str]:
     visitor.page.emulate_media(color_scheme="dark")
     if "/admin/" in path:
         visitor.visit(path)  # again: the admin fades from one colour into the other
-    faults = [f"dark: {fault}" for fault in visitor.accessibility_faults(OF_COLOURS)]
-    visitor.page.emulate_media(color_scheme="light")
-    return faults
+    return [f"dark: {fault}" for fault in visitor.accessibility_faults(OF_COLOURS)]
 
 
 def too_wide(visitor: Visitor, path: str) -> list[str]:
@@ -51,7 +56,6 @@ def too_wide(visitor: Visitor, path: str) -> list[str]:
     if "/admin/" not in path:
         visitor.page.set_viewport_size(PHONES[1])
         faults += [f"{path} cuts {table}" for table in visitor.page.locator("table:not(.board)").evaluate_all(CUT)]
-    visitor.page.set_viewport_size(DESKTOP)
     return faults
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Response, expect
 from playwright.sync_api import Error as PlaywrightError
 
@@ -66,6 +66,10 @@ class Visitor:
         unexpected = [fault for fault in self.faults if not any(re.search(pattern, fault) for pattern in self.expected)]
         assert not unexpected, "\n".join(unexpected)
 
+    def forget(self) -> None:
+        """Forget what was on the console: it is the last test's."""
+        self.faults.clear()
+
     def visit(self, path: str) -> Page:
         """Open a page of the site."""
         for pause_ms in (200, 1000, 3000):
@@ -113,7 +117,9 @@ class Visitor:
         }  # it would write styles into the page
         if rules:
             options["runOnly"] = {"type": "rule", "values": list(rules)}
-        results: dict[str, Any] = Axe().run(self.page, options=options).response
+        if not self.page.evaluate("'axe' in window"):  # it is half a megabyte of script
+            self.page.evaluate(AXE_SCRIPT)
+        results: dict[str, Any] = self.page.evaluate("options => axe.run(options)", options)
         return [
             f"{self.page.url}: {violation['id']} ({violation['help']}): {node['html'][:160]}"
             for violation in results["violations"]

@@ -88,15 +88,15 @@ class Install:
         return answer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Install:
     """The client alone."""
     return Install(tmp_path_factory.mktemp("base"), INSTALLS[0])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Install:
-    """The client with both extras."""
+    """The client with both extras, of the session: pytest-django runs tests with a site apart from others."""
     return Install(tmp_path_factory.mktemp("whole"), INSTALLS[1])
 
 

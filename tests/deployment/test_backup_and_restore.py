@@ -31,6 +31,7 @@ from competitions.submissions.states import Kind, State
 from config.backup import services
 from config.backup.archive import Broken, Manifest, Place, opened, read_manifest
 from config.backup.services import backup, compare, restore
+from tests import migrated
 from tests.scenario import Scenario, lease, scenario
 from tests.services import REPOSITORY
 
@@ -192,7 +193,7 @@ def embedded(tmp_path: Path) -> Callable[..., str]:
         argv = [sys.executable, "manage.py", *words]
         return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
 
-    manage("migrate", "-v0")
+    migrated.sqlite(tmp_path / "embedded" / "podium.sqlite3")
     return manage
 
 

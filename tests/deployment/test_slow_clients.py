@@ -21,6 +21,7 @@ import requests
 from config.demo.processes import web_command
 from core.serving.bodies import ALLOWANCE_S, BYTES_PER_S, LONGEST_S, SMALL_S, STALL_S, Body
 from core.serving.receiving import UNASKED_BYTES, Admission
+from tests import migrated
 from tests.services import REPOSITORY, accepts_connections, free_port
 
 THREADS = 16
@@ -95,7 +96,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         argv = [sys.executable, "manage.py", *words]
         return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
 
-    manage("migrate", "-v0")
+    migrated.sqlite(folder / "podium.sqlite3")
     manage("collectstatic", "-v0", "--no-input")
     seeded = json.loads(manage("shell", "-v0", "-c", SEED).splitlines()[-1])
     port = free_port()

@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db import OperationalError, connections, transaction
 from docker.errors import APIError
 
+from tests import migrated
 from tests.conftest import use_broker
 from tests.faults.parts import IMAGE, Broker, Database, OwnEngine, Part, WorkerHost, free_port, wait_for
 from tests.faults.proxy import Proxy
@@ -30,7 +31,7 @@ from tests.services import REPOSITORY
 
 LEASE_S = 6
 HEARTBEAT_S = 2
-RECONCILE_S = 0.5
+RECONCILE_S = 1.0
 METADATA = "command: sh $program/main.sh\n"
 PROGRAM = "echo begun; sleep {seconds}; echo {answer} > /app/output/answer.txt\n"
 SCORER = 'sleep 0.4; printf \'{"score": %s}\' "$(cat /app/input/res/answer.txt)" > /app/output/scores.json\n'
@@ -68,10 +69,8 @@ class Cluster:
         self.reconciler = Part("reconciler", folder, [sys.executable, "manage.py", "reconciler"], self.environment)
 
     def start(self) -> None:
-        """Migrate, seed, and start everything."""
-        from django.core.management import call_command
-
-        call_command("migrate", verbosity=0, interactive=False)
+        """Make the tables, seed, and start everything."""
+        migrated.postgres(self.database.url)
         collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
         subprocess.run(collect, cwd=REPOSITORY, env=self.environment, check=True)
         use_broker(self.broker.url)
@@ -213,7 +212,8 @@ class Cluster:
         def found() -> tuple[uuid.UUID, str] | None:
             return Run.objects.filter(pk__in=runs, state__in=states).values_list("pk", "worker__name").first()
 
-        run, name = wait_for(found, 20, lambda: f"a run is {' or '.join(states)}; {self.described(runs)}", 0.004)
+        every_s = 0.004 if states == ("leased",) else 0.02  # one is leased for a moment
+        run, name = wait_for(found, 20, lambda: f"a run is {' or '.join(states)}; {self.described(runs)}", every_s)
         return run, next(host for host in self.hosts if host.name == name)
 
     def described(self, runs: dict[uuid.UUID, float]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from config.demo.processes import Processes, background_command
 from core.background.jobs import Queue
-from tests import services
+from tests import migrated, services
 from tests.bombs import zip_of_zeros
 from tests.conftest import use_broker, use_database
 from tests.faults.parts import Broker, Database, Part, free_port, wait_for
@@ -58,8 +58,6 @@ class Background:
 @pytest.fixture(scope="module")
 def background(django_db_blocker: Any) -> Iterator[Background]:
     """The parts, with a competition in the database; no process runs yet."""
-    from django.core.management import call_command
-
     folder: Path = services.run_folder() / "background-faults"
     folder.mkdir()
     background = Background(folder)
@@ -67,7 +65,7 @@ def background(django_db_blocker: Any) -> Iterator[Background]:
         use_database(background.database.url)
         use_broker(background.broker.url)
         try:
-            call_command("migrate", verbosity=0, interactive=False)
+            migrated.postgres(background.database.url)
             yield background
         finally:
             background.stop()

@@ -23,7 +23,7 @@ from django.db import connections
 
 from config.demo.processes import background_command
 from core.background.jobs import Queue
-from tests import services
+from tests import migrated, services
 from tests.conftest import use_broker, use_database
 from tests.faults.parts import Broker, Database, Part, free_port, wait_for
 from tests.scenario import CODE, Scenario, scenario, zip_bytes
@@ -135,8 +135,6 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(django_db_blocker: Any) -> Iterator[Site]:
-    from django.core.management import call_command
-
     folder = services.run_folder() / "full-disks"
     folder.mkdir()
     with (
@@ -151,7 +149,7 @@ def site(django_db_blocker: Any) -> Iterator[Site]:
             with closing(psycopg2.connect(site.database.url)) as connection, connection.cursor() as cursor:
                 cursor.execute("ALTER ROLE podium SET synchronous_commit = on")  # what was answered is kept
                 connection.commit()
-            call_command("migrate", verbosity=0, interactive=False)
+            migrated.postgres(site.database.url)
             site.seed()
             for part in site.parts:
                 part.start()

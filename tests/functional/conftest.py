@@ -27,13 +27,15 @@ def shared_rows(request: pytest.FixtureRequest, django_db_setup: None, django_db
 
 @pytest.fixture(scope="session", autouse=True)
 def one_interpreter_for_calls(django_db_setup: None) -> Iterator[None]:
-    """Tables, replicates and gaps are read in one other interpreter, not each in a new one."""
+    """Tables, replicates, gaps and images are read in one other interpreter, not each in a new one."""
+    from competitions.bundles import samples
+    from competitions.catalog.texts import images
     from competitions.leaderboards.uncertainty import reading
     from competitions.organize.tables import program
     from competitions.winners import gaps
 
     with ExitStack() as patches:
-        for module in (reading, program, gaps):
+        for module in (reading, program, gaps, images, samples):
             patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
         yield
 

@@ -20,16 +20,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import psutil
-import psycopg2
 import pytest
 import requests
 
 from config.demo.processes import background_command
 from core.background.jobs import Queue
 from tests.bombs import zip_of_zeros
+from tests.migrated import postgres_database
 from tests.services import REPOSITORY, accepts_connections, free_port
 from workers.protocol.messages import PROTOCOL_VERSION
 
@@ -85,11 +84,7 @@ class Served:
 @pytest.fixture(scope="module")
 def served(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Gunicorn as in production, PostgreSQL, Redis and one background process."""
-    folder, database = tmp_path_factory.mktemp("site"), f"uploads_{uuid.uuid4().hex[:8]}"
-    connection = psycopg2.connect(postgres_url)
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {database}")
+    folder = tmp_path_factory.mktemp("site")
     environment = {
         key: value for key, value in os.environ.items() if not key.startswith(("PODIUM", "DATABASE", "DJANGO"))
     }
@@ -100,7 +95,7 @@ def served(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathF
         "PODIUM_ALLOWED_HOSTS": "127.0.0.1",
         "PODIUM_BROKER_URL": f"{redis_url.rsplit('/', 1)[0]}/3",
         "PODIUM_API_RATE_ANON": "100000/min",
-        "DATABASE_URL": urlsplit(postgres_url)._replace(path=f"/{database}").geturl(),
+        "DATABASE_URL": postgres_database(postgres_url, f"uploads_{uuid.uuid4().hex[:8]}"),
         "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/platform",
     }
 
@@ -108,7 +103,6 @@ def served(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathF
         argv = [sys.executable, "manage.py", *words]
         return subprocess.run(argv, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True).stdout
 
-    manage("migrate", "-v0")
     manage("collectstatic", "-v0", "--no-input")
     seeded = json.loads(manage("shell", "-v0", "-c", SEED.format(teams=TEAMS)).splitlines()[-1])
     port = free_port()
@@ -134,7 +128,6 @@ def served(postgres_url: str, redis_url: str, tmp_path_factory: pytest.TempPathF
         while not accepts_connections(port):
             time.sleep(0.1)
         yield Served(port, psutil.Process(started[0].pid), **seeded)
-    connection.close()
 
 
 def note_largest(process: psutil.Process, stop: threading.Event, sizes: list[int]) -> None:

@@ -117,7 +117,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 30.0, what: str = ""
     return value
 
 
-def ended(runs: list[Run], seconds: float = 60.0, every_s: float = 0.02) -> list[Run]:
+def ended(runs: list[Run], seconds: float = 60.0, every_s: float = 0.1) -> list[Run]:
     """The runs once all have ended."""
     keys = [run.pk for run in runs]
 

@@ -1,0 +1,39 @@
+"""Empties the tables that have rows.
+
+Django truncates all of them, which gives a hundred tables and their indexes new files: half a second of a core, after each test.
+"""
+
+from collections.abc import Sequence
+
+from django.core.management.color import Style
+from django.db.backends.postgresql import base
+from django.db.backends.postgresql.operations import DatabaseOperations as PostgresOperations
+
+# Without triggers: what refers to a row that goes is going, too.
+EMPTY = """
+DO $$ DECLARE name text; has_rows boolean;
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    FOREACH name IN ARRAY '{{{names}}}'::text[] LOOP
+        EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I)', name) INTO has_rows;
+        IF has_rows THEN EXECUTE format('DELETE FROM %I', name); END IF;
+    END LOOP;
+END $$;
+"""
+
+
+class DatabaseOperations(PostgresOperations):
+    """Django's, with another way to empty tables."""
+
+    def sql_flush(
+        self, style: Style, tables: Sequence[str], *, reset_sequences: bool = False, allow_cascade: bool = False
+    ) -> list[str]:
+        """One statement for all tables; sequences go on, as they do after Django's own."""
+        assert not reset_sequences, "no test asks for it"
+        return [EMPTY.format(names=",".join(tables))]
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """The engine."""
+
+    ops_class = DatabaseOperations
