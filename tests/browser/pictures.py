@@ -36,6 +36,8 @@ QUALITIES: Final = (85, 70, 50)
 ACCOUNT: Final = re.compile(r"^ +\S+(?: \d)? +(\w+) +(?:password|API token) (\S+)$")
 READY: Final = "They are scored after"
 SCORED_WITHIN_MS: Final = 120_000
+COMPARED_WITHIN_S: Final = 120
+UNCERTAINTY: Final = f"/competitions/{SLUG}/leaderboard/test-dev/main/uncertainty/"
 
 
 @dataclass
@@ -131,7 +133,7 @@ def host_the_classroom(page: Page, site: str, files: dict[str, Path]) -> None:
     take(page, "host-data")
     press("Next", "What are the columns?")
     press("Next", "How are predictions scored?")
-    page.get_by_label("Root mean squared error", exact=True).check()
+    page.get_by_role("radio", name="Root mean squared error", exact=True).check()
     take(page, "host-metric")
     press("Next", "Which part is public?")
     press("Next", "What is it called?")
@@ -149,14 +151,27 @@ def host_the_classroom(page: Page, site: str, files: dict[str, Path]) -> None:
     press("Publish", "Bicycles at the bridge")
 
 
+def wait_for_comparison(visitor: Visitor, path: str) -> None:
+    """Load the page of a board again until its rows were compared, which is done a little after the last score."""
+    page = visitor.visit(path)
+    for _ in range(COMPARED_WITHIN_S):
+        if page.get_by_role("heading", name="Who surely beats whom").count():
+            return
+        page.wait_for_timeout(1000)
+        page.reload()
+    raise SystemExit(f"The rows were not compared within {COMPARED_WITHIN_S} s.")
+
+
 def take_all(people: dict[str, Visitor], site: str) -> None:
     """Take the pages of visitors, a member and the organizer."""
     with tempfile.TemporaryDirectory() as scratch:
         host_the_classroom(people["organizer"].page, site, classroom_files(Path(scratch)))
+    wait_for_comparison(people[MEMBER], UNCERTAINTY)
     pages = {
         "home": ("", "/"),
         "competition": (MEMBER, f"/competitions/{SLUG}/"),
         "leaderboard": (MEMBER, f"/competitions/{SLUG}/leaderboard/"),
+        "uncertainty": (MEMBER, UNCERTAINTY),
         "workspace": ("organizer", f"/host/competitions/{SLUG}/"),
     }
     for name, (who, path) in pages.items():
