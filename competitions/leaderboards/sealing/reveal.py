@@ -24,6 +24,7 @@ from competitions.leaderboards.sealing.commitments import (
     unscored,
 )
 from competitions.leaderboards.services import rows_rebuild
+from competitions.leaderboards.uncertainty.asking import ask_uncertainty
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify
 from core.refusals import Refusal
@@ -90,6 +91,7 @@ def boards_follow_reveal(sender: type[Phase], phase: Phase, **kwargs: Any) -> No
     for board in boards:
         board.phase = phase
         _shake_up(board)
+        ask_uncertainty(board)  # what noise explains of it
 
 
 def _commit_what_is_not(phase: Phase, boards: list[Leaderboard]) -> None:

@@ -14,7 +14,8 @@ from django.urls import reverse
 from django.utils.html import escape
 from numpy.typing import NDArray
 
-from competitions.catalog.models import CompetitionOrganizer, Leaderboard, Phase
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase
+from competitions.catalog.services import phase_reveal
 from competitions.disclosure.outputs import LOSSES, REPLICATES, SECRET, may_download
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
@@ -142,6 +143,29 @@ def test_a_page_compares_the_best_rows_and_counts_all(site: Scenario, client: Cl
     assert "Your team" in client.get(page_address(site)).text
     score(site, 0.01, None, team=teams[2])
     assert "Who surely beats whom" not in client.get(page_address(site)).text  # of other rows than now
+
+
+def test_a_board_foresees_who_stays_on_top_and_the_shake_up_says_what_noise_explains(
+    site: Scenario, client: Client
+) -> None:
+    final = Leaderboard.objects.create(phase=site.phase, key="final", title="Final", index=1, visibility="sealed")
+    Column.objects.create(leaderboard=final, key="mae", title="MAE", sorting="asc", is_primary=True)
+    three_teams(site)
+    fourth = losses(9, worse_by=0.01)
+    score(site, float(fourth.mean()), losses_file(fourth), team=site.join("fourth"))
+    refresh()
+    board = BoardUncertainty.objects.get(leaderboard=site.phase.leaderboard)
+    assert (board.items, board.unseen_items, board.top) == (ITEMS, ITEMS, 3)
+    stays = [entry(site, team).uncertainty.stays_top for team in site.teams]
+    assert stays[2] < 0.1  # surely worse than all others
+    assert min(stays[0], stays[1]) > 0.8
+    phase_reveal(phase=site.phase, now=site.now, before_the_end=True)
+    refresh()
+    comparison = BoardComparison.objects.get(leaderboard=final)
+    assert comparison.rank_change == 0  # the same items, so the same order
+    assert 0.1 < comparison.rank_change_by_noise < 2
+    page = client.get(page_address(site, final).replace("uncertainty/", "shake-up/")).text
+    assert f"noise alone would move them by {comparison.rank_change_by_noise:.1f}" in page
 
 
 def test_organizers_read_before_the_first_team_which_differences_the_test_set_tells(
