@@ -4,6 +4,7 @@ The digest is the SHA-256 of the document in canonical form (`files.manifest.can
 the digest's bytes. `podium verify` checks both. That the key is the site's is seen by comparing it with the site's own page.
 """
 
+import argparse
 import hashlib
 import json
 from collections.abc import Mapping
@@ -79,8 +80,14 @@ def _is_signed(digest: bytes, signed: SignedSnapshot) -> bool:
     return True
 
 
-def report(snapshot: Mapping[str, Any], faults: list[str], *, as_json: bool) -> None:
-    """Print the findings of `podium verify`."""
+def verify_snapshot(snapshot: Mapping[str, Any], options: argparse.Namespace) -> int:
+    """`podium verify` of a snapshot: 0 it is what its site signed, 1 it is not. Raises `ManifestInvalid`."""
+    faults = snapshot_faults(snapshot, digest=options.digest, key=options.key)
+    _report(snapshot, faults, as_json=options.json)
+    return 1 if faults else 0
+
+
+def _report(snapshot: Mapping[str, Any], faults: list[str], *, as_json: bool) -> None:
     if as_json:
         names = ("digest", "public_key")
         print(json.dumps({"ok": not faults, **{name: snapshot[name] for name in names}, "faults": faults}, indent=1))

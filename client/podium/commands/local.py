@@ -86,7 +86,8 @@ def verify(context: typer.Context) -> None:
     with needing("run"):
         from files.arguments import Parser
         from files.manifest import main
-    raise typer.Exit(main(context.args, parser_type=Parser))
+        from files.snapshots import verify_snapshot
+    raise typer.Exit(main(context.args, parser_type=Parser, verify_snapshot=verify_snapshot))
 
 
 @image.command()
