@@ -152,7 +152,7 @@ def host_the_classroom(page: Page, site: str, files: dict[str, Path]) -> None:
 
 
 def wait_for_comparison(visitor: Visitor, path: str) -> None:
-    """Load the page of a board again until its rows were compared, which is done a little after the last score."""
+    """Load a board's page again until its rows were compared, a little after the last score."""
     page = visitor.visit(path)
     for _ in range(COMPARED_WITHIN_S):
         if page.get_by_role("heading", name="Who surely beats whom").count():
