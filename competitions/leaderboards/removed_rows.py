@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from competitions.catalog.models import Leaderboard
+from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Entry, RemovedRow
 from competitions.teams.models import Team
 
@@ -18,7 +19,7 @@ def noting_removed(boards: Sequence[Leaderboard], team: Team, *, now: datetime, 
 
     The boards' locks must be held. A sealed board showed nobody a row, so nothing is said of it.
     """
-    open_boards = [board for board in boards if not board.is_sealed]
+    open_boards = [board for board in boards if scores_are_public(board)]
     before = [_standing(board, team) for board in open_boards]
     yield
     for board, earlier in zip(open_boards, before, strict=True):

@@ -6,6 +6,7 @@ import numpy as np
 from django.db.models import Max
 
 from competitions.catalog.models import Leaderboard
+from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import BoardComparison, BoardUncertainty
 from competitions.leaderboards.ranking.rules import compared_board
 from competitions.leaderboards.ranking.values import primary_column
@@ -40,7 +41,7 @@ def unseen_items(board: Leaderboard) -> int:
     """The number of items of the sealed board that this one will be compared with; 0 without one."""
     competition = board.phase.competition_id
     boards = Leaderboard.objects.filter(phase__competition=competition, is_hidden=False).select_related("phase")
-    sealed = [other.pk for other in boards if other.is_sealed and compared_board(other) == board]
+    sealed = [other.pk for other in boards if not scores_are_public(other) and compared_board(other) == board]
     known = BoardUncertainty.objects.filter(leaderboard__in=sealed).aggregate(items=Max("items"))
     return known["items"] or 0
 

@@ -46,10 +46,11 @@ def test_the_own_row_of_a_shake_up_is_a_series_of_its_own() -> None:
     drawn = rank_chart(changes, own_team_id=2)
     assert drawn is not None
     assert [(series.title, [point.note for point in series.points]) for series in drawn.series] == [
-        ("Other teams", ["Cats"]),
-        ("Your team", ["Dogs"]),
+        ("", ["Cats", "Cats"]),
+        ("Your team", ["Dogs", "Dogs"]),
     ]
-    assert drawn.summary.startswith("1 of these 2 teams rose.")
+    assert [[point.y for point in series.points] for series in drawn.series] == [[2, 1], [1, 2]]
+    assert drawn.summary == "1 of these 2 teams rose, 1 fell."
 
 
 def test_predictions_lie_on_one_scale() -> None:

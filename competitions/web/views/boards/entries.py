@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.catalog.questions import shown_answer
+from competitions.disclosure.scores import scores_are_public
 from competitions.factsheets.models import Question
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.models import Entry
@@ -73,7 +74,7 @@ def entry(request: HttpRequest, pk: int) -> HttpResponse:
         "values": list(zip(columns, shown_values(columns, entry.values), strict=True)),
         "answers": _public_answers(board, entry.score.submission),
         "steps": _steps(entry, primary),
-        "badge_url": None if board.is_sealed else settings.SITE_URL + reverse("web:badge", args=[entry.pk]),
+        "badge_url": settings.SITE_URL + reverse("web:badge", args=[entry.pk]) if scores_are_public(board) else "",
         "chart": _chart(entry, primary, visited.now),
     }
     return render_tab(request, visited, "web/leaderboard/entry.html", context, tab="leaderboard")
