@@ -167,11 +167,11 @@ def _write_slices(scored: Scored, output: Path, deadline: Deadline) -> None:
             samples[key] = scored.sampled[key]()
         except ScoringInputError as error:
             print(f"no slices of {key}: {error}", file=sys.stderr)
-    found = slices.scores_by_slice(samples, scored.slicings, deadline)
+    by_key = slices.scores_by_slice(samples, scored.slicings, deadline)
     for key in samples:
-        for name in scored.slicings[key].keys() - found.get(key, {}).keys():
+        for name in scored.slicings[key].keys() - by_key.get(key, {}).keys():
             print(f"no slices of {key} by {name}: there was no time", file=sys.stderr)
-    for left_out in slices.write(output, found):
+    for left_out in slices.write(output, by_key):
         print(f"no slices of {left_out}: the file would have more than {slices.MAX_BYTES} bytes", file=sys.stderr)
 
 

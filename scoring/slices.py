@@ -124,20 +124,26 @@ def scores_by_slice(
     """Score every slice of the scores in `samples`, then make as many intervals as fit into the time.
 
     A slicing for whose scores there is no time is left out.
+
+    >>> right = np.array([1.0, 0.0, 1.0])
+    >>> sampled = SampledScore(2 / 3, 3, right, lambda places: float(right[places].mean()))
+    >>> slicing = Slicing.of(np.array(["b", "a", "b"]))
+    >>> scores_by_slice({"acc": (sampled, Resampling("test", 3))}, {"acc": {"by": slicing}}, Deadline(10))["acc"]["by"]
+    [Slice(value='a', items=1, score=0.0, low=None, high=None), Slice(value='b', items=2, score=1.0, low=None, high=None)]
     """
-    found: Slices = {key: {} for key in samples}
+    by_key: Slices = {key: {} for key in samples}
     for key, (sampled, _) in samples.items():
         for name, slicing in slicings[key].items():
             slices = _scores(sampled, slicing, deadline)
             if slices is not None:
-                found[key][name] = slices
-    waiting = [(key, name, code) for key in found for name, some in found[key].items() for code in range(len(some))]
+                by_key[key][name] = slices
+    waiting = [(key, name, code) for key in by_key for name, some in by_key[key].items() for code in range(len(some))]
     for left, (key, name, code) in zip(range(len(waiting), 0, -1), waiting, strict=True):
-        one, places = found[key][name][code], slicings[key][name].places(code)
-        if one.score is not None and one.items >= FEW_ITEMS and deadline.left > 0:
-            ends = _interval(one.score, *samples[key], places, f"{name}/{code}", Deadline(deadline.left / left))
-            found[key][name][code] = replace(one, low=ends[0], high=ends[1]) if ends else one
-    return {key: by_name for key, by_name in found.items() if by_name}
+        each, places = by_key[key][name][code], slicings[key][name].places(code)
+        if each.score is not None and each.items >= FEW_ITEMS and deadline.left > 0:
+            ends = _interval(each.score, *samples[key], places, f"{name}/{code}", Deadline(deadline.left / left))
+            by_key[key][name][code] = replace(each, low=ends[0], high=ends[1]) if ends else each
+    return {key: by_name for key, by_name in by_key.items() if by_name}
 
 
 def _scores(sampled: SampledScore, slicing: Slicing, deadline: Deadline) -> list[Slice] | None:
@@ -187,7 +193,7 @@ def _codes(codes: Places | None, places: Places) -> Places | None:
 
 
 def write(output: str | os.PathLike[str], slices: Mapping[str, Mapping[str, Sequence[Slice]]]) -> list[str]:
-    """Write slices, as many slicings as 256 KiB hold; returns those that were left out. No file where there are none.
+    """Write slices, as many slicings as 256 KiB hold; the others by name. No file where there are none.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -195,22 +201,22 @@ def write(output: str | os.PathLike[str], slices: Mapping[str, Mapping[str, Sequ
     ...     read((Path(folder) / SLICES_FILE).read_bytes())["mae"]["size"]
     [Slice(value='small', items=30, score=0.5, low=0.4, high=0.6)]
     """
-    kept: dict[str, dict[str, list[dict[str, object]]]] = {}
+    written: dict[str, dict[str, list[dict[str, object]]]] = {}
     left_out, size = [], len(json.dumps(_document({}))) + 1
     for key, by_name in slices.items():
         size += len(json.dumps({key: {}}))
         for name, some in by_name.items():
-            rows = [_as_json(one) for one in some]
-            added = len(json.dumps({name: rows}))
+            rows = [_as_json(each) for each in some]
+            added = len(json.dumps({_shown(name): rows}))
             if size + added > MAX_BYTES:
                 left_out.append(f"{key} by {name}")
                 continue
             size += added
-            kept.setdefault(key, {})[name] = rows
-    if kept:
+            written.setdefault(key, {})[_shown(name)] = rows
+    if written:
         path = Path(output) / SLICES_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_document(kept), allow_nan=False) + "\n", "utf-8")
+        path.write_text(json.dumps(_document(written), allow_nan=False) + "\n", "utf-8")
     return left_out
 
 
@@ -218,14 +224,14 @@ def _document(scores: Mapping[str, object]) -> dict[str, object]:
     return {"format": _FORMAT, "scores": scores}
 
 
-def _as_json(one: Slice) -> dict[str, object]:
+def _as_json(each: Slice) -> dict[str, object]:
     """Plain values, numbers with nine digits."""
-    plain = {name: value for name, value in asdict(one).items() if value is not None}
+    plain = {name: value for name, value in asdict(each).items() if value is not None}
     return {name: float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value for name, value in plain.items()}
 
 
 def read(content: bytes) -> Slices:
-    """The slices in a file. Raises `ScoringInputError` (``bad_json``, ``too_large``) with what is wrong with it.
+    """The slices in a file. Raises `ScoringInputError` (``bad_json``, ``too_large``).
 
     >>> read(b'{"format": 1, "scores": {"mae": {"size": [{"value": "small", "items": 3}]}}}')["mae"]["size"]
     [Slice(value='small', items=3, score=None, low=None, high=None)]
@@ -239,7 +245,7 @@ def read(content: bytes) -> Slices:
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise _bad(f"it is not of format {_FORMAT}")
     return {
-        key: {_text(name): [_slice(one) for one in _list(some)] for name, some in _mapping(by_name).items()}
+        key: {_text(name): [_slice(each) for each in _list(some)] for name, some in _mapping(by_name).items()}
         for key, by_name in _mapping(document.get("scores"), limit=len(content)).items()
     }
 

@@ -30,10 +30,10 @@ class SliceTable:
 
 
 def may_see_slices(reader: Reader, phase: Phase, *, is_own: bool) -> bool:
-    """True where this person may read scores by slice of a submission of the phase, of a team of theirs if `is_own`.
+    """True where this person may read scores by slice of a submission of the phase.
 
-    Organizers as they may see its scores; teams of their own submissions by the phase's rule, and never while it holds sealed
-    scores. Slices of a few items tell labels.
+    `is_own` says that it is of a team of theirs. Organizers as they may see its scores; teams of their own submissions by the
+    phase's rule, and never while it holds sealed scores. Slices of a few items tell labels.
     """
     if reader.organizes(phase):
         return not phase.holds_sealed_scores or reader.uses_sealed_right(phase)
@@ -61,12 +61,12 @@ def slice_tables(
     seen = [column for board in phase.leaderboards.all() for column in visible_columns(reader, board)]
     by_key = {column.key: column for column in reversed(seen) if column.kind == Column.Kind.SCORE}
     return [
-        SliceTable(by_key[key], name, [_shown(by_key[key], one) for one in some])
+        SliceTable(by_key[key], name, [_shown(by_key[key], each) for each in some])
         for key in by_key
         for name, some in slices.get(key, {}).items()
     ]
 
 
-def _shown(column: Column, one: Slice) -> ShownSlice:
-    score, low, high = ("" if value is None else column.shown(value) for value in (one.score, one.low, one.high))
-    return ShownSlice(one.value, one.items, score, low, high)
+def _shown(column: Column, each: Slice) -> ShownSlice:
+    score, low, high = ("" if value is None else column.shown(value) for value in (each.score, each.low, each.high))
+    return ShownSlice(each.value, each.items, score, low, high)

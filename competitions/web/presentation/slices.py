@@ -22,7 +22,7 @@ def slices_context(reader: Reader, submission: Submission, run: Run, outputs: Se
     files = [output for output in outputs if output.name == SLICES and output.attempt == run.attempt]
     if not files or not run.scores or run.is_smoke or run.fills_board:
         return {}
-    is_own = reader.once(("is_own", submission.team_id), lambda: _is_of(reader, submission))
+    is_own = reader.once(("is_own", submission.team_id), lambda: _is_member(reader, submission))
     if not may_see_slices(reader, phase, is_own=is_own):
         return {}
     try:
@@ -33,6 +33,6 @@ def slices_context(reader: Reader, submission: Submission, run: Run, outputs: Se
     return {"slices": slice_tables(reader, phase, slices, is_own=is_own)}
 
 
-def _is_of(reader: Reader, submission: Submission) -> bool:
+def _is_member(reader: Reader, submission: Submission) -> bool:
     user = reader.user
     return user.is_authenticated and Membership.objects.filter(team=submission.team_id, user=user).exists()

@@ -25,7 +25,7 @@ from scoring.tables.table_reference import ChosenMetric
 RNG = np.random.default_rng
 
 
-def mean_of(losses: np.ndarray[Any, Any]) -> SampledScore:
+def mean_score(losses: np.ndarray[Any, Any]) -> SampledScore:
     return SampledScore(float(losses.mean()), len(losses), losses, lambda places: float(losses[places].mean()))
 
 
@@ -33,39 +33,39 @@ def sliced(
     sampled: SampledScore, labels: np.ndarray[Any, Any], *, seconds: float = 60, **codes: Any
 ) -> dict[str, Slice]:
     samples = {"mae": (sampled, Resampling("test", len(labels), **codes))}
-    found = scores_by_slice(samples, {"mae": {"by": Slicing.of(labels)}}, Deadline(seconds))
-    return {one.value: one for one in found["mae"]["by"]}
+    by_value = scores_by_slice(samples, {"mae": {"by": Slicing.of(labels)}}, Deadline(seconds))
+    return {each.value: each for each in by_value["mae"]["by"]}
 
 
-def ends(one: Slice) -> tuple[float, float]:
-    assert one.low is not None
-    assert one.high is not None
-    return one.low, one.high
+def ends(each: Slice) -> tuple[float, float]:
+    assert each.low is not None
+    assert each.high is not None
+    return each.low, each.high
 
 
 def test_a_slice_has_the_score_of_its_items_and_an_interval_of_their_error() -> None:
     labels = np.repeat(["a", "b", "few"], [400, 100, 19])
     losses = RNG(0).exponential(1.0, len(labels)) + (labels == "b")
-    found = sliced(mean_of(losses), labels)
-    assert {value: one.items for value, one in found.items()} == {"a": 400, "b": 100, "few": 19}
-    for value, one in found.items():
-        assert one.score == pytest.approx(losses[labels == value].mean())
+    by_value = sliced(mean_score(losses), labels)
+    assert {value: each.items for value, each in by_value.items()} == {"a": 400, "b": 100, "few": 19}
+    for value, each in by_value.items():
+        assert each.score == pytest.approx(losses[labels == value].mean())
     for value in ("a", "b"):
-        low, high = ends(found[value])
-        error = losses[labels == value].std() / np.sqrt(found[value].items)
+        low, high = ends(by_value[value])
+        error = losses[labels == value].std() / np.sqrt(by_value[value].items)
         assert low < losses[labels == value].mean() < high
         assert high - low == pytest.approx(2 * 1.96 * error, rel=0.25)
-    assert (found["few"].low, found["few"].high) == (None, None)
+    assert (by_value["few"].low, by_value["few"].high) == (None, None)
 
 
 def test_shares_have_wilsons_interval_and_groups_are_drawn_whole() -> None:
     labels, right = np.repeat([1, 2], 50), np.ones(100)
-    assert sliced(mean_of(right), labels)["1"] == Slice("1", 50, 1.0, *wilson(1.0, 50))
+    assert sliced(mean_score(right), labels)["1"] == Slice("1", 50, 1.0, *wilson(1.0, 50))
     losses = np.repeat(RNG(0).normal(0, 1, 100), 10)
-    alone = sliced(mean_of(losses), np.repeat(0, 1000))["0"]
-    together = sliced(mean_of(losses), np.repeat(0, 1000), groups=np.repeat(np.arange(100), 10))["0"]
+    alone = sliced(mean_score(losses), np.repeat(0, 1000))["0"]
+    together = sliced(mean_score(losses), np.repeat(0, 1000), groups=np.repeat(np.arange(100), 10))["0"]
     assert np.ptp(ends(together)) > 2 * np.ptp(ends(alone))
-    assert sliced(mean_of(losses), np.repeat(0, 1000), groups=np.repeat(np.arange(10), 100))["0"].low is None
+    assert sliced(mean_score(losses), np.repeat(0, 1000), groups=np.repeat(np.arange(10), 100))["0"].low is None
 
 
 def test_a_metric_without_a_value_on_a_slice_gives_it_no_score() -> None:
@@ -76,10 +76,10 @@ def test_a_metric_without_a_value_on_a_slice_gives_it_no_score() -> None:
             raise no_value("one class", "add rows")
         return float(truth[places].mean())
 
-    found = sliced(SampledScore(0.25, 80, None, score), np.repeat(["one", "two"], 40))
-    assert found["one"] == Slice("one", 40)
-    assert found["two"].score == 0.5
-    low, high = ends(found["two"])
+    by_value = sliced(SampledScore(0.25, 80, None, score), np.repeat(["one", "two"], 40))
+    assert by_value["one"] == Slice("one", 40)
+    assert by_value["two"].score == 0.5
+    low, high = ends(by_value["two"])
     assert low < 0.5 < high
 
 
@@ -93,7 +93,7 @@ def test_more_than_fifty_labels_are_the_commonest_and_one_for_all_others() -> No
 
 def test_where_time_is_short_scores_come_before_intervals_and_none_without_time() -> None:
     losses, labels = RNG(0).normal(size=100), np.repeat(0, 100)
-    samples = {"mae": (mean_of(losses), Resampling("test", 100))}
+    samples = {"mae": (mean_score(losses), Resampling("test", 100))}
     assert scores_by_slice(samples, {"mae": {"by": Slicing.of(labels)}}, Deadline(-1)) == {}
     looks = iter([1.0, 0.0])  # once before the score, once before the interval
 
@@ -102,20 +102,20 @@ def test_where_time_is_short_scores_come_before_intervals_and_none_without_time(
         def left(self) -> float:
             return next(looks)
 
-    (one,) = scores_by_slice(samples, {"mae": {"by": Slicing.of(labels)}}, Ending(1))["mae"]["by"]
-    assert one.score == pytest.approx(losses.mean())
-    assert one.low is None
+    (each,) = scores_by_slice(samples, {"mae": {"by": Slicing.of(labels)}}, Ending(1))["mae"]["by"]
+    assert each.score == pytest.approx(losses.mean())
+    assert each.low is None
 
 
 def test_a_file_holds_as_many_slicings_as_fit(tmp_path: Path) -> None:
     many = [Slice("x" * 60, 10**6, 0.123456789123, 0.1, 0.2)] * 50
-    given = {f"key{number}": {f"by{number}": many} for number in range(60)}
+    given = {f"key{number}": {f"by\n{number}" + "y" * 60: many} for number in range(60)}
     left_out = write(tmp_path, given)
     content = (tmp_path / "slices.json").read_bytes()
-    kept = read(content)
+    written = read(content)
     assert slices.MAX_BYTES - 10_000 < len(content) <= slices.MAX_BYTES
-    assert len(kept) + len(left_out) == 60
-    assert kept["key0"]["by0"][0].score == 0.123456789
+    assert len(written) + len(left_out) == 60
+    assert written["key0"]["by 0" + "y" * 56][0].score == 0.123456789
 
 
 GOOD = {"value": "a", "items": 30, "score": 0.5, "low": 0.4, "high": 0.6}
@@ -200,16 +200,16 @@ def test_a_table_names_columns_whose_values_are_scored_in_each_part(
 ) -> None:
     metrics = [ChosenMetric("mae"), ChosenMetric("metric.py", key="own"), ChosenMetric("mae", "grouped", {}, True)]
     rows = table(tmp_path, *metrics, own=OWN.encode(), slices=("town", "atoms"))
-    found = run(tmp_path, monkeypatch)
-    assert set(found) == {"mae_public", "mae_private", "own_public", "own_private"}
-    assert [one.value for one in found["mae_public"]["atoms"]] == ["9", "10"]
-    assert [one.value for one in found["mae_public"]["town"]] == ["(empty)", "Bonn", "Ulm"]
+    by_value = run(tmp_path, monkeypatch)
+    assert set(by_value) == {"mae_public", "mae_private", "own_public", "own_private"}
+    assert [each.value for each in by_value["mae_public"]["atoms"]] == ["9", "10"]
+    assert [each.value for each in by_value["mae_public"]["town"]] == ["(empty)", "Bonn", "Ulm"]
     for part in ("Public", "Private"):
         for key in ("mae", "own"):
-            for one in found[f"{key}_{part.lower()}"]["atoms"]:
-                chosen = rows.filter(pl.col("Usage") == part, pl.col("atoms") == int(one.value))
-                assert (one.items, one.score) == (30, pytest.approx(chosen["error"].mean()))
-                assert one.low < one.score < one.high
+            for each in by_value[f"{key}_{part.lower()}"]["atoms"]:
+                chosen = rows.filter(pl.col("Usage") == part, pl.col("atoms") == int(each.value))
+                assert (each.items, each.score) == (30, pytest.approx(chosen["error"].mean()))
+                assert each.low < each.score < each.high
     reference, _ = table_reference.read(tmp_path / "input" / "ref")
     assert reference.slices == ("town", "atoms")
 
@@ -259,12 +259,12 @@ def pcqm(folder: Path, **lists: Any) -> Any:
 def test_a_reference_of_arrays_brings_lists_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     atoms = np.arange(500) % 4 + 8
     errors = pcqm(tmp_path, atoms=atoms, ring=np.where(atoms > 9, "yes", "no"))
-    found = run(tmp_path, monkeypatch)["mae"]
-    assert [one.value for one in found["atoms"]] == ["8", "9", "10", "11"]
-    for one in found["atoms"]:
-        assert one.score == pytest.approx(errors[atoms == int(one.value)].mean(), rel=1e-5)
-        assert one.low < one.score < one.high
-    assert [(one.value, one.items) for one in found["ring"]] == [("no", 250), ("yes", 250)]
+    by_value = run(tmp_path, monkeypatch)["mae"]
+    assert [each.value for each in by_value["atoms"]] == ["8", "9", "10", "11"]
+    for each in by_value["atoms"]:
+        assert each.score == pytest.approx(errors[atoms == int(each.value)].mean(), rel=1e-5)
+        assert each.low < each.score < each.high
+    assert [(each.value, each.items) for each in by_value["ring"]] == [("no", 250), ("yes", 250)]
 
 
 @pytest.mark.parametrize(
