@@ -15,13 +15,14 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from scoring import reference, replicates
+from scoring import reference, replicates, slices
 from scoring.errors import CODES, ScoringInputError
 from scoring.evaluation import evaluate, per_sample
 from scoring.formats import seed_results, submissions
 from scoring.reference import ArrayReference
-from scoring.replicates import Replicates, Resampling, Sample, Scored
+from scoring.replicates import Deadline, Replicates, Resampling, Sample
 from scoring.row_scores import sampled_arrays
+from scoring.slices import Scored, Slicing
 from scoring.statistics import SampledScore
 from scoring.uploads import Refused, find_upload, refusing, write_samples
 
@@ -63,7 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     _write_json(output / "scores.json", scored.scores)
     print(json.dumps(scored.scores))
-    _write_replicates(scored, output, float(os.environ.get(replicates.SECONDS_VARIABLE, "0")))
+    seconds = float(os.environ.get(replicates.SECONDS_VARIABLE, "0"))
+    if seconds > 0:
+        whole = Deadline(seconds)
+        _write_replicates(scored, output, seconds / 2 if scored.slicings else seconds)
+        _write_slices(scored, output, whole)
     return 0
 
 
@@ -102,17 +107,20 @@ def _score_predictions(ref: Path, res: Path, output: Path) -> Scored:
     uploads = {split: _read_upload(known, split, res) for split in known.rows}
     scores: dict[str, float] = {}
     sampled: dict[str, Sample] = {}
+    slicings: dict[str, dict[str, Slicing]] = {}
     for split, predictions in uploads.items():
         suffix = "" if len(uploads) == 1 else f"_{split}"
-        inputs = {**known.labels(split), **predictions}
+        inputs, by_name = {**known.labels(split), **predictions}, known.slicings(split)
         for name, values in _evaluate(known, inputs, set(predictions)).items():
             scores |= {f"{key}{suffix}": value for key, value in values.items()}
             resampling = Resampling(f"{known.dataset or 'metrics'}/{split}", known.rows[split])
             for key in values:
                 sampled[f"{key}{suffix}"] = partial(_sample, name, inputs, key, resampling)
+                if by_name:
+                    slicings[f"{key}{suffix}"] = by_name
         if known.per_sample and known.dataset is not None:
             write_samples(output / f"per_sample_{split}.npz", per_sample(known.dataset, inputs))
-    return Scored(scores, sampled)
+    return Scored(scores, sampled, slicings=slicings)
 
 
 def _sample(name: str, inputs: Arrays, key: str, resampling: Resampling) -> tuple[SampledScore, Resampling]:
@@ -133,9 +141,7 @@ def _score_results(ref: Path, res: Path) -> Scored:
 
 def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
     """Write the scores on resamples, within the time. What cannot be resampled is said to the organizers."""
-    deadline = replicates.Deadline(seconds)
-    if seconds <= 0:
-        return
+    deadline = Deadline(seconds)
     by_key = {key: replicates.trial_replicates(values) for key, values in scored.trials.items() if len(values) > 1}
     for key, sample in scored.sampled.items():
         try:
@@ -151,6 +157,22 @@ def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
             share_items = replicates.count_share_items(sampled, resampling)
             by_key[key] = Replicates(values.astype("f4"), resampling.stream, share_items, resampling.items)
     replicates.write(output, by_key)
+
+
+def _write_slices(scored: Scored, output: Path, deadline: Deadline) -> None:
+    """Write the scores of slices, where there are some. What was left out is said to the organizers."""
+    samples = {}
+    for key in scored.slicings:
+        try:
+            samples[key] = scored.sampled[key]()
+        except ScoringInputError as error:
+            print(f"no slices of {key}: {error}", file=sys.stderr)
+    by_key = slices.scores_by_slice(samples, scored.slicings, deadline)
+    for key in samples:
+        for name in scored.slicings[key].keys() - by_key.get(key, {}).keys():
+            print(f"no slices of {key} by {name}: there was no time", file=sys.stderr)
+    for left_out in slices.write(output, by_key):
+        print(f"no slices of {left_out}: the file would have more than {slices.MAX_BYTES} bytes", file=sys.stderr)
 
 
 def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:

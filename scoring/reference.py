@@ -5,7 +5,8 @@
     test-dev.npz                  the reference arrays of the evaluator (`describe(...)["inputs"]`, role "reference")
 
 For competitions of one's own, ``dataset`` is missing; ``metrics`` lists names from `scoring.metric_names()` and
-``filename`` is how the uploaded file must be called.
+``filename`` is how the uploaded file must be called. A split may name a file of ``slices``: arrays of texts or integers,
+one for each item, whose values get scores of their own.
 """
 
 import json
@@ -23,6 +24,7 @@ from scoring.benchmarks.datasets import DATASETS
 from scoring.errors import ScoringInputError
 from scoring.evaluation import describe, metric_names
 from scoring.formats.layouts import Layout, Member, layout
+from scoring.slices import MAX_SLICINGS, Slicing
 
 FORMAT: Final = 1
 DESCRIPTION: Final = "reference.json"
@@ -38,6 +40,7 @@ class SplitEntry(TypedDict):
     rows: int
     labels: str
     filename: NotRequired[str]
+    slices: NotRequired[str]
 
 
 class ReferenceDocument(TypedDict, total=False):
@@ -60,6 +63,7 @@ class ArrayReference:
     filenames: Mapping[str, str]
     rows: Mapping[str, int]
     files: Mapping[str, str]
+    slices: Mapping[str, str]
     per_sample: bool
 
     def layout(self, split: str) -> Layout:
@@ -75,16 +79,42 @@ class ArrayReference:
         Raises `ScoringInputError` (``bad_reference``).
         """
         path = self.folder / self.files[split]
-        try:
-            with np.load(path, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-        except (OSError, ValueError) as error:
-            raise bad_description(path.name, f"it cannot be read ({error})") from error
+        arrays = _load(path)
         for name in _reference_inputs(self.dataset):
             if name not in arrays or arrays[name].shape[:1] != (self.rows[split],):
                 what, right = f"{name} is missing or of the wrong length", f"give {self.rows[split]} rows"
                 raise ScoringInputError("bad_reference", path.name, what, right)
         return arrays
+
+    def slicings(self, split: str) -> dict[str, Slicing]:
+        """The slicings of the items of `split`, by name. Raises `ScoringInputError` (``bad_reference``)."""
+        if split not in self.slices:
+            return {}
+        path = self.folder / self.slices[split]
+        arrays = _load(path)
+        if len(arrays) > MAX_SLICINGS:
+            what = f"it holds {len(arrays)} arrays"
+            raise ScoringInputError("bad_reference", path.name, what, f"give {MAX_SLICINGS} at most")
+        return {name: self._slicing(split, path, name, labels) for name, labels in arrays.items()}
+
+    def _slicing(self, split: str, path: Path, name: str, labels: NDArray[Any]) -> Slicing:
+        try:
+            slicing = Slicing.of(labels)
+        except ScoringInputError as error:
+            raise ScoringInputError("bad_reference", f"{path.name}, {name}", error.what, error.right) from error
+        if len(labels) != self.rows[split]:
+            what, right = f"it has {len(labels)} labels", f"give one for each of {self.rows[split]} items"
+            raise ScoringInputError("bad_reference", f"{path.name}, {name}", what, right)
+        return slicing
+
+
+def _load(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a file of numpy."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError) as error:
+        raise bad_description(path.name, f"it cannot be read ({error})") from error
 
 
 def write(
@@ -93,6 +123,7 @@ def write(
     labels: Mapping[str, Mapping[str, ArrayLike]],
     *,
     per_sample: bool = False,
+    slices: Mapping[str, Mapping[str, ArrayLike]] | None = None,
 ) -> Path:
     """Write the reference folder of a dataset's track.
 
@@ -107,6 +138,8 @@ def write(
     per_sample : bool
         True where the scoring program also writes the scores of the single samples. They disclose labels: only for
         organizers.
+    slices : mapping of split to mapping of name to labels, optional
+        Texts or integers, one for each item.
 
     Returns
     -------
@@ -123,7 +156,7 @@ def write(
     arrays = {split: {name: numeric(take(given, name), name) for name in names} for split, given in labels.items()}
     for split, given in arrays.items():
         layout(dataset, split, len(given[names[0]]))  # refuses an unknown split, or no rows
-    return _write(Path(folder), arrays, {}, dataset=dataset, per_sample=per_sample)
+    return _write(Path(folder), arrays, {}, slices, dataset=dataset, per_sample=per_sample)
 
 
 def write_metrics(
@@ -132,6 +165,7 @@ def write_metrics(
     labels: Mapping[str, ArrayLike],
     *,
     filenames: Mapping[str, str] | None = None,
+    slices: Mapping[str, Mapping[str, ArrayLike]] | None = None,
 ) -> Path:
     """Write the reference folder of one's own competition: an array of labels per split.
 
@@ -140,6 +174,7 @@ def write_metrics(
     metrics : names from `scoring.metric_names()`
     labels : mapping of split to array of shape (rows,)
     filenames : mapping of split to the name of the uploaded .npz, by default ``y_pred_<split>.npz``
+    slices : as of `write`
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -154,7 +189,7 @@ def write_metrics(
             )
     arrays = {split: {"y_true": numeric(values, "y_true")} for split, values in labels.items()}
     chosen = {split: (filenames or {}).get(split, f"y_pred_{split}.npz") for split in arrays}
-    return _write(Path(folder), arrays, chosen, metrics=list(metrics))
+    return _write(Path(folder), arrays, chosen, slices, metrics=list(metrics))
 
 
 def write_results(folder: str | os.PathLike[str], dataset: str) -> Path:
@@ -270,6 +305,7 @@ def _open(folder: Path, dataset: str | None, metrics: Sequence[str], document: R
             filenames={split: entry["filename"] for split, entry in splits.items() if dataset is None},
             rows={split: int(entry["rows"]) for split, entry in splits.items()},
             files={split: Path(entry["labels"]).name for split, entry in splits.items()},
+            slices={split: Path(entry["slices"]).name for split, entry in splits.items() if "slices" in entry},
             per_sample=bool(document.get("per_sample", False)),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -282,7 +318,11 @@ def _open(folder: Path, dataset: str | None, metrics: Sequence[str], document: R
 
 
 def _write(
-    folder: Path, arrays: Mapping[str, Mapping[str, NDArray[Any]]], filenames: Mapping[str, str], **head: object
+    folder: Path,
+    arrays: Mapping[str, Mapping[str, NDArray[Any]]],
+    filenames: Mapping[str, str],
+    slices: Mapping[str, Mapping[str, ArrayLike]] | None,
+    **head: object,
 ) -> Path:
     """Write the arrays of each split, and the description."""
     splits: dict[str, SplitEntry] = {}
@@ -292,6 +332,9 @@ def _write(
         if split in filenames:
             splits[split]["filename"] = filenames[split]
         np.savez_compressed(folder / f"{split}.npz", **given)  # type: ignore[arg-type]  # arrays by name
+        if slices and split in slices:
+            splits[split]["slices"] = f"{split}-slices.npz"
+            np.savez_compressed(folder / f"{split}-slices.npz", **slices[split])  # type: ignore[arg-type]  # the same
     return write_description(folder / DESCRIPTION, {**head, "splits": splits})
 
 

@@ -21,7 +21,7 @@ import struct
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -143,19 +143,6 @@ class Replicates:
 
 
 Sample = Callable[[], tuple[SampledScore, Resampling]]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The scores that a scoring program gives, by key, and the makings of their replicates.
-
-    `sampled` gives each score as a function of its rows, with their resamples, when it is called. `trials` are results of
-    independent runs whose mean is the score.
-    """
-
-    scores: dict[str, float]
-    sampled: Mapping[str, Sample] = field(default_factory=dict)
-    trials: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass

@@ -8,6 +8,7 @@
     what is run or carried over because it counts     scores.boards_with_open_rows, scores.boards_to_carry_over
     mails on a reveal                                 scores.boards_to_announce
     logs, files, detailed results of one's own run    outputs.visible_streams, outputs.may_download
+    scores by slice of a submission                   slices.may_see_slices, slices.slice_tables
     receipt: digests, remarks, times                  receipts.disclosed_receipt
     error text and meters, when a worker answers      attempt_reports.disclosed_report, attempt_reports.disclosed_meters
 

@@ -11,6 +11,8 @@ DETAILED_RESULTS: Final = "detailed_results.html"
 REPLICATES: Final = "scoring-replicates.npz"
 LOSSES: Final = "scoring-losses.npz"
 SECRET: Final = (REPLICATES, LOSSES)  # known functions of the labels: background work alone reads them
+SLICES: Final = "scoring-slices.json"
+NEVER_SENT: Final = (*SECRET, SLICES)  # nobody downloads these, or learns their digests
 PLATFORM: Final = (LogStream.WORKER,)
 PROGRAMS: Final = (LogStream.SUBMISSION, LogStream.INGESTION)
 
@@ -51,10 +53,10 @@ def runs_beside_scoring(phase: Phase) -> bool:
 def may_download(reader: Reader, phase: Phase, name: str, *, is_smoke: bool = False) -> bool:
     """True where this person may have a file of that name, of a run that they may see.
 
-    Nobody gets replicates and losses. The scoring program's output and log go with its live log, the logs of other
+    Nobody gets replicates, losses and slices. The scoring program's output and log go with its live log, the logs of other
     programs with theirs; what the phase hides is for organizers.
     """
-    if name in SECRET:
+    if name in NEVER_SENT:
         return False
     streams = visible_streams(reader, phase, is_smoke=is_smoke)
     if LogStream.SCORING in streams:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from competitions.catalog.models import Phase
 from competitions.disclosure.attempt_reports import SCORING_STAGE
-from competitions.disclosure.outputs import SECRET, visible_streams
+from competitions.disclosure.outputs import NEVER_SENT, visible_streams
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import hidden_keys
 from competitions.disclosure.streams import LogStream
@@ -32,7 +32,7 @@ def disclosed_receipt(
     """
     streams, shown = visible_streams(reader, phase), dict(receipt)
     if "outputs" in shown:
-        shown["outputs"] = {name: digest for name, digest in shown["outputs"].items() if name not in SECRET}
+        shown["outputs"] = {name: digest for name, digest in shown["outputs"].items() if name not in NEVER_SENT}
     is_organizer = reader.organizes(phase)
     if "columns" in shown and not is_organizer:
         shown["columns"] = [key for key in shown["columns"] if key not in hidden_keys(phase)]

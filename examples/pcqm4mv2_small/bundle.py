@@ -21,6 +21,7 @@ from scoring import reference
 from scoring.formats.submissions import official_filename
 
 from .generate import DEFAULT_SEED, SMALL, Sizes, Split, generate, write_labelled, write_smiles
+from .smiles import parse
 from .target import NOISE_EV
 
 HERE = Path(__file__).resolve().parent
@@ -230,7 +231,9 @@ def _write_task_data(dest: Path, split: Split, *, folder: str) -> None:
         "predictions": official_filename(DATASET, split.name),
     }
     (inputs / "split.json").write_text(json.dumps(about, indent=2) + "\n")
-    reference.write(dest / f"reference_data_{folder}", DATASET, {split.name: {"y_true": split.gaps}})
+    atoms = [len(parse(smiles)) for smiles in split.smiles]
+    slices = {split.name: {"heavy atoms": atoms}}
+    reference.write(dest / f"reference_data_{folder}", DATASET, {split.name: {"y_true": split.gaps}}, slices=slices)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

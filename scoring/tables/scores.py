@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scoring import metrics
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Floats, Metric, Rows, mean_over_groups, no_value
-from scoring.replicates import Resampling, Sample, Scored
+from scoring.replicates import Resampling, Sample
+from scoring.slices import Scored, Slicing
 from scoring.statistics import SampledScore
 from scoring.tables.align import bad_reference, metric_rows
 from scoring.tables.check import read_reordered
@@ -54,14 +55,16 @@ def score_table(ref: Path, res: Path, output: Path) -> Scored:
     own = OwnMetric(ref / OWN_METRIC) if any(metric.is_own for metric in reference.metrics) else None
     scores: dict[str, float] = {}
     sampled: dict[str, Sample] = {}
+    slicings: dict[str, dict[str, Slicing]] = {}
     for part, chosen in solution_parts(reference, solution).items():
         rows = _Part(reference, own, solution, _filter(solution, chosen), _filter(predictions, chosen))
         suffix = f"_{part}" if part else ""
         scores |= {f"{key}{suffix}": value for key, value in rows.scores()}
         sampled |= {f"{metric.key}{suffix}": partial(rows.resampled, metric) for metric in reference.metrics}
+        slicings |= {f"{key}{suffix}": by_name for key, by_name in rows.slicings()}
         if reference.per_sample:
             write_samples(output / f"per_sample{suffix}.npz", dict(rows.losses()))
-    return Scored(scores, sampled)
+    return Scored(scores, sampled, slicings=slicings)
 
 
 def sampled_table_score(ref: Path, res: Path, key: str) -> SampledScore:
@@ -164,6 +167,13 @@ class _Part:
         )
         return sampled, Resampling(f"{self._name()}/{self.reference.group}", len(groups))
 
+    def slicings(self) -> Iterator[tuple[str, dict[str, Slicing]]]:
+        """The slicings of the rows for each metric; a metric over groups has none, for its items are groups."""
+        by_name = {name: Slicing.of(_labels(self.solution, name)) for name in self.reference.slices}
+        for chosen in self.reference.metrics if by_name else ():
+            if not (chosen.per_group or (not chosen.is_own and metrics.metric(chosen.name).needs_group)):
+                yield chosen.key, by_name
+
     def _own_sampled(self, chosen: ChosenMetric) -> SampledScore:
         own, shown = self.own, without_usage(self.reference, self.solution)
         assert own is not None  # a metric of one's own was chosen
@@ -225,6 +235,14 @@ def _codes(solution: pl.DataFrame, name: str | None) -> NDArray[np.int64] | None
     if name not in solution.columns:
         raise bad_reference(name, "there is no such column")
     return solution[name].rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def _labels(solution: pl.DataFrame, name: str) -> NDArray[Any]:
+    """The labels of a column: integers as they are, anything else as text."""
+    column = solution[name]
+    if column.dtype.is_integer() and not column.null_count():
+        return column.to_numpy()
+    return np.array(column.cast(pl.String).fill_null("").to_list(), dtype=np.str_)
 
 
 def _find_table(res: Path) -> Path:

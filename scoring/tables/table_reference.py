@@ -18,6 +18,7 @@ from polars import selectors
 from scoring import metrics
 from scoring.errors import ScoringInputError
 from scoring.reference import FORMAT, TABLE_DESCRIPTION, bad_description, read_description, write_description
+from scoring.slices import MAX_SLICINGS
 from scoring.tables.align import bad_reference, read_ids
 from scoring.tables.columns import require_column, schema_for, schema_like
 from scoring.tables.file_types import is_table_name
@@ -59,7 +60,8 @@ class TableReference:
     """The rule by which a table competition is scored: the content of ``metric.json``.
 
     For the intervals of scores, rows are resampled by themselves, or in the groups of the column `resample_by`, whose rows
-    are alike (all of one user, say); each stratum of the column `strata` keeps its share.
+    are alike (all of one user, say); each stratum of the column `strata` keeps its share. Rows of one value in a column of
+    `slices` are a slice, which gets a score of its own.
     """
 
     id_column: str
@@ -72,11 +74,14 @@ class TableReference:
     per_sample: bool = False
     resample_by: str | None = None
     strata: str | None = None
+    slices: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """Plain values, as they stand in the file."""
         plain = {
-            field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name) is not None
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) not in (None, ())
         }
         listed = {
             "metrics": [asdict(metric) for metric in self.metrics],
@@ -97,6 +102,7 @@ class TableReference:
         given = {name: value[name] for name in known & set(value)}
         given["metrics"] = tuple(_read_metric(metric) for metric in given["metrics"])
         given["schema"] = TableSchema.from_json(given["schema"])
+        given["slices"] = _read_slices(given.get("slices", []))
         return cls(**{**given, "targets": tuple(given["targets"])})
 
 
@@ -105,6 +111,14 @@ def _read_metric(value: object) -> ChosenMetric:
     if not isinstance(value, dict) or "name" not in value or set(value) - known:
         raise _bad(f"a metric is no mapping with {', '.join(sorted(known))}")
     return ChosenMetric(**value)
+
+
+def _read_slices(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise _bad("slices is no list of columns")
+    if len(value) > MAX_SLICINGS or len(set(value)) < len(value):
+        raise _bad(f"slices names a column twice, or more than {MAX_SLICINGS}")
+    return tuple(value)
 
 
 def _bad(what: str) -> ScoringInputError:
@@ -202,6 +216,9 @@ def read(folder: Path) -> tuple[TableReference, pl.DataFrame]:
     """
     reference = TableReference.from_json(read_description(folder / TABLE_DESCRIPTION))
     solution = read_table(_solution(folder))
+    for name in reference.slices:
+        if name not in solution.columns:
+            raise bad_reference(name, "there is no such column, and slices names it")
     return reference, solution.with_columns(read_ids(solution, reference.id_column).alias(reference.id_column))
 
 

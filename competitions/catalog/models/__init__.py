@@ -16,6 +16,7 @@ from competitions.catalog.models.sections import (
     SECTIONS,
     Budget,
     Quota,
+    ShowsSlices,
     Week,
     setting_names,
     validate_prediction_format,
@@ -27,6 +28,6 @@ from competitions.catalog.models.texts import Announcement, Format, ImageUpload,
 __all__ = [
     "GIB", "MIB", "MOST_TAGS", "SECTIONS", "TAG_LENGTH", "Announcement", "Budget", "Check", "Column", "Competition",
     "CompetitionOrganizer", "CompetitionQuerySet", "Format", "ImageUpload", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet",
-    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "Solution", "Task", "TaskQuerySet", "Week", "setting_names",
-    "validate_prediction_format",
+    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "ShowsSlices", "Solution", "Task", "TaskQuerySet", "Week",
+    "setting_names", "validate_prediction_format",
 ]  # fmt: skip

@@ -90,7 +90,7 @@ def _compared(rule: Reference, before: pl.DataFrame) -> list[str]:
     """The columns that scores may depend on: all of them where the metric is a file."""
     if any(metric.is_own for metric in rule.metrics):
         return [name for name in before.columns if name not in (rule.id_column, rule.usage_column)]
-    return list(dict.fromkeys([*rule.targets, *filter(None, (rule.weight, rule.group))]))
+    return list(dict.fromkeys([*rule.targets, *filter(None, (rule.weight, rule.group)), *rule.slices]))
 
 
 def _require_columns(rule: Reference, before: pl.DataFrame, table: pl.DataFrame) -> None:

@@ -46,6 +46,7 @@ OUTPUT_NAMES = (
     "scoring.zip",
     "scoring-replicates.npz",
     "scoring-losses.npz",
+    "scoring-slices.json",
     "detailed_results.html",
     "submission.log",
     "ingestion.log",

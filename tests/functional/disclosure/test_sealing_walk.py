@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, ShowsSlices
 from competitions.catalog.services import NOT_SEALED, StillOpen, phase_reveal
+from competitions.disclosure.outputs import SLICES
 from competitions.leaderboards.models import (
     BoardUncertainty,
     Commitment,
@@ -55,6 +57,10 @@ def with_outputs(submission: Submission) -> Submission:
     RunLog.objects.create(run=run, attempt=1, stream="scoring", seq=0, text=f"mae={SECRET}")
     for name in ("scoring.zip", "detailed_results.html", "scoring-replicates.npz", "scoring-losses.npz"):
         RunOutput.objects.create(run=run, attempt=1, name=name, file=store_bytes(f"mae={SECRET} in {name}".encode()))
+    Phase.objects.filter(pk=submission.phase_id).update(shows_slices=ShowsSlices.AT_ONCE)
+    row = {"value": "all", "items": 98765, "score": SECRET, "low": SECRET, "high": SECRET}
+    slices = {"format": 1, "scores": {key: {"of 0.98765": [row]} for key in ("mae", "private")}}
+    RunOutput.objects.create(run=run, attempt=1, name=SLICES, file=store_bytes(json.dumps(slices).encode()))
     entries = Entry.objects.filter(score__submission=submission).select_related("leaderboard__phase")
     for entry in (entry for entry in entries if entry.leaderboard.is_sealed):
         EntryUncertainty.objects.create(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from django.conf import settings
@@ -16,10 +17,13 @@ from django.conf import settings
 from accounts.models import Scope, User, token_create
 from competitions.bundles.importing.importer import bundle_import
 from competitions.catalog.models import Competition
-from competitions.runs.models import Run
+from competitions.disclosure.outputs import SLICES
+from competitions.resources.storage import open_stored
+from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission
 from examples.pcqm4mv2_small.bundle import MINI_ROWS, SLUG, build_bundle
 from examples.pcqm4mv2_small.generate import Sizes
+from scoring.slices import read
 from tests.background import background_running
 from tests.integration.workers.site import SmallSite
 from tests.integration.workers.test_worker_and_site import Start, site, start_worker
@@ -105,6 +109,19 @@ def test_every_command_of_the_page_works(
     home_score = re.search(r"^mae\t(\S+)", at_home, re.MULTILINE)
     assert home_score is not None
     assert float(home_score[1]) == pytest.approx(Run.objects.get(submission=smoke).scores["mae"])
+    assert_slices_came_apart_from_the_output(Run.objects.get(submission=whole, is_smoke=False))
+
+
+def assert_slices_came_apart_from_the_output(run: Run) -> None:
+    """The scores by number of heavy atoms came in a file of their own, and of no smoke run."""
+    with open_stored(RunOutput.objects.get(run=run, name=SLICES).file) as file:
+        rows = read(file.read())["mae"]["heavy atoms"]
+    assert sum(row.items for row in rows) == SIZES.test_dev
+    mean = sum(row.items * (row.score or 0) for row in rows) / SIZES.test_dev
+    assert mean == pytest.approx(run.scores["mae"])
+    with open_stored(RunOutput.objects.get(run=run, name="scoring.zip").file) as file, ZipFile(file) as archive:
+        assert set(archive.namelist()) == {"scores.json"}
+    assert not RunOutput.objects.filter(run__is_smoke=True, name=SLICES).exists()
 
 
 def _typed(line: str, url: str) -> str:

@@ -47,6 +47,7 @@ SETTINGS = {
     "hide_prediction_output",
     "hide_score_output",
     "show_output_while_sealed",
+    "shows_slices",
     "show_detailed_results_in_leaderboard",
     "show_detailed_results_in_submission_panel",
 }

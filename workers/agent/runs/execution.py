@@ -17,7 +17,7 @@ from workers.agent.runs.logs import about
 from workers.agent.runs.report import endings, stage_record
 from workers.agent.runs.staging import Staged, Stager, Unrunnable
 from workers.agent.runs.state import RunFolder
-from workers.agent.site.outbox import REPLICATES, Outbox
+from workers.agent.site.outbox import APART, Outbox
 from workers.engines.faults import is_of_image, without_host_paths
 from workers.engines.images import ImageFacts
 from workers.errors import OutputRefused, SandboxError
@@ -252,7 +252,7 @@ class RunExecution:
         output = stage.volume.path
         if stage.inputs is not None:
             self._leave_metadata(output, evidence)
-        refused = self.outbox.take(stage, "scoring.zip", apart=REPLICATES if self.job.replicates_s else ())
+        refused = self.outbox.take(stage, "scoring.zip", apart=APART if self.job.replicates_s else ())
         verdict = scoring_verdict(evidence, stage.spec.limits, read_refusal(output))
         if verdict is None and refused is not None:
             verdict = failed("scoring_error", refused.code, refused.detail)
@@ -267,7 +267,7 @@ class RunExecution:
                 self.scores = scores.values
                 self.staged.notes += scores.notes
                 if self.job.replicates_s:
-                    self.staged.notes += self.outbox.keep_replicates(stage)
+                    self.staged.notes += self.outbox.keep_apart(stage)
         return self._whose_fault(verdict)
 
     def _leave_metadata(self, output: Path, evidence: Evidence) -> None:

@@ -16,8 +16,13 @@ from workers.sandbox.verdict import failed
 MAX_DETAILED_BYTES: Final = 32 << 20
 DETAILED: Final = "detailed_results.html"
 MAX_REPLICATES_BYTES: Final = 64 << 20
-# What a scoring program writes of its resamples, and the name of the output that the site keeps from everybody.
-REPLICATES: Final[Mapping[str, str]] = {"replicates.npz": "scoring-replicates.npz", "losses.npz": "scoring-losses.npz"}
+MAX_SLICES_BYTES: Final = 256 << 10
+# What a scoring program writes of its resamples and slices: the name of the output that nobody downloads, and its largest size.
+APART: Final[Mapping[str, tuple[str, int]]] = {
+    "replicates.npz": ("scoring-replicates.npz", MAX_REPLICATES_BYTES),
+    "losses.npz": ("scoring-losses.npz", MAX_REPLICATES_BYTES),
+    "slices.json": ("scoring-slices.json", MAX_SLICES_BYTES),
+}
 
 
 class Outbox:
@@ -49,15 +54,15 @@ class Outbox:
             self._packing[archive] = self._pool.submit(zip_output, stage.volume.path, packed, self.folder / archive)
         return None
 
-    def keep_replicates(self, stage: StageRun) -> list[str]:
-        """Keep what the scoring program wrote of its resamples, each file by itself.
+    def keep_apart(self, stage: StageRun) -> list[str]:
+        """Keep what the scoring program wrote of its resamples and slices, each file by itself.
 
         Returns notes for people on those that were not kept.
         """
         notes = []
-        for name, output in REPLICATES.items():
+        for name, (output, max_bytes) in APART.items():
             try:
-                content = read_bounded(stage.volume.path, name, MAX_REPLICATES_BYTES)
+                content = read_bounded(stage.volume.path, name, max_bytes)
             except OutputRefused as error:
                 notes.append(f"{name} was not kept: {error.detail}")
                 continue

@@ -4,7 +4,7 @@ from competitions.catalog.models.sections.budget import GIB, MIB, Budget, Budget
 from competitions.catalog.models.sections.environment import EnvironmentSection
 from competitions.catalog.models.sections.growing import GrowthSection
 from competitions.catalog.models.sections.intake import IntakeSection, validate_prediction_format
-from competitions.catalog.models.sections.outputs import OutputsSection
+from competitions.catalog.models.sections.outputs import OutputsSection, ShowsSlices
 from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
 from competitions.catalog.models.sections.section import Section, setting_names
@@ -23,6 +23,6 @@ SECTIONS: tuple[type[Section], ...] = (
 
 __all__ = [
     "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "OutputsSection",
-    "Quota", "QuotaSection", "ScheduleSection", "Section", "SmokeSection", "Week", "setting_names",
+    "Quota", "QuotaSection", "ScheduleSection", "Section", "ShowsSlices", "SmokeSection", "Week", "setting_names",
     "validate_prediction_format",
 ]  # fmt: skip

@@ -8,6 +8,13 @@ from django.db import models
 from competitions.catalog.models.sections.section import Section
 
 
+class ShowsSlices(models.TextChoices):
+    NEVER = "never", "never"
+    AFTER_CLOSE = "after_close", "after the end"
+    AFTER_REVEAL = "after_reveal", "after the reveal"
+    AT_ONCE = "at_once", "at once"
+
+
 class OutputsSection(Section):
     hide_output = models.BooleanField(default=False, help_text="Logs are for organizers alone.")
     show_output_while_sealed = models.BooleanField(
@@ -18,6 +25,15 @@ class OutputsSection(Section):
     )
     hide_prediction_output = models.BooleanField(default=False, help_text="Predictions are for organizers alone.")
     hide_score_output = models.BooleanField(default=False, help_text="Detailed results are for organizers alone.")
+    shows_slices = models.CharField(
+        "teams see scores by slice",
+        max_length=12,
+        choices=ShowsSlices,
+        default=ShowsSlices.NEVER,
+        db_default=ShowsSlices.NEVER,
+        help_text="Of their own submissions, where the scoring program gives scores by slice; never while scores are sealed. Slices of "
+        "few items tell much of their labels.",
+    )
     allow_network = models.BooleanField(
         "network",
         default=False,
@@ -33,6 +49,7 @@ class OutputsSection(Section):
             "show_output_while_sealed",
             "hide_prediction_output",
             "hide_score_output",
+            "shows_slices",
             "allow_network",
             "auto_migrate_to_this_phase",
         )
@@ -42,6 +59,7 @@ class OutputsSection(Section):
         "show_output_while_sealed": "podium.show_output_while_sealed",
         "hide_prediction_output": "hide_prediction_output",
         "hide_score_output": "hide_score_output",
+        "shows_slices": "podium.shows_slices",
         "allow_network": "podium.allow_network",
         "auto_migrate_to_this_phase": "auto_migrate_to_this_phase",
     }

@@ -38,6 +38,7 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.details import details_response
 from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
+from competitions.web.presentation.slices import slices_context
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
 from competitions.web.refused_forms import entered_values
@@ -177,12 +178,13 @@ def fact_sheet(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object]:
     """Files of the newest attempt that this reader may have; the page with details is kept apart."""
-    outputs = run.outputs.filter(attempt__in=run.attempts_shown)
+    outputs = list(run.outputs.filter(attempt__in=run.attempts_shown))
     phase, is_smoke = submission.phase, run.is_smoke
     shown = [output for output in outputs if may_download(reader, phase, output.name, is_smoke=is_smoke)]
     return {
         "outputs": [output for output in shown if output.name != DETAILED_RESULTS],
         "has_details": any(output.name == DETAILED_RESULTS for output in shown),
+        **slices_context(reader, submission, run, outputs),
     }
 
 
