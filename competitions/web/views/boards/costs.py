@@ -23,17 +23,21 @@ ROWS: Final = 200  # the best ones
 SHOWN: Final = 50
 
 
+_AS_TEXT: Final = forms.TextInput({"inputmode": "decimal", "autocomplete": "off"})  # a number's shows no wrong text
+
+
 class CostForm(forms.Form):
     """The cost, its limit, and how much it weighs; from the page's address."""
 
     cost = forms.ChoiceField(label="Cost")
-    most = forms.FloatField(required=False, label="At most")
+    most = forms.FloatField(required=False, label="At most", widget=_AS_TEXT)
     weight = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=100,
         initial=0,
         label="Weight of the cost (%)",
+        widget=_AS_TEXT,
         help_text="0: the score alone; 100: the cost alone.",
     )
 
