@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from competitions.catalog.models import Phase, Week
 from competitions.environments.services import TeamRoom
@@ -52,23 +52,31 @@ def week_began_at(phase: Phase, now: datetime) -> datetime:
 def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
     """Every limit that the phase sets, narrowest first; empty means unlimited.
 
-    A query for each limit, two where a week slides: without one of the whole phase, only what is new is counted. `now`
-    may lie before midnight while others of the team submit after it: an upload counts for the day on which it began.
+    One query, two where a week slides, and none without a limit; without a limit of the whole phase only what is new is
+    counted. `now` may lie before midnight while others of the team submit after it: an upload counts for the day on which
+    it began.
     """
+    midnight, week = day_began_at(now), week_began_at(phase, now)
+    of_day, of_week = Q(received_at__gte=midnight, received_at__lt=midnight + DAY), Q(received_at__gte=week)
+    if phase.quota_week == Week.CALENDAR:
+        of_week &= Q(received_at__lt=week + WEEK)
     charged = Submission.objects.filter(team=team_id, phase=phase, is_charged=True)
-    limits = []
-    if (limit := phase.max_submissions_per_day) is not None:
-        midnight = day_began_at(now)
-        today = charged.filter(received_at__gte=midnight, received_at__lt=midnight + DAY)
-        limits.append(Allowance("of today", limit, today.count(), midnight + DAY))
-    if (limit := phase.max_submissions_per_week) is not None:
-        week = week_began_at(phase, now)
-        since = charged.filter(received_at__gte=week)
-        of_week = since.filter(received_at__lt=week + WEEK) if phase.quota_week == Week.CALENDAR else since
-        limits.append(Allowance(week_period(phase), limit, of_week.count(), _week_ends_at(phase, since, week)))
-    if (limit := phase.max_submissions) is not None:
-        limits.append(Allowance("of this phase", limit, charged.count(), None))
-    return limits
+    limits = {
+        "day": (phase.max_submissions_per_day, "of today", of_day),
+        "week": (phase.max_submissions_per_week, week_period(phase), of_week),
+        "total": (phase.max_submissions, "of this phase", Q()),
+    }
+    chosen = {name: rows for name, (limit, _, rows) in limits.items() if limit is not None}
+    if not chosen:
+        return []
+    counted = charged if "total" in chosen else charged.filter(received_at__gte=min(midnight, week))
+    counts = counted.aggregate(**{name: Count("pk", filter=rows) for name, rows in chosen.items()})
+    ends = {"day": midnight + DAY, "week": _week_ends_at(phase, charged, week) if "week" in chosen else None}
+    return [
+        Allowance(period, limit, counts[name], ends.get(name))
+        for name, (limit, period, _) in limits.items()
+        if limit is not None
+    ]
 
 
 def week_period(phase: Phase) -> str:
@@ -76,12 +84,12 @@ def week_period(phase: Phase) -> str:
     return "of the last seven days" if phase.quota_week == Week.SLIDING else "of this week"
 
 
-def _week_ends_at(phase: Phase, since: QuerySet[Submission], week: datetime) -> datetime | None:
+def _week_ends_at(phase: Phase, charged: QuerySet[Submission], week: datetime) -> datetime | None:
     """The instant when the team gets more: next Monday, or a week after its oldest counted submission."""
     limit = phase.max_submissions_per_week
     if phase.quota_week == Week.CALENDAR or not limit:
         return week + WEEK
-    received = since.order_by("-received_at").values_list("received_at", flat=True)
+    received = charged.filter(received_at__gte=week).order_by("-received_at").values_list("received_at", flat=True)
     counting = list(received[:limit])
     return counting[-1] + WEEK if counting else None
 

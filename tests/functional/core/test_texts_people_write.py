@@ -47,7 +47,7 @@ OTHER = {
     "winners.Place.hardware", "winners.Place.reason", "winners.PlaceEvent.actor", "winners.PlaceEvent.note", "bundles.BundleImport.step",
     "bundles.CompetitionPush.base", "bundles.CompetitionPush.step", "bundles.CompetitionPush.slug", "bundles.CompetitionPush.version",
     "bundles.CompetitionPush.result", "organize.CompetitionDraft.step", "organize.CompetitionDraft.build_step",
-    "organize.HostRequest.purpose",
+    "organize.HostRequest.purpose", "leaderboards.RemovedRow.reason",
 }  # fmt: skip
 CONTROL = ("a\nb", "a\rb", "a\x0bb", "a\x00b", "a\u2028b", "a\x1b[0mb", "a\ufffeb")
 HOSTILE = "<img " * 20_000

@@ -40,7 +40,7 @@ def page(client: Client, submission: Submission) -> str:
 
 
 @pytest.mark.parametrize(
-    ("rule", "before", "closed", "revealed"),
+    ("rule", "before", "after_close", "after_reveal"),
     [
         (ShowsSlices.NEVER, False, False, False),
         (ShowsSlices.AFTER_CLOSE, False, True, True),
@@ -49,7 +49,7 @@ def page(client: Client, submission: Submission) -> str:
     ],
 )
 def test_teams_read_their_own_by_the_rule_of_the_phase_and_organizers_at_once(
-    site: Scenario, rule: ShowsSlices, before: bool, closed: bool, revealed: bool
+    site: Scenario, rule: ShowsSlices, before: bool, after_close: bool, after_reveal: bool
 ) -> None:
     open_phase, sealed = site.phase, site.sealed
     Phase.objects.update(shows_slices=rule)
@@ -57,7 +57,7 @@ def test_teams_read_their_own_by_the_rule_of_the_phase_and_organizers_at_once(
     sealed.refresh_from_db()
     after = open_phase.grace_ends_at
     assert after is not None
-    times = [(site.now, before), (after - timedelta(seconds=1), before), (after, closed)]
+    times = [(site.now, before), (after - timedelta(seconds=1), before), (after, after_close)]
     for now, expected in times:
         assert may_see_slices(Reader(site.member(), now), open_phase, is_own=True) is expected
         assert not may_see_slices(Reader(site.member(), now), open_phase, is_own=False)
@@ -65,7 +65,7 @@ def test_teams_read_their_own_by_the_rule_of_the_phase_and_organizers_at_once(
         assert not may_see_slices(Reader(site.member(), now), sealed, is_own=True)
         assert not may_see_slices(Reader(site.organizer, now), sealed, is_own=True)
     sealed.revealed_at = after
-    assert may_see_slices(Reader(site.member(), after), sealed, is_own=True) is revealed
+    assert may_see_slices(Reader(site.member(), after), sealed, is_own=True) is after_reveal
     assert may_see_slices(Reader(site.organizer, after), sealed, is_own=False)
 
 
