@@ -69,13 +69,13 @@ def _is_public(board: Leaderboard, now: datetime) -> bool:
 
 
 def snapshot_perform(pk: int) -> None:
-    """Write the file of one snapshot; remove one whose board was closed meanwhile."""
+    """Write the file of one snapshot; remove one that cannot be made, or whose board was closed meanwhile."""
     claimed = claim(waiting_snapshots(), pk)
     if claimed is None:
         return
     snapshot = Snapshot.objects.select_related("leaderboard__phase__competition").get(pk=pk)
-    if not _is_public(snapshot.leaderboard, timezone.now()):
-        log.info("snapshot_dropped", snapshot=pk)
+    if snapshot.attempts > settings.BACKGROUND_ATTEMPTS or not _is_public(snapshot.leaderboard, timezone.now()):
+        log.warning("snapshot_dropped", snapshot=pk, attempts=snapshot.attempts)
         snapshot.delete()
         return
     with claimed.kept():

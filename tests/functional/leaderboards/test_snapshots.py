@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -59,6 +60,12 @@ def test_a_snapshot_stays_as_it_was_and_its_file_is_verified_without_the_site(
     stored["public_key"] = "no key"
     file.write_text(json.dumps(stored))
     assert verify([str(file)]) == 2
+
+
+def test_a_snapshot_that_cannot_be_made_is_given_up(site: Scenario, frozen: Snapshot) -> None:
+    Snapshot.objects.update(written_at=None, attempts=settings.BACKGROUND_ATTEMPTS)
+    run_background(only=SNAPSHOT_JOB)
+    assert not Snapshot.objects.exists()
 
 
 def test_a_snapshot_is_cited_and_found(site: Scenario, frozen: Snapshot) -> None:
