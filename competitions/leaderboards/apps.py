@@ -22,6 +22,7 @@ class LeaderboardsConfig(AppConfig):
         )
         from competitions.leaderboards.impact import board_follow_change
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
+        from competitions.leaderboards.rescoring.jobs import PROPOSAL, proposals_carry_on
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
         from competitions.leaderboards.sealing.reveal import boards_follow_reveal, reveal_planned, reveals_notify
         from competitions.leaderboards.services import (
@@ -42,6 +43,7 @@ class LeaderboardsConfig(AppConfig):
 
         jobs.register(UNCERTAINTY)
         jobs.register(SNAPSHOT)
+        jobs.register(PROPOSAL)
         reconciler_step("boards_committed", commit_closed_boards)
         reconciler_step("phases_revealed", reveal_planned)
         reconciler_step("submissions_migrated", phases_migrate)
@@ -49,6 +51,7 @@ class LeaderboardsConfig(AppConfig):
         reconciler_step("datasets_joined", datasets_join)
         reconciler_step("boards_filled", boards_fill)
         reconciler_step("datasets_count", datasets_begin_to_count)
+        reconciler_step("proposals_carried_on", proposals_carry_on)
         reconciler_step("daily_ranks_noted", daily_ranks_note, every=timedelta(minutes=5))
         definition_changed.connect(
             board_follow_change, sender=Leaderboard, dispatch_uid="leaderboards.board_follow_change"

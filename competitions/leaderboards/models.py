@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from competitions.catalog.models import Leaderboard
+from competitions.catalog.models import Leaderboard, Proposal
 from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 from core.background.rows import AskedRow, asker_key
@@ -329,6 +329,27 @@ class RemovedRow(models.Model):
 
     def __str__(self) -> str:
         return f"row of {self.team} that was taken off"
+
+
+class ProposedStanding(models.Model):
+    """A board with a proposal and without it: rows before and after. As secret as the board's scores."""
+
+    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="standings")
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="+")
+    facts = models.JSONField(default=dict, help_text="Counts over all teams, as of `rescoring.standings.Facts`.")
+    rows = models.JSONField(default=list, help_text="The first teams, and those that move most.")
+    snapshot = models.ForeignKey(
+        Snapshot, on_delete=models.SET_NULL, null=True, related_name="+", help_text="The board before it was applied."
+    )
+
+    class Meta:
+        ordering = ["leaderboard__phase__index", "leaderboard__index", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["proposal", "leaderboard"], name="one_standing_per_proposal_and_board")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.leaderboard} by {self.proposal}"
 
 
 class DailyRank(models.Model):

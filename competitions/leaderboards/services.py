@@ -21,6 +21,7 @@ from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule, eligible
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.leaderboards.removed_rows import noting_removed
 from competitions.leaderboards.uncertainty.asking import ask_uncertainty, begin_uncertainty
+from competitions.runs.rescoring import is_rescoring
 from competitions.submissions.models import Dataset, Submission
 from competitions.submissions.states import State
 from competitions.teams.models import Team
@@ -37,6 +38,8 @@ def board_follow(
     sender: type[Submission], submission: Submission, *, reason: str = "", now: datetime | None = None, **kwargs: Any
 ) -> None:
     """Receiver of `submission_settled`; runs inside the transaction that moved the run."""
+    if is_rescoring(submission):  # no score until its proposal is applied
+        return
     now = now or timezone.now()
     sealed_keys_record(phase=submission.phase, now=now)
     boards = boards_locked(submission.phase_id)
@@ -197,9 +200,9 @@ def boards_follow_questions(sender: type[Question], competition: Competition, **
 @transaction.atomic
 def board_rebuild(board: Leaderboard) -> None:
     """Make the whole board again from the scores of its runs, for instance after its columns changed."""
-    finished = Submission.objects.filter(phase=board.phase_id, status=State.FINISHED, is_smoke=False).select_related(
-        "team"
-    )
+    finished = Submission.objects.filter(
+        phase=board.phase_id, status=State.FINISHED, is_smoke=False, rescores=None
+    ).select_related("team")
     if finished.exists():  # before the board's lock, because it takes those of others
         sealed_keys_record(phase=Phase.objects.get(pk=board.phase_id), now=timezone.now())
     locked = Leaderboard.objects.select_for_update(of=("self",)).select_related("phase").get(pk=board.pk)

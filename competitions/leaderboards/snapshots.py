@@ -24,7 +24,7 @@ from competitions.leaderboards.reading.columns import ShownColumn, page_columns
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from core.background import jobs
 from core.background.rows import claim
-from core.refusals import RefusalKind
+from core.refusals import KnownRefusal, RefusalKind
 from files.snapshots import sign_snapshot
 
 log = structlog.get_logger(__name__)
@@ -79,14 +79,35 @@ def snapshot_perform(pk: int) -> None:
         snapshot.delete()
         return
     with claimed.kept():
-        signed = sign_snapshot(snapshot_document(snapshot), signing_key())
-        document = signed["document"]
-        shown = document | {
-            "rows": document["rows"][:ROWS_SHOWN],
-            "row_count": len(document["rows"]),
-            "digest": signed["digest"],
-        }
-    claimed.release(file_text=json.dumps(signed, indent=1), shown=shown, written_at=timezone.now())
+        content = snapshot_content(snapshot)
+    claimed.release(**content, written_at=timezone.now())
+
+
+def snapshot_content(snapshot: Snapshot) -> dict[str, Any]:
+    """The fields of a snapshot that its board's rows of now fill: the signed file, and what its page shows."""
+    signed = sign_snapshot(snapshot_document(snapshot), signing_key())
+    document = signed["document"]
+    shown = document | {
+        "rows": document["rows"][:ROWS_SHOWN],
+        "row_count": len(document["rows"]),
+        "digest": signed["digest"],
+    }
+    return {"file_text": json.dumps(signed, indent=1), "shown": shown}
+
+
+@transaction.atomic
+def snapshot_before(*, board: Leaderboard, by: User, now: datetime) -> Snapshot | None:
+    """Freeze a board, written at once, before all of its rows change; None where no snapshot can be made of it."""
+    try:
+        snapshot = snapshot_request(board=board, by=by, now=now)
+    except KnownRefusal as refusal:
+        log.info("snapshot_refused", board=board.pk, detail=refusal.detail)
+        return None
+    for name, value in snapshot_content(snapshot).items():
+        setattr(snapshot, name, value)
+    snapshot.written_at = timezone.now()
+    snapshot.save(update_fields=["file_text", "shown", "written_at"])
+    return snapshot
 
 
 SNAPSHOT: Final = jobs.Job(SNAPSHOT_JOB, waiting=waiting_snapshots, perform=snapshot_perform)

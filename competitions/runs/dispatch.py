@@ -19,6 +19,7 @@ from competitions.runs.queue.matching import fitting_runs, may_take
 from competitions.runs.queue.ranking import next_teams, take_turn
 from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
 from competitions.runs.records.receipts import receipt_of_inputs
+from competitions.runs.rescoring import attach_proposed, proposed_columns
 from competitions.runs.transitions import run_move
 from competitions.submissions.states import Reason, State
 from workers.protocol.images import ImageNameInvalid, parse_image
@@ -45,7 +46,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
     if run is None:
         return None
     _attach_programs(run)
-    columns = score_columns(run.submission.phase)
+    columns = [*score_columns(run.submission.phase), *proposed_columns(run)]
     sealed_keys_record(phase=run.submission.phase, columns=columns, now=now)
     run.queue = worker.queue
     changes: dict[str, Any] = {
@@ -91,6 +92,7 @@ def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
     runs = Run.objects.filter(worker=worker, claim_id=claim_id, state=State.LEASED)
     run = runs.select_related(*FOR_A_JOB, "worker", "queue").first()
     if run is not None:
+        attach_proposed(run)
         _attach_programs(run)
     return run
 
@@ -107,6 +109,7 @@ def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | Non
         if connection.features.has_select_for_update_skip_locked:
             candidates = candidates.select_for_update(skip_locked=True, of=("self",))
         while (run := candidates.first()) is not None:
+            attach_proposed(run)
             plan_anew(run)  # one that has become another kind of worker's is no candidate any more
             if may_take(worker, run) and not _refused_for_its_setup(run, worker.queue, now):
                 return run
@@ -154,6 +157,7 @@ def _end_inseparable(queue: Queue, now: datetime) -> None:
     """No worker of a queue that keeps scoring apart may ever run these: they must not wait for ever."""
     waiting = Run.objects.select_for_update(of=("self",)).filter(needs=Needs.TOGETHER, queue=queue, state=State.QUEUED)
     for run in waiting.select_related("submission__phase", "task").order_by("pk")[:100]:
+        attach_proposed(run)
         plan_anew(run)
         if run.needs != Needs.TOGETHER:
             continue

@@ -7,7 +7,7 @@ from typing import Final
 from django.db import models
 from django.db.models import Q
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Phase, Proposal, Task
 from competitions.compute.models import ComputeWorker, Queue
 from competitions.disclosure.streams import LogStream
 from competitions.resources.models import StoredFile
@@ -17,6 +17,7 @@ from competitions.teams.models import Team
 from workers.protocol.plan import Needs
 
 FILLING_PRIORITY: Final = -(2**15)  # of runs that fill a growing board: behind everything else
+EARLIER_RUN: Final = 0  # as an attempt: it brought the predictions of another run
 NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)  # sorts before every turn
 
 
@@ -249,3 +250,24 @@ class ScoringErrorNotice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.phase}: sent at {self.sent_at}"
+
+
+class Rescoring(models.Model):
+    """A submission that is scored again for a proposal: by a copy of it, which the organizers alone see."""
+
+    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="rescorings")
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="rescorings")
+    copy = models.OneToOneField(
+        Submission, on_delete=models.CASCADE, related_name="rescores", help_text="Its runs have the proposed files."
+    )
+    taken_at = models.DateTimeField(null=True, help_text="When the submission took the copy's scores over.")
+    former = models.JSONField(
+        default=list, help_text="What was taken over: each run with its attempt, scores and receipt of before."
+    )
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["proposal", "submission"], name="rescored_once_per_proposal")]
+
+    def __str__(self) -> str:
+        return f"{self.submission} for {self.proposal}"

@@ -35,7 +35,7 @@ def solution_run(*, solution: Solution, phase: Phase, by: User, now: datetime) -
         kind = choose_kind(phase, partial(zip_names, path, resource.file_name), resource.file_name)
     submission = Submission(
         phase=phase,
-        team=_team(phase.competition, by),
+        team=organizers_team(phase.competition, by),
         submitted_by=by,
         kind=kind,
         file=resource.file,
@@ -54,8 +54,8 @@ def solution_run(*, solution: Solution, phase: Phase, by: User, now: datetime) -
     return submission
 
 
-def _team(competition: Competition, by: User) -> Team:
-    """The team of the competition's solutions, without members: its submissions are for organizers alone."""
+def organizers_team(competition: Competition, by: User) -> Team:
+    """A baseline team without members: what is submitted for it, organizers alone see."""
     Competition.objects.select_for_update(no_key=True).get(pk=competition.pk)  # those who press at once take turns
     teams = Team.objects.filter(competition=competition)
     team = teams.filter(is_baseline=True, memberships=None, merged_into=None).first()

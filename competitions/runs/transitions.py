@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import prefetch_related_objects
 
-from competitions.runs.models import Attempt, Run, RunEvent
+from competitions.runs.models import EARLIER_RUN, Attempt, Run, RunEvent, RunOutput
 from competitions.runs.planning import plan_for, stored_plan
 from competitions.runs.queue.ranking import enter_queue
 from competitions.submissions.models import Submission
@@ -103,10 +103,12 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
     target = State.QUEUED if run.fills_board or run.submission.checked_at else State.CHECKING
     ended = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL)
     plan = plan_for(run.submission, run.task)
+    brought = EARLIER_RUN if run.ingested_attempt == EARLIER_RUN else None
+    needs = plan.needs if brought is None else plan.after_ingestion().needs
     moved = ended.update(
-        plan=stored_plan(plan), needs=plan.needs,
+        plan=stored_plan(plan), needs=needs,
         state=target, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",
-        finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None, ingested_attempt=None,
+        finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None, ingested_attempt=brought,
     )  # fmt: skip
     if moved:
         RunEvent.objects.create(
@@ -115,6 +117,46 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
         _update_submission(run.pk, now, is_ended=True)
         enter_queue(Run.objects.filter(pk=run.pk), now=now)  # turns are locked behind the submission, everywhere
     return bool(moved)
+
+
+OF_INGESTION: Final = ("stages", "timings", "host", "worker_version", "outputs")  # of a receipt
+
+
+@transaction.atomic
+def run_take(*, run: Run, source: Run, actor: str, now: datetime, note: str) -> None:
+    """Give an ended run the result of another ended one as its next attempt: scores, receipt and outputs.
+
+    What its own program used stays, where the other began with the predictions that it left.
+    """
+    has_predictions = source.ingested_attempt is not None
+    receipt = source.receipt | {"rescored_by": str(source.pk)}
+    if has_predictions:
+        own = {name: run.receipt[name] for name in OF_INGESTION if name in run.receipt}
+        receipt |= {"ingestion": run.receipt.get("ingestion", own)}
+    predicted = run.attempt if run.ingested_attempt is None else run.ingested_attempt
+    changes: dict[str, Any] = {
+        "state": source.state,
+        "reason": source.reason,
+        "code": source.code,
+        "detail": source.detail,
+        "scores": source.scores,
+        "receipt": receipt,
+        "meters": run.meters if has_predictions else source.meters,
+        "worker": source.worker,
+        "started_at": source.started_at,
+        "finished_at": source.finished_at,
+        "ingested_attempt": predicted if has_predictions else None,
+        "attempt": run.attempt + 1,
+    }
+    Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=FINAL).update(**changes)
+    RunEvent.objects.create(
+        run=run, attempt=run.attempt + 1, source=run.state, target=source.state, actor=actor, note=note[:1000], at=now
+    )
+    outputs = RunOutput.objects.filter(run=source, attempt=source.attempt).values_list("name", "file")
+    RunOutput.objects.bulk_create(
+        RunOutput(run=run, attempt=run.attempt + 1, name=name, file_id=file) for name, file in outputs
+    )
+    _update_submission(run.pk, now, is_ended=True)
 
 
 def submission_status(runs: list[Run]) -> tuple[State, str]:

@@ -10,6 +10,7 @@ from competitions.catalog.models.competition import (
     Series,
 )
 from competitions.catalog.models.phase import Phase, PhaseQuerySet, SealedUse
+from competitions.catalog.models.proposal import Proposal, ProposalComment, ProposedFile
 from competitions.catalog.models.sections import (
     GIB,
     MIB,
@@ -28,6 +29,6 @@ from competitions.catalog.models.texts import Announcement, Format, ImageUpload,
 __all__ = [
     "GIB", "MIB", "MOST_TAGS", "SECTIONS", "TAG_LENGTH", "Announcement", "Budget", "Check", "Column", "Competition",
     "CompetitionOrganizer", "CompetitionQuerySet", "Format", "ImageUpload", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet",
-    "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "ShowsSlices", "Solution", "Task", "TaskQuerySet", "Week",
-    "setting_names", "validate_prediction_format",
+    "Proposal", "ProposalComment", "ProposedFile", "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "ShowsSlices", "Solution",
+    "Task", "TaskQuerySet", "Week", "setting_names", "validate_prediction_format",
 ]  # fmt: skip

@@ -107,6 +107,9 @@ class Competition(models.Model):
         editable=False,
         help_text="Address and title of each tab that the organizers added; written by `list_own_tabs` alone.",
     )
+    applied_proposals = models.PositiveIntegerField(
+        default=0, db_default=0, editable=False, help_text="Written by `proposal_adopt` alone."
+    )
     is_published = models.BooleanField(default=False, help_text="Drafts are seen by their organizers alone.")
     is_trial = models.BooleanField(
         default=False,

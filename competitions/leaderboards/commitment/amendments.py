@@ -40,8 +40,8 @@ NOTHING_CHANGED: Final = RefusalKind(
 
 
 @contextmanager
-def amending(boards: Sequence[Leaderboard], team: Team, *, reason: str, now: datetime) -> Iterator[None]:
-    """Publish what happens inside to the team's rows as an amendment of each board that is committed to.
+def amending(boards: Sequence[Leaderboard], team: Team | None, *, reason: str, now: datetime) -> Iterator[None]:
+    """Publish what happens inside to the team's rows, or to all, as an amendment of each board that is committed to.
 
     It is published even where no row changes: before the reveal, that there is one must not tell which submission counts.
     The boards' locks must be held. Without a reason nothing is published.
@@ -56,7 +56,7 @@ def amending(boards: Sequence[Leaderboard], team: Team, *, reason: str, now: dat
         _publish(commitment, difference(rows, _rows(board, team)), reason=reason, now=now)
 
 
-def _rows(board: Leaderboard, team: Team) -> Document:
+def _rows(board: Leaderboard, team: Team | None) -> Document:
     """The rows that a change of this team may change: all of them where ranks are averaged over datasets."""
     is_relative = any(column.is_relative for column in board.columns.all())
     return {"entries": entry_documents(board, None if is_relative else team)}

@@ -149,3 +149,8 @@ def _replace(board: Leaderboard, findings: Findings) -> None:
     BoardComparison.objects.filter(leaderboard=board).delete()
     if findings.comparison is not None:
         findings.comparison.save(force_insert=True)
+
+
+def row_tiers(board: Leaderboard) -> dict[int, int | None]:
+    """The tier of each row, by the replicates that are known now; nothing is written."""
+    return {row.entry_id: row.tier for row in _look(board).rows}

@@ -30,6 +30,7 @@ from competitions.runs.leases.results import InvalidResult, read_result
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.records.logs import append_logs
 from competitions.runs.refusals import LeaseLost
+from competitions.runs.rescoring import attach_proposed
 from competitions.runs.worker_api import jobs
 from competitions.submissions.states import HELD, State
 from core.refusals import Refusal, RefusalKind, refusal_response
@@ -314,7 +315,10 @@ def heartbeat(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 def _renewed(run: Run) -> dict[str, str]:
     """New URLs while files are still being fetched; later nobody needs them."""
-    return jobs.file_urls(run) if run.state in (State.LEASED, State.PREPARING) else {}
+    if run.state not in (State.LEASED, State.PREPARING):
+        return {}
+    attach_proposed(run)
+    return jobs.file_urls(run)
 
 
 @worker_view("GET")

@@ -1,0 +1,158 @@
+"""Background work on proposals: queue what is missing, compare, apply, and take over what ends later."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from competitions.catalog.models import Competition, Proposal
+from competitions.leaderboards.models import ProposedStanding
+from competitions.leaderboards.rescoring.adopting import (
+    affected_boards,
+    proposal_adopt,
+    proposal_rehearse,
+    take_late_scores,
+)
+from competitions.leaderboards.rescoring.services import PROPOSAL_JOB, ask_work, is_complete
+from competitions.leaderboards.snapshots import snapshot_before
+from competitions.notifications.models import Kind
+from competitions.notifications.services import notify
+from competitions.runs.rescoring import missing_submissions, submission_rescore
+from competitions.submissions.models import Submission
+from competitions.submissions.states import FINAL
+from competitions.teams.notices import registered_people
+from core.background import jobs
+from core.background.bounded import Stopped
+from core.background.rows import Claim, claim
+from core.refusals import Refusal
+
+log = structlog.get_logger(__name__)
+State = Proposal.State
+OURS: Final = "It could not be done by a fault of ours; the administrators find it in the log."
+COMPARED_EVERY: Final = timedelta(minutes=1)  # while submissions keep coming
+SETTLED_AFTER: Final = timedelta(hours=1)  # an applied one: what ran at that moment has ended, or is tried again
+
+
+def waiting_proposals() -> QuerySet[Proposal]:
+    """Proposals with work that somebody must do."""
+    return Proposal.objects.filter(needs_work=True)
+
+
+def proposal_perform(pk: int) -> None:
+    """Do the next work on one proposal; nothing if nobody asks for it any more."""
+    claimed = claim(waiting_proposals(), pk)
+    if claimed is None:
+        return
+    proposal = Proposal.objects.select_related("competition__queue", "queue", "board", "ended_by", "created_by").get(
+        pk=pk
+    )
+    if proposal.attempts > settings.BACKGROUND_ATTEMPTS:
+        claimed.release(needs_work=False, fault=OURS, **_back(proposal))
+        return
+    try:
+        with claimed.kept():
+            _work(proposal, claimed)
+    except Stopped:
+        log.info("proposal_stopped", proposal=pk)
+    except Refusal as refusal:
+        claimed.release(needs_work=False, fault=refusal.detail, **_back(proposal))
+
+
+PROPOSAL: Final = jobs.Job(
+    PROPOSAL_JOB, waiting=waiting_proposals, perform=proposal_perform, asked_at="asked_at", queue=jobs.Queue.LONG
+)
+
+
+def _back(proposal: Proposal) -> dict[str, str]:
+    """What is written where a proposal could not be applied: it can be looked at again, or dropped."""
+    return {"state": State.SCORING} if proposal.state == State.APPLYING else {}
+
+
+def _work(proposal: Proposal, claimed: Claim) -> None:
+    for pk in list(missing_submissions(proposal).values_list("pk", flat=True)):
+        if not claimed.renew():
+            raise Stopped
+        submission = Submission.objects.select_related("phase", "weights", "image").get(pk=pk)
+        submission_rescore(proposal=proposal, submission=submission, now=timezone.now())
+    if proposal.state == State.APPLYING:
+        _apply(proposal, claimed)
+        return
+    if proposal.state == State.APPLIED:
+        take_late_scores(proposal, now=timezone.now())
+    elif proposal.state == State.SCORING and is_complete(proposal):
+        _compare(proposal, claimed)
+        return
+    claimed.release(needs_work=False, attempts=0)
+
+
+def _compare(proposal: Proposal, claimed: Claim) -> None:
+    count = proposal.rescorings.filter(copy__status__in=FINAL).count()
+    standings = proposal_rehearse(proposal, is_wanted=claimed.renew, now=timezone.now())
+    with transaction.atomic():
+        claimed.conclude(needs_work=False, attempts=0, fault="", compared_count=count, compared_at=timezone.now())
+        ProposedStanding.objects.filter(proposal=proposal).delete()
+        ProposedStanding.objects.bulk_create(standings)
+
+
+@transaction.atomic
+def _apply(proposal: Proposal, claimed: Claim) -> None:
+    """Put the proposal in force and publish it. What still runs is taken over when it ends."""
+    now, by = timezone.now(), proposal.ended_by or proposal.created_by
+    frozen = {board.pk: snapshot_before(board=board, by=by, now=now) for board in affected_boards(proposal)}
+    standings = proposal_adopt(proposal, now=now, is_wanted=claimed.renew)
+    for standing in standings:
+        standing.snapshot = frozen.get(standing.leaderboard_id)
+    ProposedStanding.objects.filter(proposal=proposal).delete()
+    ProposedStanding.objects.bulk_create(standings)
+    Competition.objects.filter(pk=proposal.competition_id).update(applied_proposals=F("applied_proposals") + 1)
+    _tell(proposal)
+    claimed.conclude(state=State.APPLIED, ended_at=now, needs_work=False, attempts=0, fault="")
+
+
+def _tell(proposal: Proposal) -> None:
+    competition = proposal.competition
+    notify(
+        people=registered_people(competition),
+        kind=Kind.RESCORING,
+        competition=competition,
+        event=f"proposal-{proposal.pk}",
+        subject=f"Submissions to {competition} were scored anew: {proposal.title}",
+        text=f"The organizers of “{competition}” have changed the scoring, and all submissions were scored by it. Scores and places may "
+        f"have changed. Their reason: {proposal.reason}",
+        path=f"/competitions/{competition.slug}/changes/{proposal.number}/",
+    )
+
+
+def proposals_carry_on(*, now: datetime) -> int:
+    """The reconciler's step: ask for work on proposals where submissions came or ended; returns on how many."""
+    unsettled = Proposal.objects.filter(is_settled=False, needs_work=False).exclude(state=State.DRAFT)
+    return sum(_carry_on(proposal, now) for proposal in unsettled.select_related("board"))
+
+
+def _carry_on(proposal: Proposal, now: datetime) -> bool:
+    if proposal.state == State.APPLIED and _is_over(proposal, now):
+        Proposal.objects.filter(pk=proposal.pk, state=State.APPLIED).update(is_settled=True)
+        return False
+    if not missing_submissions(proposal).exists() and not _has_news(proposal, now):
+        return False
+    ask_work(proposal, now=now)
+    return True
+
+
+def _has_news(proposal: Proposal, now: datetime) -> bool:
+    """Copies that ended since the last comparison, or since the proposal was applied."""
+    ended = proposal.rescorings.filter(copy__status__in=FINAL)
+    if proposal.state == State.APPLIED:
+        return ended.filter(taken_at=None).exists()
+    is_due = proposal.compared_at is None or now >= proposal.compared_at + COMPARED_EVERY
+    return is_due and ended.count() != proposal.compared_count and not proposal.fault and is_complete(proposal)
+
+
+def _is_over(proposal: Proposal, now: datetime) -> bool:
+    is_late = proposal.ended_at is not None and now >= proposal.ended_at + SETTLED_AFTER
+    running = proposal.rescorings.filter(Q(taken_at=None))
+    return is_late and not running.exists() and not missing_submissions(proposal).exists()

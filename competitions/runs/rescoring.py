@@ -1,0 +1,218 @@
+"""Scoring submissions again for a proposal, from the predictions that their runs left.
+
+A copy of the submission has the runs. It belongs to no team, stands on no board and counts for nothing, so what it scores is known
+to the organizers alone until the proposal is applied.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from competitions.catalog.models import Phase, Proposal, ProposedFile, Task
+from competitions.catalog.sealed_keys import ScoreColumn
+from competitions.resources.models import Resource
+from competitions.runs.models import EARLIER_RUN, FILLING_PRIORITY, Rescoring, Run, RunOutput
+from competitions.runs.planning import planned_fields, stored_plan
+from competitions.runs.queue.ranking import enter_queue
+from competitions.runs.solutions import organizers_team
+from competitions.runs.transitions import run_take
+from competitions.submissions.models import Submission
+from competitions.submissions.states import NOT_RUN, Reason, State
+from workers.protocol.plan import Needs, Plan
+
+PREDICTIONS: Final = "predictions.zip"
+COPIED: Final = ("kind", "file", "file_name", "program", "checked_at", "image_reference", "requirements")
+
+
+def scored_tasks(proposal: Proposal) -> QuerySet[Task]:
+    """The tasks whose submissions get other scores by the proposal.
+
+    Those with a new file; where it is about a score that was never recorded, all of the board's phase.
+    """
+    chosen = Q(pk__in=proposal.files.values("task"))
+    if proposal.board is not None and proposal.column_is_new:
+        chosen |= Q(phases=proposal.board.phase_id)
+    return Task.objects.filter(chosen).distinct()
+
+
+def counting_runs(proposal: Proposal) -> QuerySet[Run]:
+    """The runs that the proposal gives other scores: all that have a score, or failed by the scoring program's fault."""
+    phases = Phase.objects.filter(competition=proposal.competition_id)
+    ended = Q(submission__status=State.FINISHED) | Q(
+        submission__status=State.FAILED, submission__reason=Reason.SCORING_ERROR
+    )
+    return Run.objects.filter(
+        ended,
+        submission__phase__in=phases,
+        task__in=scored_tasks(proposal),
+        is_smoke=False,
+        fills_board=False,
+        submission__is_smoke=False,
+        submission__is_verification=False,
+        submission__is_task_rerun=False,
+        submission__disqualified_at=None,
+    )
+
+
+def missing_submissions(proposal: Proposal) -> QuerySet[Submission]:
+    """The submissions that are still to be scored again, the oldest first.
+
+    An applied proposal has those that were scored with the former files since: they ran while it was applied.
+    """
+    runs = counting_runs(proposal)
+    if proposal.state == Proposal.State.APPLIED:
+        runs = runs.filter(_scored_as_before(proposal))
+    known = Rescoring.objects.filter(proposal=proposal).values("submission")
+    return Submission.objects.filter(pk__in=runs.values("submission")).exclude(pk__in=known).order_by("pk")
+
+
+def _scored_as_before(proposal: Proposal) -> Q:
+    """Runs with a file that the proposal replaced, or without the score that it asks for."""
+    former = Q(pk__in=[])
+    for file in proposal.files.select_related("replaces"):
+        if file.replaces is not None:
+            digest = f"sha256:{file.replaces.file_id}"
+            former |= Q(task=file.task_id) & Q(**{f"receipt__inputs__{file.slot}": digest})
+    if proposal.board is not None and proposal.column_is_new:
+        of_phase = Q(submission__phase=proposal.board.phase_id, queued_at__lt=proposal.ended_at)
+        former |= of_phase & ~Q(scores__has_key=proposal.column_key)
+    return former
+
+
+@transaction.atomic
+def submission_rescore(*, proposal: Proposal, submission: Submission, now: datetime) -> Rescoring:
+    """Queue a copy of the submission on the proposal's queue, behind everything that teams sent in."""
+    tasks = scored_tasks(proposal).filter(pk__in=submission.runs.values("task"))
+    copied = {name: getattr(submission, name) for name in COPIED}
+    copy = Submission.objects.create(
+        phase=submission.phase,
+        team=organizers_team(proposal.competition, proposal.created_by),
+        submitted_by=proposal.created_by,
+        description=f"#{submission.pk} for proposal {proposal.number}",
+        status=State.QUEUED,
+        received_at=now,
+        created_at=now,
+        is_charged=False,
+        is_verification=True,
+        rerun_of=submission,
+        seed=submission.seed,
+        weights=submission.weights,
+        image=submission.image,
+        **copied,
+    )
+    rescoring = Rescoring.objects.create(proposal=proposal, submission=submission, copy=copy)
+    originals = {run.task_id: run for run in submission.runs.filter(is_smoke=False, fills_board=False)}
+    runs = [_queue(proposal, copy, task, originals[task.pk], now) for task in tasks.order_by("pk")]
+    enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
+    return rescoring
+
+
+def _queue(proposal: Proposal, copy: Submission, task: Task, original: Run, now: datetime) -> Run:
+    """One run of the copy; it begins with scoring where the original's predictions are there."""
+    run = Run(
+        submission=copy,
+        task=task,
+        team_id=copy.team_id,
+        queue=proposal.queue or proposal.competition.queue,
+        priority=FILLING_PRIORITY,
+        queued_at=now,
+        not_before=now,
+        state=State.QUEUED,
+    )
+    _attach(run, _files(proposal, task.pk))
+    for name, value in planned_fields(copy, run.task).items():
+        setattr(run, name, value)
+    predictions = stored_predictions(original)
+    if predictions is None:
+        run.save(force_insert=True)
+        return run
+    plan = Plan.model_validate(run.plan)
+    run.plan, run.needs = stored_plan(plan), plan.after_ingestion().needs
+    run.ingested_attempt, run.gpus = EARLIER_RUN, 0
+    run.save(force_insert=True)
+    RunOutput.objects.create(run=run, attempt=EARLIER_RUN, name=PREDICTIONS, file=predictions.file)
+    return run
+
+
+def stored_predictions(run: Run) -> RunOutput | None:
+    """The predictions that a program left in this run; None where they went straight into the scoring container.
+
+    Also None for predictions that were sent in, which are the submission's own file.
+    """
+    attempt = run.attempt if run.ingested_attempt is None else run.ingested_attempt
+    if not run.plan or run.needs == Needs.TOGETHER:
+        return None
+    return RunOutput.objects.filter(run=run, attempt=attempt, name=PREDICTIONS).select_related("file").first()
+
+
+def is_rescoring(submission: Submission) -> bool:
+    """True for a copy that is scored for a proposal."""
+    return submission.is_verification and Rescoring.objects.filter(copy=submission).exists()
+
+
+def attach_proposed(run: Run) -> None:
+    """Give a copy's run the proposed files in place of its task's, in memory; all other runs stay as they are."""
+    if run.submission.is_verification:
+        proposal = Proposal.objects.filter(rescorings__copy=run.submission_id).first()
+        if proposal is not None:
+            _attach(run, _files(proposal, run.task_id))
+
+
+def proposed_columns(run: Run) -> list[ScoreColumn]:
+    """The column that a copy's run is asked for besides those of its boards."""
+    if not run.submission.is_verification:
+        return []
+    proposals = Proposal.objects.filter(rescorings__copy=run.submission_id, board__phase=run.submission.phase_id)
+    return [
+        ScoreColumn(proposal.board.pk, proposal.board.visibility, proposal.column_key)
+        for proposal in proposals.select_related("board")
+        if proposal.board is not None
+    ]
+
+
+def _files(proposal: Proposal, task: int) -> Sequence[ProposedFile]:
+    return list(ProposedFile.objects.filter(proposal=proposal, task=task).select_related("resource__file"))
+
+
+def _attach(run: Run, files: Sequence[ProposedFile]) -> None:
+    for proposed in files:
+        resource: Resource = proposed.resource
+        setattr(run.task, proposed.slot, resource)
+
+
+@transaction.atomic
+def scores_take(*, rescoring: Rescoring, actor: str, now: datetime) -> bool:
+    """Give the submission what its copy scored; False for what was taken, or still runs.
+
+    Lock its runs before; boards are told by the caller, unless the submission's status changes.
+    """
+    proposal, copies = rescoring.proposal, {run.task_id: run for run in rescoring.copy.runs.all()}
+    if rescoring.taken_at is not None or not all(_was_scored(run) for run in copies.values()):
+        return False
+    earlier = []
+    for run in rescoring.submission.runs.filter(task__in=copies, is_smoke=False, fills_board=False):
+        earlier.append(_before(run))
+        run_take(run=run, source=copies[run.task_id], actor=actor, now=now, note=f"proposal {proposal.number}")
+    rescoring.taken_at, rescoring.former = now, earlier
+    rescoring.save(update_fields=["taken_at", "former"])
+    return True
+
+
+def _was_scored(run: Run) -> bool:
+    """True for a result that says something of the submission; False for a run that nobody's data ended."""
+    return run.state == State.FINISHED or (run.state == State.FAILED and run.reason not in NOT_RUN)
+
+
+def _before(run: Run) -> dict[str, object]:
+    """A run as it was before it took other scores over."""
+    return {
+        "run": str(run.pk),
+        "attempt": run.attempt,
+        "state": run.state,
+        "reason": run.reason,
+        "scores": run.scores,
+        "receipt": run.receipt,
+    }

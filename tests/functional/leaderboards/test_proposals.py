@@ -1,0 +1,312 @@
+"""Proposals of a rescoring: everything is scored again aside, compared, and then applied at once or dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from competitions.catalog.models import Column, Leaderboard, Phase, Proposal, Task
+from competitions.catalog.services import phase_reveal
+from competitions.leaderboards.commitment.amendments import commitment_manifest
+from competitions.leaderboards.models import Commitment, Entry, ProposedStanding, Score, Snapshot
+from competitions.leaderboards.rescoring import jobs, services
+from competitions.leaderboards.rescoring.costs import rescoring_costs
+from competitions.leaderboards.sealing.commitments import board_commit
+from competitions.notifications.models import Notification
+from competitions.resources.models import Resource
+from competitions.resources.storage import store_bytes
+from competitions.runs import dispatch
+from competitions.runs.leases import reports
+from competitions.runs.models import Rescoring, Run, RunOutput
+from competitions.runs.worker_api.jobs import job_for
+from competitions.submissions.models import Submission
+from competitions.submissions.states import Kind, State
+from files.manifest import manifest_faults
+from tests.answers import read_result
+from tests.background import run_background
+from tests.refusals import refuses
+from tests.scenario import Scenario, lease, zip_bytes
+
+PROGRAM = zip_bytes({"metadata.yaml": "command: python3 score.py", "score.py": "print('new')"})
+
+
+def proposal(site: Scenario, *, start: bool = True, **column: Any) -> Proposal:
+    """A proposal with another scoring program, or with a column."""
+    begun = services.proposal_begin(
+        competition=site.competition, title="Mean of three", reason="It was wrong.", by=site.organizer, now=site.now
+    )
+    if column:
+        services.proposal_set(proposal=begun, board=site.phase.leaderboard, **column)
+    else:
+        put(site, begun)
+    if start:
+        services.proposal_start(proposal=begun, now=site.now)
+        work(site)
+    return begun
+
+
+def put(site: Scenario, begun: Proposal, content: bytes = PROGRAM) -> None:
+    services.proposal_put_file(
+        proposal=begun,
+        task=site.phase.tasks.get(),
+        slot="scoring_program",
+        file=store_bytes(content),
+        file_name="scoring.zip",
+        by=site.organizer,
+    )
+
+
+def work(site: Scenario) -> None:
+    run_background(at=site.now, only=services.PROPOSAL_JOB)
+
+
+def carry_on(site: Scenario) -> None:
+    site.now += jobs.COMPARED_EVERY
+    jobs.proposals_carry_on(now=site.now)
+    work(site)
+
+
+def answer(site: Scenario, values: dict[int, float | None], key: str = "mae") -> None:
+    """Score the copies that wait, by their originals; None fails one by its scoring program."""
+    while (run := dispatch.run_claim(worker=site.worker(), free_gpus=0, now=site.now)) is not None:
+        rescoring = Rescoring.objects.filter(copy=run.submission_id).first()
+        value = values[rescoring.submission_id if rescoring else run.submission_id]
+        body: dict[str, Any] = {"outcome": "finished", "scores": {"mae": value, key: value}}
+        if value is None:
+            body = {"outcome": "failed", "reason": "scoring_error", "detail": "It raised."}
+        columns = run.receipt["columns"]
+        reports.run_complete(**lease(run), result=read_result(body, columns=columns), now=site.now)
+
+
+def apply(site: Scenario, begun: Proposal) -> None:
+    begun.refresh_from_db()
+    services.proposal_apply(
+        proposal=begun, by=site.organizer, confirmed=services.comparison_digest(begun), now=site.now
+    )
+    work(site)
+    begun.refresh_from_db()
+
+
+def ranks(board: Leaderboard) -> list[tuple[int, float]]:
+    rows = Entry.objects.filter(leaderboard=board).order_by("rank_value").values_list("team", "values__mae")
+    return list(rows)
+
+
+@pytest.fixture
+def two(site: Scenario) -> list[Submission]:
+    """Two scored submissions, the first better."""
+    sent = [site.submit(team=site.join("first")), site.submit(team=site.join("second"))]
+    for submission, value in zip(sent, (0.1, 0.2), strict=True):
+        site.score(submission, value)
+    return sent
+
+
+def test_nothing_changes_before_it_is_applied_and_then_everything_at_once(
+    site: Scenario, two: list[Submission]
+) -> None:
+    first, second = two
+    board, former = site.phase.leaderboard, {run.pk: run.receipt for run in Run.objects.all()}
+    begun = proposal(site)
+    waiting = Run.objects.filter(state=State.QUEUED, submission__rescores__proposal=begun)
+    assert waiting.count() == 2
+    assert {run.team.memberships.count() for run in waiting} == {0}
+    answer(site, {first.pk: 0.5, second.pk: 0.4})
+    assert ranks(board) == [(first.team_id, 0.1), (second.team_id, 0.2)]
+    assert Score.objects.count() == 2
+    carry_on(site)
+    begun.refresh_from_db()
+    assert begun.fault == ""
+    standing = ProposedStanding.objects.get(leaderboard=board)
+    assert standing.facts["moved"] == 2
+    assert (standing.facts["first_before"], standing.facts["first_after"]) == ([first.team_id], [second.team_id])
+    assert standing.rows[0]["before"] == {"rank": 2, "score": "0.2000", "tier": None}
+    assert ranks(board) == [(first.team_id, 0.1), (second.team_id, 0.2)], "a comparison writes nothing"
+    task = Task.objects.get(pk=site.phase.tasks.get().pk)
+    assert task.scoring_program_id == begun.files.get(task=task).replaces_id
+
+    apply(site, begun)
+    assert begun.state == Proposal.State.APPLIED
+    assert ranks(board) == [(second.team_id, 0.4), (first.team_id, 0.5)]
+    task.refresh_from_db()
+    assert task.scoring_program_id == begun.files.get(task=task).resource_id
+    run = first.runs.get()
+    assert run.attempt == 2
+    digest = f"sha256:{task.scoring_program.file_id}"
+    assert run.receipt["inputs"]["scoring_program"] == digest
+    rescoring = Rescoring.objects.get(submission=first)
+    assert run.receipt["rescored_by"] == str(rescoring.copy.runs.get().pk)
+    assert rescoring.former[0]["receipt"] == former[run.pk]
+    snapshot = Snapshot.objects.get(leaderboard=board)
+    assert [row["team"] for row in snapshot.shown["rows"]] == ["first", "second"]
+    people = Notification.objects.filter(event=f"proposal-{begun.pk}").values_list("user", flat=True)
+    assert set(people) == set(site.competition.registrations.values_list("user", flat=True))
+
+
+def test_what_comes_meanwhile_is_scored_with_both(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    begun = proposal(site)
+    third = site.submit(team=site.join("third"))
+    answer(site, {first.pk: 0.5, second.pk: 0.4, third.pk: 0.3})
+    carry_on(site)
+    assert Rescoring.objects.count() == 3
+    with refuses(services.PROPOSAL_NOT_COMPARED):
+        services.proposal_apply(proposal=begun, by=site.organizer, confirmed="what nobody saw", now=site.now)
+    answer(site, {third.pk: 0.1})
+    carry_on(site)
+    running = site.submit(team=site.join("fourth"))
+    held = site.claim()
+    apply(site, begun)
+    board = site.phase.leaderboard
+    assert ranks(board) == [(third.team_id, 0.1), (second.team_id, 0.4), (first.team_id, 0.5)]
+    body = {"outcome": "finished", "scores": {"mae": 0.9}}  # still by the former program
+    reports.run_complete(**lease(held), result=read_result(body, columns=["mae"]), now=site.now)
+    carry_on(site)
+    answer(site, {running.pk: 0.2})
+    carry_on(site)
+    assert (running.team_id, 0.2) in ranks(board)
+    site.now += jobs.SETTLED_AFTER
+    carry_on(site)
+    begun.refresh_from_db()
+    assert begun.is_settled
+
+
+def test_code_is_scored_from_the_predictions_that_it_left(site: Scenario) -> None:
+    code = site.submit(kind=Kind.CODE, content=zip_bytes({"metadata": "command: python3 a.py"}), name="code.zip")
+    run = site.claim()
+    RunOutput.objects.create(run=run, attempt=run.attempt, name="predictions.zip", file=store_bytes(b"predictions"))
+    body = {"outcome": "finished", "scores": {"mae": 0.3}}
+    reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    begun = proposal(site, start=False)
+    costs = rescoring_costs(begun, now=site.now)
+    assert (costs.submissions, costs.runs, costs.whole) == (1, 1, 0)
+    services.proposal_start(proposal=begun, now=site.now)
+    work(site)
+    copy = site.claim()
+    job = job_for(copy)
+    assert [stage.name for stage in job.stages] == ["scoring"]
+    assert copy.gpus == 0
+    files = {mount.file.sha256 for stage in job.stages for mount in stage.mounts if hasattr(mount, "file")}
+    assert store_bytes(PROGRAM).sha256 in files
+    assert store_bytes(b"predictions").sha256 in files
+    reports.run_complete(
+        **lease(copy), result=read_result(body | {"scores": {"mae": 0.7}}, columns=["mae"]), now=site.now
+    )
+    carry_on(site)
+    apply(site, begun)
+    code.refresh_from_db()
+    assert [(score.values["mae"], score.submission_id) for score in Score.objects.all()] == [(0.7, code.pk)]
+
+
+def test_a_failure_is_said_and_takes_the_score_with_it(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    begun = proposal(site)
+    answer(site, {first.pk: None, second.pk: 0.4})
+    carry_on(site)
+    assert ProposedStanding.objects.get(leaderboard=site.phase.leaderboard).facts["gone"] == 1
+    apply(site, begun)
+    first.refresh_from_db()
+    assert (first.status, first.reason) == (State.FAILED, "scoring_error")
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+
+
+def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    begun = proposal(site)
+    Submission.objects.filter(rescores__submission=first)
+    copy = Rescoring.objects.get(submission=first).copy.runs.get()
+    Run.objects.filter(pk=copy.pk).update(state=State.FAILED, reason="infrastructure", finished_at=site.now)
+    Submission.objects.filter(pk=copy.submission_id).update(status=State.FAILED, reason="infrastructure")
+    answer(site, {second.pk: 0.4})
+    carry_on(site)
+    begun.refresh_from_db()
+    digest = services.comparison_digest(begun)
+    with refuses(services.PROPOSAL_UNTRIED):
+        services.proposal_apply(proposal=begun, by=site.organizer, confirmed=digest, now=site.now)
+    services.proposal_retry(proposal=begun, by=site.organizer, now=site.now)
+    answer(site, {first.pk: 0.01})
+    carry_on(site)
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard)[0] == (first.team_id, 0.01)
+
+
+def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submission]) -> None:
+    begun = proposal(site)
+    with refuses(services.PROPOSAL_IN_WORK):
+        services.proposal_start(proposal=proposal(site, start=False), now=site.now)
+    services.proposal_drop(proposal=begun, by=site.organizer, now=site.now)
+    assert site.claim_nothing()
+    with refuses(services.PROPOSAL_NOT_OPEN):
+        services.proposal_drop(proposal=begun, by=site.organizer, now=site.now)
+    assert Score.objects.count() == 2
+    assert not jobs.proposals_carry_on(now=site.now)
+
+
+def test_a_column_is_proposed_and_ranked_by(site: Scenario, two: list[Submission]) -> None:
+    first, second = two
+    with pytest.raises(ValidationError):
+        proposal(site, column_key="")
+    begun = proposal(site, column_key="rmse", column_title="RMSE", column_decides=True)
+    answer(site, {first.pk: 0.9, second.pk: 0.8}, key="rmse")
+    carry_on(site)
+    apply(site, begun)
+    board = Leaderboard.objects.get(pk=site.phase.leaderboard.pk)
+    assert {column.key: column.is_primary for column in board.columns.all()} == {"mae": False, "rmse": True}
+    assert Entry.objects.filter(leaderboard=board).order_by("rank_value").first().team == second.team  # type: ignore[union-attr]
+
+
+def test_a_column_whose_scores_are_known_is_changed_without_a_run(site: Scenario, two: list[Submission]) -> None:
+    begun = proposal(site, column_key="mae", column_sorting=Column.Sorting.DESC)
+    assert not Rescoring.objects.exists()
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard)[0] == (two[1].team_id, 0.2)
+
+
+def test_a_proposal_for_a_version_that_is_gone_is_not_applied(site: Scenario, two: list[Submission]) -> None:
+    begun = proposal(site)
+    answer(site, {sent.pk: 0.4 for sent in two})
+    carry_on(site)
+    task = site.phase.tasks.get()
+    task.scoring_program = Resource.objects.create(
+        owner=site.organizer, kind="scoring_program", name="other", file=store_bytes(b"other"), file_name="o.zip"
+    )
+    task.save()
+    apply(site, begun)
+    assert begun.state == Proposal.State.SCORING
+    assert "was replaced since it was proposed" in begun.fault
+    assert ranks(site.phase.leaderboard)[0] == (two[0].team_id, 0.1)
+
+
+def test_a_sealed_board_stays_sealed_and_its_commitment_stays_true(site: Scenario) -> None:
+    phase: Phase = site.sealed
+    sent = [site.submit(team=site.join(name), phase=phase) for name in ("first", "second")]
+    for submission, value in zip(sent, (0.1, 0.2), strict=True):
+        site.score(submission, value)
+    assert phase.closes_at is not None
+    site.now = phase.closes_at + (jobs.SETTLED_AFTER * 48)
+    board_commit(board=phase.leaderboard, now=site.now)
+    begun = services.proposal_begin(
+        competition=site.competition, title="Other labels", reason="Wrong rows.", by=site.organizer, now=site.now
+    )
+    services.proposal_put_file(
+        proposal=begun,
+        task=phase.tasks.get(),
+        slot="scoring_program",
+        file=store_bytes(PROGRAM),
+        file_name="s.zip",
+        by=site.organizer,
+    )
+    services.proposal_start(proposal=begun, now=site.now)
+    work(site)
+    answer(site, {sent[0].pk: 0.5, sent[1].pk: 0.4})
+    carry_on(site)
+    apply(site, begun)
+    assert begun.fault == ""
+    commitment = Commitment.objects.get(leaderboard=phase.leaderboard)
+    assert [amendment.reason for amendment in commitment.amendments.all()] == ["Proposal 1: Other labels"]
+    assert not Snapshot.objects.filter(leaderboard=phase.leaderboard).exists()
+    phase.refresh_from_db()
+    assert phase.leaderboard.is_sealed
+    phase_reveal(phase=phase, now=site.now)
+    assert manifest_faults(commitment_manifest(Commitment.objects.get())) == []
