@@ -20,6 +20,7 @@ from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSED_CALLS
 from competitions.environments.models import EnvironmentFile
+from competitions.leaderboards.rescoring.services import proposal_begin
 from competitions.notifications.mails import OptOut
 from competitions.notifications.models import Kind as Told
 from competitions.notifications.models import Notification
@@ -49,7 +50,7 @@ WORKSPACE_GET = (
     "overview", "submissions", "submissions-csv", "teams", "teams-csv", "team", "team-settings", "registrations", "registrations-csv",
     "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases",
     "phase-new", "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
-    "questions", "question", "question-new", "question-delete", "winners",
+    "questions", "question", "question-new", "question-delete", "winners", "proposals", "proposal", "proposal-status",
 )  # fmt: skip
 OWN_FILE = ("own-file", "own-file-download", "own-file-delete")
 WORKSPACE_POST = ("organizers", "visibility", "image-delete")
@@ -99,6 +100,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:uncertainty": ("get", EVERYBODY, {}),
     "web:shake-up": ("get", "", {EVERYBODY: 404}),
     "web:reveal": ("get", "OR", {"A": 302, "SMTX": 404}),
+    "web:changes": ("get", EVERYBODY, {}),
+    "web:change": ("get", "", {EVERYBODY: 404}),  # it is not applied
     "web:entry": ("get", "", {EVERYBODY: 404}),  # nothing is scored yet
     "web:entry-details": ("get", "", {EVERYBODY: 404}),
     "web:public-team": ("get", "", {EVERYBODY: 404}),  # no board shows it
@@ -148,6 +151,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "organize:file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:new-solution": ("get", "", {"A": 302, "SMTXOR": 404}),  # the phase takes no tables
     "organize:new-solution-status": ("get", "", {"A": 302, "SMTXOR": 404}),
+    "organize:proposal-file": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # no file was chosen
     "organize:phase-delete": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # somebody has submitted
     "organize:submission-start": ("post", "", {"A": 302, "SMTX": 404, "OR": 409}),  # it does not wait for them
     "organize:submissions-start": ("post", "OR", {"A": 302, "SMTX": 404}),
@@ -385,6 +389,9 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     webhook = Webhook.objects.create(
         competition=site.competition, team=site.team, url="https://example.org/", created_at=site.now
     )
+    proposal = proposal_begin(
+        competition=site.competition, title="Other labels", reason="Wrong rows.", by=site.organizer, now=site.now
+    )
     people = {
         "S": stranger,
         "M": site.member(),
@@ -401,7 +408,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "name": "predictions.zip", "key": invitation.key, "board_key": "main", "action": "report", "place": place.key,
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
-            "column_key": "mae", "link": link.key, "link_token": signed_token(link),
+            "column_key": "mae", "proposal": proposal.number, "link": link.key, "link_token": signed_token(link),
             "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
@@ -466,6 +473,9 @@ def url_arguments(permissions: PermissionSite, name: str) -> dict[str, Any]:
     """The arguments of this address that differ from those of most."""
     if name.startswith("web:winners-"):
         return {"key": permissions.arguments["place"]}
+    if name.startswith(("organize:proposal", "web:change")):
+        task = permissions.site.phase.tasks.get()
+        return {"number": permissions.arguments["proposal"], "pk": task.pk, "name": "scoring_program"}
     if ":merge-" in name:
         return {"key": permissions.arguments["merge"]}
     return next((arguments(permissions) for names, arguments in OTHERWISE.items() if name in names), {})

@@ -13,7 +13,17 @@ from competitions.teams.models import RegistrationQuestion
 
 # What is of the place and not of the competition, or of its history.
 STAYS: dict[type[Model], set[str]] = {
-    Competition: {"slug", "is_published", "is_trial", "series", "queue", "created_at", "team_count", "rules_number", "applied_proposals"},
+    Competition: {
+        "slug",
+        "is_published",
+        "is_trial",
+        "series",
+        "queue",
+        "created_at",
+        "team_count",
+        "rules_number",
+        "applied_proposals",
+    },
     Page: set(),
     RulesVersion: {"published_at"},
     Task: {"key", "owner"},

@@ -106,9 +106,9 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
     brought = EARLIER_RUN if run.ingested_attempt == EARLIER_RUN else None
     needs = plan.needs if brought is None else plan.after_ingestion().needs
     moved = ended.update(
-        plan=stored_plan(plan), needs=needs,
+        plan=stored_plan(plan), needs=needs, ingested_attempt=brought,
         state=target, attempt=run.attempt + 1, faults=0, queued_at=now, not_before=now, reason="", code="", detail="",
-        finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None, ingested_attempt=brought,
+        finished_at=None, started_at=None, cancel_requested_at=None, scores={}, meters={}, receipt={}, worker=None,
     )  # fmt: skip
     if moved:
         RunEvent.objects.create(

@@ -8,6 +8,7 @@ from competitions.web.feeds.atom import AnnouncementFeed, LeaderFeed
 from competitions.web.feeds.calendars import competition_calendar, personal_calendar
 from competitions.web.views import (
     branding,
+    changes,
     competitions,
     environments,
     links,
@@ -78,6 +79,8 @@ urlpatterns = [
     path("winners/<uuid:key>/", winners.place, name="winners-place"),
     path("winners/<uuid:key>/<slug:action>/", winners.act, name="winners-act"),
     path(f"{COMPETITION}reveal/<slug:phase_slug>/", reveal.reveal, name="reveal"),
+    path(f"{COMPETITION}changes/", changes.changes, name="changes"),
+    path(f"{COMPETITION}changes/<int:number>/", changes.change, name="change"),
     path(f"{COMPETITION}teams/<uuid:key>/", entries.team, name="public-team"),
     path(f"{COMPETITION}team/", teams.team, name="team"),
     path(f"{COMPETITION}team/create/", teams.create, name="team-create"),

@@ -41,7 +41,7 @@ NOTHING_CHANGED: Final = RefusalKind(
 
 @contextmanager
 def amending(boards: Sequence[Leaderboard], team: Team | None, *, reason: str, now: datetime) -> Iterator[None]:
-    """Publish what happens inside to the team's rows, or to all, as an amendment of each board that is committed to.
+    """Publish what happens inside to the team's rows, or to everything, as an amendment of each board that is committed to.
 
     It is published even where no row changes: before the reveal, that there is one must not tell which submission counts.
     The boards' locks must be held. Without a reason nothing is published.
@@ -57,7 +57,12 @@ def amending(boards: Sequence[Leaderboard], team: Team | None, *, reason: str, n
 
 
 def _rows(board: Leaderboard, team: Team | None) -> Document:
-    """The rows that a change of this team may change: all of them where ranks are averaged over datasets."""
+    """What a change of this team may change: its rows, or all of them where ranks are averaged over datasets.
+
+    No team: everything that was committed to, programs and data included.
+    """
+    if team is None:  # read anew, because its columns may have changed
+        return board_document(Leaderboard.objects.select_related("phase__competition").get(pk=board.pk))
     is_relative = any(column.is_relative for column in board.columns.all())
     return {"entries": entry_documents(board, None if is_relative else team)}
 

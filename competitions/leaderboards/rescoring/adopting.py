@@ -63,11 +63,11 @@ def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[],
     rescorings = _lock_runs(_untaken(proposal))
     affected = affected_boards(proposal)
     before = {board.pk: team_standings(board) for board in affected}
-    _put_files(proposal)
-    for rescoring in rescorings:
-        scores_take(rescoring=rescoring, actor=_actor(proposal), now=now)
     locked = [board for phase in affected_phases(proposal) for board in boards_locked(phase.pk)]
     with amending(locked, None, reason=reason_in_public(proposal), now=now):
+        _put_files(proposal)
+        for rescoring in rescorings:
+            scores_take(rescoring=rescoring, actor=_actor(proposal), now=now)
         _rebuild(proposal, now)
     standings = []
     for board in affected_boards(proposal):
@@ -84,10 +84,12 @@ def _untaken(proposal: Proposal) -> QuerySet[Rescoring]:
 
 
 def _lock_runs(chosen: QuerySet[Rescoring]) -> Sequence[Rescoring]:
-    """Lock the runs of the submissions, and return what was chosen."""
+    """Lock the submissions with their runs, and return what was chosen."""
     rescorings = list(chosen.select_related("proposal", "submission", "copy").prefetch_related("copy__runs"))
     runs = Run.objects.select_for_update().filter(submission__in=[each.submission_id for each in rescorings])
     list(runs.order_by("pk").values_list("pk"))
+    submissions = Submission.objects.select_for_update().filter(pk__in=[each.submission_id for each in rescorings])
+    list(submissions.order_by("pk").values_list("pk"))
     return rescorings
 
 

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, ShowsSlices
+from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, Proposal, ShowsSlices
 from competitions.catalog.services import NOT_SEALED, StillOpen, phase_reveal
 from competitions.disclosure.outputs import SLICES
 from competitions.leaderboards.models import (
@@ -19,13 +19,16 @@ from competitions.leaderboards.models import (
     Commitment,
     Entry,
     EntryUncertainty,
+    ProposedStanding,
     ScoreReplicates,
 )
+from competitions.leaderboards.rescoring.services import proposal_begin, proposal_put_file
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
 from competitions.notifications.models import Notification
 from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunLog, RunOutput
+from competitions.runs.rescoring import submission_rescore
 from competitions.submissions.models import Submission
 from scoring.errors import CODES
 from tests.answers import read_result
@@ -74,7 +77,33 @@ def with_outputs(submission: Submission) -> Submission:
             remark=f"mae={SECRET}",
         )
         ScoreReplicates.objects.create(score=entry.score, stream="test", remark=f"mae={SECRET}")
+        with_proposals(submission, entry.leaderboard)
     return submission
+
+
+def with_proposals(submission: Submission, board: Leaderboard) -> None:
+    """Proposals that are compared, and applied, on a sealed board; with a copy that was scored."""
+    site, count = board.phase.competition, 98765
+    standing = {"rank": count, "score": "0.9877", "tier": count}
+    row = {"team": submission.team_id, "before": standing, "after": standing}
+    counts = dict.fromkeys(("teams", "moved", "gain", "lose", "come", "gone", "other_tier"), count)
+    facts = counts | {"first_before": [], "first_after": [submission.team_id], "has_tiers": True}
+    is_first = not Proposal.objects.filter(state=Proposal.State.SCORING).exists()  # one is scored at a time
+    for state in (Proposal.State.SCORING if is_first else Proposal.State.DROPPED, Proposal.State.APPLIED):
+        begun = proposal_begin(
+            competition=site, title="T", reason="R", by=site.organizers.earliest("pk"), now=submission.created_at
+        )
+        file, by = store_bytes(b"proposed"), begun.created_by
+        task = submission.phase.tasks.get()
+        proposal_put_file(proposal=begun, task=task, slot="scoring_program", file=file, file_name="s.zip", by=by)
+        ended_at = submission.created_at if state == Proposal.State.APPLIED else None
+        Proposal.objects.filter(pk=begun.pk).update(state=state, compared_count=1, ended_at=ended_at)
+        ProposedStanding.objects.create(proposal=begun, leaderboard=board, facts=facts, rows=[row])
+    rescoring = submission_rescore(proposal=begun, submission=submission, now=submission.created_at)
+    key = board.columns.earliest("index").key
+    scored = {"state": "finished", "scores": {key: SECRET}, "finished_at": submission.created_at}
+    rescoring.copy.runs.update(**scored)
+    Submission.objects.filter(pk=rescoring.copy_id).update(status="finished")
 
 
 def scored_under_seal(site: Scenario) -> Submission:
@@ -133,7 +162,10 @@ def sealed_submission(empty_queue: PermissionSite) -> Submission:
 def submissions_with_secrets(empty_queue: PermissionSite, sealed_submission: Submission) -> list[Submission]:
     """Of a sealed phase, with a sealed portion, and those of which a scoring program said something."""
     site = empty_queue.site
-    return [sealed_submission, scored_on_a_sealed_portion(site), *submissions_with_words(site)]
+    secrets = [sealed_submission, scored_on_a_sealed_portion(site), *submissions_with_words(site)]
+    copies = Submission.objects.filter(rescores__submission__in=secrets)
+    assert len(copies) == 2
+    return [*secrets, *copies]
 
 
 @pytest.fixture
@@ -170,6 +202,12 @@ def page_texts(permissions: PermissionSite, client: Client, *, of_submission: bo
         reverse("admin:runs_run_change", args=[run]),
         reverse("admin:submissions_submission_change", args=[pk]),
     ]
+    slug = permissions.site.competition.slug
+    for number in Proposal.objects.filter(competition=permissions.site.competition).values_list("number", flat=True):
+        urls += [
+            reverse(name, args=[slug, number])
+            for name in ("organize:proposal", "organize:proposal-status", "web:change")
+        ]
     boards = Leaderboard.objects.filter(phase__competition=permissions.site.competition)
     chosen = [f"?phase={phase}&board={key}" for phase, key in boards.values_list("phase__slug", "key")]
     if of_submission:

@@ -1,0 +1,197 @@
+"""Proposals in the workspace: begin one, give it files or a column, score by it, discuss, apply or drop it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.forms import BaseForm
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.models import User
+from accounts.views import person
+from competitions.catalog.models import Competition, Proposal, ProposedFile, Task
+from competitions.disclosure.readers import reader_for
+from competitions.leaderboards.rescoring.costs import rescoring_costs
+from competitions.leaderboards.rescoring.services import (
+    comparison_digest,
+    proposal_apply,
+    proposal_begin,
+    proposal_comment,
+    proposal_drop,
+    proposal_put_file,
+    proposal_remove_file,
+    proposal_retry,
+    proposal_set,
+    proposal_start,
+)
+from competitions.organize.editing.data import Slot, upload_check
+from competitions.organize.editing.proposals import (
+    ActionForm,
+    CommentForm,
+    ProposalForm,
+    ProposalSettingsForm,
+    is_at_work,
+    progress,
+    proposed_slots,
+)
+from competitions.organize.views.access import answer_upload
+from competitions.organize.views.changes import render_page
+from competitions.organize.views.workspace import managed_competition
+from competitions.resources.models import Upload
+from competitions.resources.rooms import takes_uploads
+from competitions.web.forms import cleaned
+from competitions.web.presentation.proposals import shown_standings
+
+TAB = "proposals"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def proposals(request: HttpRequest, slug: str) -> HttpResponse:
+    """List the competition's proposals, and begin one."""
+    competition = managed_competition(request, slug)
+    form = ProposalForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        begun = proposal_begin(competition=competition, by=person(request), now=timezone.now(), **form.cleaned_data)
+        return redirect("organize:proposal", slug, begun.number)
+    context = {"form": form, "proposals": competition.proposals.select_related("created_by")}
+    status = 422 if form.errors else 200
+    return render_page(request, competition, "organize/proposals/proposals.html", context, tab=TAB, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def proposal(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Show a proposal with what it does; act on it."""
+    competition = managed_competition(request, slug)
+    chosen = _proposal(competition, number)
+    forms: dict[str, BaseForm] = {
+        "settings_form": ProposalSettingsForm(competition, person(request), instance=chosen),
+        "comment_form": CommentForm(),
+    }
+    if request.method == "POST":
+        forms |= _act(request, competition, chosen)
+        if not any(form.errors for form in forms.values()):
+            return redirect("organize:proposal", slug, number)
+    context = _context(request, competition, _proposal(competition, number)) | forms
+    status = 422 if request.method == "POST" else 200
+    return render_page(request, competition, "organize/proposals/proposal.html", context, tab=TAB, status=status)
+
+
+@takes_uploads(lambda request, slug, **place: managed_competition(request, slug))
+@require_POST
+def proposal_file(request: HttpRequest, slug: str, number: int, pk: int, name: str) -> HttpResponse:
+    """Take a file for a task's place; it scores the proposal's runs alone."""
+    competition = managed_competition(request, slug)
+    chosen = _proposal(competition, number)
+    if name not in ProposedFile.SLOTS:
+        raise Http404
+    task = get_object_or_404(Task.objects.filter(competition=competition, dataset=None, checks=None), pk=pk)
+
+    def take(upload: Upload) -> str:
+        upload_check(Slot(task, name), upload, person(request))
+        assert upload.file is not None, "checked"
+        proposal_put_file(
+            proposal=chosen, task=task, slot=name, file=upload.file, file_name=upload.file_name, by=person(request)
+        )
+        return request.path.split("/files/")[0] + "/"
+
+    return answer_upload(request, take)
+
+
+@require_safe
+def proposal_status(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """The progress of a proposal, served alone; the page loads itself again once there is something to see."""
+    competition = managed_competition(request, slug)
+    chosen = _proposal(competition, number)
+    context = {
+        "competition": competition,
+        "proposal": chosen,
+        "progress": progress(chosen),
+        "is_at_work": is_at_work(chosen),
+    }
+    response = render(request, "organize/proposals/_progress.html", context)
+    if not context["is_at_work"]:
+        response.headers["HX-Refresh"] = "true"
+    return response
+
+
+def _proposal(competition: Competition, number: int) -> Proposal:
+    rows = Proposal.objects.select_related("competition__queue", "queue", "board__phase", "created_by", "ended_by")
+    return get_object_or_404(rows, competition=competition, number=number)
+
+
+def _context(request: HttpRequest, competition: Competition, chosen: Proposal) -> dict[str, Any]:
+    now, is_draft = timezone.now(), chosen.state == Proposal.State.DRAFT
+    reader = reader_for(person(request), now)
+    is_compared = chosen.compared_count is not None
+    return {
+        "proposal": chosen,
+        "is_draft": is_draft,
+        "is_at_work": is_at_work(chosen),
+        "slots": proposed_slots(competition, chosen) if is_draft else [],
+        "files": chosen.files.select_related("task", "resource__file"),
+        "costs": rescoring_costs(chosen, now=now) if is_draft else None,
+        "progress": None if is_draft else progress(chosen),
+        "standings": shown_standings(chosen, reader, would=chosen.is_open) if is_compared else [],
+        "confirmation": comparison_digest(chosen),
+        "comments": chosen.comments.select_related("by"),
+    }
+
+
+def _act(request: HttpRequest, competition: Competition, chosen: Proposal) -> Mapping[str, BaseForm]:
+    """Do what was asked; returns forms that are shown again with what is wrong."""
+    values, by, now = cleaned(ActionForm(request.POST)), person(request), timezone.now()
+    if values["action"] == "settings":
+        return {"settings_form": _set(request, competition, chosen)}
+    if values["action"] == "comment":
+        form = CommentForm(request.POST)
+        if form.is_valid():
+            proposal_comment(proposal=chosen, text=form.cleaned_data["text"], by=by, now=now)
+        return {"comment_form": form}
+    if values["action"] == "start":
+        return _start(request, competition, chosen, by)
+    acts: dict[str, tuple[Callable[[], None], str]] = {
+        "remove-file": (
+            lambda: proposal_remove_file(proposal=chosen, pk=values["file"] or 0),
+            "The file is no part of the proposal any more.",
+        ),
+        "drop": (
+            lambda: proposal_drop(proposal=chosen, by=by, now=now),
+            "The proposal is dropped. No score has changed.",
+        ),
+        "retry": (lambda: proposal_retry(proposal=chosen, by=by, now=now), "What was not scored is tried again."),
+        "apply": (
+            lambda: proposal_apply(proposal=chosen, by=by, confirmed=values["confirmed"], now=now),
+            "The proposal is being applied. Teams are told when it is.",
+        ),
+    }
+    act, done = acts[values["action"]]
+    act()
+    messages.success(request, done)
+    return {}
+
+
+def _set(request: HttpRequest, competition: Competition, chosen: Proposal) -> ProposalSettingsForm:
+    form = ProposalSettingsForm(competition, person(request), request.POST, instance=chosen)
+    if form.is_valid():
+        try:
+            proposal_set(proposal=chosen, **form.cleaned_data)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, "The proposal was saved.")
+    return form
+
+
+def _start(request: HttpRequest, competition: Competition, chosen: Proposal, by: User) -> Mapping[str, BaseForm]:
+    try:
+        proposal_start(proposal=chosen, now=timezone.now())
+    except ValidationError as error:
+        form = ProposalSettingsForm(competition, by, instance=chosen)
+        messages.error(request, " ".join(error.messages))
+        return {"settings_form": form}
+    messages.success(request, "Submissions are being scored by the proposal. The leaderboard stays as it is.")
+    return {}

@@ -1,0 +1,108 @@
+"""Boards before and after a proposal, as a reader may see them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from competitions.catalog.models import Leaderboard, Proposal
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import may_see_board
+from competitions.leaderboards.models import ProposedStanding, Snapshot
+from competitions.leaderboards.snapshots import snapshot_path
+from competitions.teams.models import Team
+
+SHOWN: Final = 100
+
+
+@dataclass(frozen=True)
+class ShownMove:
+    """One team before and after; `gain` is by how many places it rises."""
+
+    team: str
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    gain: int
+
+
+@dataclass(frozen=True)
+class ShownStanding:
+    """A board before and after. `is_withheld`: the reader may not see its scores, so nothing is said of it."""
+
+    board: Leaderboard
+    is_withheld: bool
+    sentences: list[str]
+    moves: list[ShownMove]
+    has_tiers: bool
+    snapshot: Snapshot | None
+    snapshot_url: str
+
+
+def shown_standings(proposal: Proposal, reader: Reader, *, would: bool) -> list[ShownStanding]:
+    """Each board that the proposal touches and that the reader may know; `would`: it is not in force yet. Three queries."""
+    rows = proposal.standings.select_related("leaderboard__phase__competition", "snapshot")
+    standings = [
+        standing
+        for standing in rows.prefetch_related("leaderboard__columns")
+        if not standing.leaderboard.is_hidden or reader.organizes(standing.leaderboard.phase)
+    ]
+    named = {row["team"] for standing in standings for row in standing.rows[:SHOWN]}
+    named |= {
+        team for standing in standings for name in ("first_before", "first_after") for team in standing.facts[name]
+    }
+    names = dict(Team.objects.filter(pk__in=named).values_list("pk", "name"))
+    return [_standing(standing, names, reader, would=would) for standing in standings]
+
+
+def _standing(standing: ProposedStanding, names: Mapping[int, str], reader: Reader, *, would: bool) -> ShownStanding:
+    board = standing.leaderboard
+    is_withheld = not may_see_board(reader, board)
+    if standing.snapshot is not None:
+        standing.snapshot.leaderboard = board
+    return ShownStanding(
+        board=board,
+        is_withheld=is_withheld,
+        sentences=[] if is_withheld else list(_sentences(standing.facts, names, would=would)),
+        moves=[] if is_withheld else [_move(row, names) for row in standing.rows[:SHOWN]],
+        has_tiers=bool(standing.facts["has_tiers"]),
+        snapshot=standing.snapshot,
+        snapshot_url=snapshot_path(standing.snapshot) if standing.snapshot is not None else "",
+    )
+
+
+def _move(row: Mapping[str, Any], names: Mapping[int, str]) -> ShownMove:
+    before, after = row["before"], row["after"]
+    gain = before["rank"] - after["rank"] if before and after else 0
+    return ShownMove(names.get(row["team"], "a team that was removed"), before, after, gain)
+
+
+def _sentences(facts: Mapping[str, Any], names: Mapping[int, str], *, would: bool) -> Iterator[str]:
+    if not facts["moved"] and not facts["come"] and not facts["gone"]:
+        yield "No team would change its rank." if would else "No team changed its rank."
+    if facts["moved"]:
+        do = "would change their rank" if would else "changed their rank"
+        yield f"{facts['moved']:,} of {facts['teams']:,} teams {do}: {facts['gain']:,} rise, {facts['lose']:,} fall."
+    if facts["first_before"] != facts["first_after"]:
+        first, was = _named(facts["first_after"], names), _named(facts["first_before"], names)
+        yield f"First would be {first}; it is {was}." if would else f"First is {first}; it was {was}."
+    if facts["come"]:
+        yield (
+            f"{_teams(facts['come'])} would come on the board."
+            if would
+            else f"{_teams(facts['come'])} came on the board."
+        )
+    if facts["gone"]:
+        yield f"{_teams(facts['gone'])} would leave the board." if would else f"{_teams(facts['gone'])} left the board."
+    if facts["other_tier"]:
+        yield (
+            f"{_teams(facts['other_tier'])} would change the tier."
+            if would
+            else f"{_teams(facts['other_tier'])} changed the tier."
+        )
+
+
+def _named(teams: Iterable[int], names: Mapping[int, str]) -> str:
+    return ", ".join(names.get(team, "a team that was removed") for team in teams) or "nobody"
+
+
+def _teams(count: int) -> str:
+    return "1 team" if count == 1 else f"{count:,} teams"
