@@ -57,6 +57,57 @@ def crowd(organizer: User, queue: Queue, now: datetime) -> None:
     Leaderboard.objects.filter(pk=board.pk).update(entry_count=TEAMS, score_count=TEAMS * 5, ranks_noted_at=now)
     compare_rows(board, now)
     snapshot_perform(snapshot_request(board=board, by=organizer, now=now).pk)
+    propose(board, organizer, now)
+
+
+def propose(board: Leaderboard, organizer: User, now: datetime) -> None:
+    """A proposal in each state: applied, compared with a comment, and being prepared.
+
+    The rows of this board have no runs, so what a comparison would find is written down.
+    """
+    from competitions.catalog.models import Competition, Proposal
+    from competitions.leaderboards.models import ProposedStanding
+    from competitions.leaderboards.reading.board import all_rows
+    from competitions.leaderboards.rescoring.services import proposal_begin, proposal_comment, proposal_set
+
+    competition, chosen = board.phase.competition, random.Random(7)
+    reason = "A team has found two molecules whose labels were swapped in the test set. They are put right."
+    ranks = [row.rank for row in all_rows(board) if row.rank][:100]
+    moved = sorted(ranks, key=lambda rank: rank + chosen.choice((-9, -2, 0, 0, 0, 3, 8)))
+    rows: list[dict[str, object]] = [
+        {
+            "team": row.entry.team_id,
+            "before": {"rank": row.rank, "score": f"{row.entry.values['mae']:.4f}", "tier": 1 + row.rank // 9},
+            "after": {"rank": place, "score": f"{row.entry.values['mae'] * 1.02:.4f}", "tier": 1 + place // 9},
+        }
+        for row in list(all_rows(board))
+        if row.rank in ranks
+        for place in [moved.index(row.rank) + 1]
+    ]
+    rows.sort(key=lambda row: row["after"]["rank"])  # type: ignore[index]
+    first = [rows[0]["team"]]
+    facts = {"teams": TEAMS, "moved": 97, "gain": 41, "lose": 56, "come": 0, "gone": 1, "other_tier": 12}
+    facts |= {"first_before": [rows[1]["team"]], "first_after": first, "has_tiers": True}
+    for title, state in (
+        ("Two labels put right", "applied"),
+        ("Rank by the root of the mean squared error", "scoring"),
+    ):
+        begun = proposal_begin(competition=competition, title=title, reason=reason, by=organizer, now=now)
+        proposal_set(proposal=begun, board=board, column_key="rmse", column_decides=state == "scoring")
+        proposal_comment(proposal=begun, text="The first three stay.\nI would apply it.", by=organizer, now=now)
+        ended = {"ended_at": now, "ended_by": organizer} if state == "applied" else {}
+        Proposal.objects.filter(pk=begun.pk).update(
+            state=state, compared_count=240, compared_at=now, is_settled=True, **ended
+        )
+        ProposedStanding.objects.create(
+            proposal=begun,
+            leaderboard=board,
+            facts=facts,
+            rows=rows,
+            snapshot=board.snapshots.first() if state == "applied" else None,
+        )
+    Competition.objects.filter(pk=competition.pk).update(applied_proposals=1)
+    proposal_begin(competition=competition, title="Another scoring program", reason=reason, by=organizer, now=now)
 
 
 def compare_rows(board: Leaderboard, now: datetime) -> None:
