@@ -181,7 +181,7 @@ class Submissions(RobotView):
     parameters = ("phase", "phase__competition", "status", "search", "format", *SUBMISSION_FLAGS, *PAGE_PARAMETERS)
 
     def get(self, request: Request) -> HttpResponseBase:
-        submissions = self.submissions().order_by("-pk")
+        submissions = self.submissions().filter(rescores=None).order_by("-pk")
         flags = {name: self.query_flag(name) for name in SUBMISSION_FLAGS}
         if flags["is_public"] or flags["is_soft_deleted"]:
             submissions = submissions.none()  # no submission is ever either

@@ -120,7 +120,7 @@ class SubmissionList(SubmissionView):
     def get(self, request: Request) -> Response:
         filters = SubmissionFilter(data=request.query_params)
         filters.is_valid(raise_exception=True)
-        page = self.paginate_queryset(_rows(self.person(), filters.lookups()))
+        page = self.paginate_queryset(_rows(self.person(), filters.lookups() | {"rescores": None}))
         return self.get_paginated_response(self.shown(page or []))
 
     @extend_schema(
@@ -211,7 +211,7 @@ class SubmissionsCsv(ApiView):
             phases = [phase for phase in phases if phase.slug == chosen]
             if not phases:
                 raise Http404
-        submissions = Submission.objects.filter(phase__in=phases)
+        submissions = Submission.objects.filter(phase__in=phases, rescores=None)
         return submissions_csv(submissions, phases, self.reader, name=f"{slug}-submissions")
 
 

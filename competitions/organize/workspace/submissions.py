@@ -72,7 +72,7 @@ class FilterForm(forms.Form):
         phases = (
             [values["phase"].pk] if values.get("phase") else list(self.competition.phases.values_list("pk", flat=True))
         )
-        rows = Submission.objects.filter(phase__in=phases)
+        rows = Submission.objects.filter(phase__in=phases, rescores=None)  # copies stand with their proposal
         if values.get("team"):
             teams = Team.objects.filter(competition=self.competition, name__icontains=values["team"])
             named = list(teams.values_list("pk", flat=True)[:MOST_TEAMS])
