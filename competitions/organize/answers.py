@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, TypedDict
 
 from scoring.benchmarks.datasets import Description
 from scoring.tables.recognise import PreviewDocument
@@ -116,7 +116,6 @@ class SolutionFacts(TypedDict):
     columns: dict[str, int]
     moved: int
     left_out: int
-    places: NotRequired[list[str]]  # sentences on who would change places, by board
 
 
 class ReferenceMetric(TypedDict):

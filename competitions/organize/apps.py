@@ -10,7 +10,7 @@ class OrganizeConfig(AppConfig):
         from competitions.catalog.publishing import competition_publishing
         from competitions.organize.building.jobs import BUILD, draft_end
         from competitions.organize.files import RECOGNITION
-        from competitions.organize.solutions.jobs import SOLUTION, finish_rescoring
+        from competitions.organize.solutions.jobs import SOLUTION
         from competitions.organize.workspace.days import count_days
         from competitions.organize.workspace.mails import ORGANIZERS_MAIL
         from core.background import jobs
@@ -21,5 +21,4 @@ class OrganizeConfig(AppConfig):
         jobs.register(BUILD)
         jobs.register(ORGANIZERS_MAIL)
         jobs.register(SOLUTION)
-        reconciler_step("solutions_rescored", finish_rescoring)
         reconciler_step("days_counted", count_days, every=timedelta(minutes=1))

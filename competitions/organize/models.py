@@ -127,15 +127,12 @@ class DraftFile(AskedRow):
 
 
 class NewSolution(AskedRow):
-    """A new solution of a task that scores tables, compared in the background and then scored with."""
+    """A new solution of a task that scores tables, compared in the background; a proposal then scores with it."""
 
     class State(models.TextChoices):
         READING = "reading", "being read"
         READY = "ready", "compared"
         FAILED = "failed", "cannot be used"
-        CONFIRMED = "confirmed", "in force"
-        RESCORING = "rescoring", "being scored again"
-        FINISHED = "finished", "scored again"
 
     task = models.OneToOneField(Task, on_delete=models.CASCADE, related_name="new_solution")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -155,9 +152,7 @@ class NewSolution(AskedRow):
         related_name="+",
         help_text="Reference data with the new solution.",
     )
-    ranks = models.JSONField(default=dict, blank=True, help_text="By open board: each team's rank before.")
-    outcome = models.JSONField(default=list, blank=True, help_text="Sentences on who moved, once all are scored.")
-    asked_at = models.DateTimeField(help_text="When it was uploaded, then when it was confirmed.")
+    asked_at = models.DateTimeField(help_text="When it was uploaded.")
 
     class Meta:
         constraints = [
@@ -170,11 +165,7 @@ class NewSolution(AskedRow):
                 condition=Q(state__in=["reading", "failed"]) | Q(reference__isnull=False),
             ),
         ]
-        indexes = [
-            models.Index(
-                fields=["asker", "id"], condition=Q(state__in=["reading", "confirmed"]), name="new_solution_waiting"
-            )
-        ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(state="reading"), name="new_solution_waiting")]
 
     def __str__(self) -> str:
         return f"{self.file_name}: {self.get_state_display()}"

@@ -134,12 +134,6 @@ PHASE_HAS_SUBMISSIONS: Final = RefusalKind(
     409, "phase_has_submissions", "Somebody has submitted to “{name}”, so it is not deleted. Close it by its end date."
 )
 
-SOLUTION_IN_WORK: Final = RefusalKind(
-    409,
-    "solution_in_work",
-    "Submissions are being queued at this moment to be scored with the last new solution. Wait some seconds, then try again.",
-)
-
 FILE_CHANGED_ELSEWHERE: Final = RefusalKind(
     409,
     "file_changed_elsewhere",

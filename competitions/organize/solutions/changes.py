@@ -1,4 +1,4 @@
-"""A new solution as organizers see it: uploaded, its consequences, put in force, left."""
+"""A new solution as organizers see it: uploaded, its consequences, proposed, left."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,16 +7,14 @@ from typing import Final, cast
 from django.db import transaction
 
 from accounts.models import User
-from competitions.catalog.changes.boards import MOST_RANKED
-from competitions.catalog.models import Competition, Leaderboard, Task
-from competitions.disclosure.scores import scores_are_public
-from competitions.leaderboards.sealing.reveal import team_ranks
+from competitions.catalog.models import Competition, Proposal, Task
+from competitions.leaderboards.rescoring.services import proposal_begin, proposal_put_file
 from competitions.organize.answers import SolutionFacts
 from competitions.organize.editing.data import Slot, count_scored, other_places, put_version, waiting_runs
 from competitions.organize.models import NewSolution
-from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE, SOLUTION_IN_WORK
+from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE
 from competitions.organize.steps.step import TABLES, require_ending
-from competitions.resources.models import Resource, StoredFile, Upload
+from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import mark_unneeded
 from competitions.resources.uploads import UploadIncomplete
 from competitions.resources.versions import require_room
@@ -25,6 +23,7 @@ from core.confirmations import state_digest
 
 SOLUTION_JOB: Final = "new-solution"
 FILE_NAME: Final = "reference_data.zip"
+REASON: Final = "The solution had faults, which are corrected."  # public once it is applied; organizers say more there
 State = NewSolution.State
 
 
@@ -37,7 +36,7 @@ def solution_slot(task: Task) -> Slot:
 def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> NewSolution:
     """Have an upload compared with the solution in force, in place of one that nobody confirmed.
 
-    Raises `UploadIncomplete`, `StorageQuotaUsed`, `InvalidFile`, `WRONG_KIND_OF_FILE` or `SOLUTION_IN_WORK`.
+    Raises `UploadIncomplete`, `StorageQuotaUsed`, `InvalidFile` or `WRONG_KIND_OF_FILE`.
     """
     locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
     if upload.file is None:
@@ -56,12 +55,10 @@ def solution_upload(*, task: Task, upload: Upload, by: User, now: datetime) -> N
 
 @transaction.atomic
 def solution_leave(*, task: Task, now: datetime) -> None:
-    """Forget the task's last new solution. Raises `SOLUTION_IN_WORK` while submissions are queued for it."""
+    """Forget the task's last new solution."""
     solution = NewSolution.objects.select_for_update(of=("self",)).filter(task=task).first()
     if solution is None:
         return
-    if solution.state == State.CONFIRMED:
-        raise SOLUTION_IN_WORK()
     files = [solution.file_id, solution.reference_id, solution.compared_with_id]
     solution.delete()
     mark_unneeded(StoredFile.objects.filter(pk__in=files), now=now)
@@ -77,10 +74,9 @@ def _consequences(solution: NewSolution) -> Iterator[str]:
     yield from _differences(facts)
     assert task.competition is not None, "only tasks of competitions have new solutions"
     yield from other_places(solution_slot(task), task.competition)
-    yield from facts.get("places", [])
-    if scored := count_scored(task):
-        were = "submission is" if scored == 1 else "submissions are"
-        yield f"{scored} {were} scored again with it, and teams are told. Then this page says who changed places."
+    if count_scored(task):
+        yield "It begins a proposal: everything is scored by it aside, and you see who would change places before it counts."
+        return
     yield from waiting_runs(task)
 
 
@@ -107,12 +103,13 @@ def solution_confirmation(solution: NewSolution) -> str:
 
 
 @transaction.atomic
-def solution_apply(*, competition: Competition, task: Task, by: User, confirmed: str, now: datetime) -> Resource:
-    """Put the new solution in force; a background process then has everything scored with it.
+def solution_use(*, competition: Competition, task: Task, by: User, confirmed: str, now: datetime) -> Proposal | None:
+    """Begin a proposal of the new solution; put it in force at once where nothing was scored yet, and return None.
 
     Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, or `StorageQuotaUsed`.
     """
-    slot = solution_slot(Task.objects.select_for_update(of=("self",)).get(pk=task.pk))
+    locked = Task.objects.select_for_update(of=("self",)).get(pk=task.pk)
+    slot = solution_slot(locked)
     rows = NewSolution.objects.select_for_update(of=("self",)).select_related(
         "task__competition", "task__reference_data", "reference", "compared_with"
     )
@@ -123,23 +120,19 @@ def solution_apply(*, competition: Competition, task: Task, by: User, confirmed:
     if confirmed != solution_confirmation(solution):
         raise FILE_CHANGED_ELSEWHERE()
     require_room(by, solution.reference.size_bytes)
-    file_name = before.file_name or FILE_NAME
-    resource = put_version(slot, competition, file=solution.reference, file_name=file_name, by=by)
-    solution.ranks = {str(board.pk): team_ranks(board) for board in _compared_boards(resource)}
-    solution.state, solution.by, solution.asked_at = State.CONFIRMED, by, now
-    solution.attempts, solution.claimed_until = 0, None
-    solution.save()
-    jobs.send_after_commit(SOLUTION_JOB, solution.pk)
-    return resource
-
-
-def boards_scored_with(resource: Resource) -> list[Leaderboard]:
-    """Every board of a phase that a task with this reference data scores."""
-    boards = Leaderboard.objects.filter(phase__tasks__reference_data=resource).select_related("phase__competition")
-    return list(boards.order_by("phase__index", "index", "pk").distinct())
-
-
-def _compared_boards(resource: Resource) -> list[Leaderboard]:
-    return [
-        board for board in boards_scored_with(resource) if scores_are_public(board) and board.entry_count <= MOST_RANKED
-    ]
+    reference, file_name = solution.reference, before.file_name or FILE_NAME
+    solution_leave(task=task, now=now)
+    if not count_scored(task):
+        put_version(slot, competition, file=reference, file_name=file_name, by=by)
+        return None
+    title = f"Corrected solution of {task.name}"[:200]
+    proposal = proposal_begin(competition=competition, title=title, reason=REASON, by=by, now=now)
+    proposal_put_file(
+        proposal=proposal,
+        task=locked,
+        slot=slot.name,
+        file=reference,
+        file_name=file_name,
+        by=by,
+    )
+    return proposal

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from competitions.organize.tables.comparing import compare_solution
-from competitions.organize.tables.foreseeing import foresee_scores
 from competitions.organize.tables.reading import recognise_table
 from competitions.organize.tables.writing import write_files
 from scoring.errors import ScoringInputError
@@ -13,7 +12,6 @@ WORK: Final[Mapping[str, Callable[..., Mapping[str, object]]]] = {
     "recognise": recognise_table,
     "write": write_files,
     "compare": compare_solution,
-    "foresee": foresee_scores,
 }
 
 

@@ -1,11 +1,8 @@
-"""A new solution of a task in the workspace: upload, comparison, confirmation, and who moved."""
-
-from typing import Final
+"""A new solution of a task in the workspace: upload, comparison, and the proposal that it begins."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -15,12 +12,12 @@ from competitions.organize.editing.tasks import competition_tasks
 from competitions.organize.forms import ConfirmedForm
 from competitions.organize.models import NewSolution
 from competitions.organize.solutions.changes import (
-    solution_apply,
     solution_confirmation,
     solution_consequences,
     solution_leave,
     solution_slot,
     solution_upload,
+    solution_use,
 )
 from competitions.organize.views.access import answer_upload
 from competitions.organize.views.workspace import managed_competition
@@ -29,22 +26,24 @@ from competitions.resources.rooms import takes_uploads
 from competitions.web.forms import cleaned
 
 State = NewSolution.State
-IN_WORK: Final = (State.READING, State.CONFIRMED, State.RESCORING)
 
 
 @takes_uploads(lambda request, slug, pk: managed_competition(request, slug))
 @require_http_methods(["GET", "HEAD", "POST"])
 def solution(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Show the task's new solution; take one, put it in force once that is confirmed, or leave it."""
+    """Show the task's new solution; take one, propose it once it was looked at, or leave it."""
     competition = managed_competition(request, slug)
     task = _task(competition, pk)
     if request.method != "POST":
         return render(request, "organize/editing/solution.html", _context(competition, task))
     if "confirmed" in request.POST:
         confirmed = cleaned(ConfirmedForm(request.POST))["confirmed"]
-        solution_apply(competition=competition, task=task, by=person(request), confirmed=confirmed, now=timezone.now())
-        messages.success(request, "The new solution is in force. What was scored before is scored again.")
-        return redirect(request.path)
+        by, now = person(request), timezone.now()
+        proposal = solution_use(competition=competition, task=task, by=by, confirmed=confirmed, now=now)
+        if proposal is not None:
+            return redirect("organize:proposal", slug, proposal.number)
+        messages.success(request, "The new solution is in force.")
+        return redirect("organize:data", slug)
     if "leave" in request.POST:
         solution_leave(task=task, now=timezone.now())
         return redirect("organize:data", competition.slug)
@@ -85,9 +84,8 @@ def _context(competition: Competition, task: Task) -> dict[str, object]:
         "tab": "data",
         "task": task,
         "solution": chosen,
-        "is_in_work": chosen is not None and chosen.state in IN_WORK,
-        "takes_file": chosen is None or chosen.state not in (State.READING, State.CONFIRMED),
+        "is_in_work": chosen is not None and chosen.state == State.READING,
+        "takes_file": chosen is None or chosen.state != State.READING,
         "sentences": solution_consequences(chosen) if chosen is not None else [],
         "confirmation": solution_confirmation(chosen) if chosen is not None and is_ready else "",
-        "outdated_url": reverse("organize:data", args=[competition.slug]) + "?outdated=yes",
     }

@@ -86,7 +86,15 @@ def propose(board: Leaderboard, organizer: User, now: datetime) -> None:
     ]
     rows.sort(key=lambda row: row["after"]["rank"])  # type: ignore[index]
     first = [rows[0]["team"]]
-    facts = {"teams": TEAMS, "moved": 97, "gain": 41, "lose": 56, "come": 0, "gone": 1, "other_tier": 12}
+    facts: dict[str, object] = {
+        "teams": TEAMS,
+        "moved": 97,
+        "gain": 41,
+        "lose": 56,
+        "come": 0,
+        "gone": 1,
+        "other_tier": 12,
+    }
     facts |= {"first_before": [rows[1]["team"]], "first_after": first, "has_tiers": True}
     for title, state in (
         ("Two labels put right", "applied"),

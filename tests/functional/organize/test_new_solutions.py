@@ -1,4 +1,4 @@
-"""A new solution of a running table competition: compared, put in force, then all is scored again."""
+"""A new solution of a running table competition: compared, then proposed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from competitions.catalog.models import Phase, Task
+from competitions.catalog.models import Phase, Proposal, ProposedFile, Task
 from competitions.organize.models import NewSolution
-from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE, SOLUTION_IN_WORK
-from competitions.organize.solutions.changes import solution_apply, solution_leave, solution_upload
-from competitions.organize.solutions.jobs import SOLUTION, finish_rescoring
+from competitions.organize.refusals import FILE_CHANGED_ELSEWHERE
+from competitions.organize.solutions.changes import solution_upload, solution_use
+from competitions.organize.solutions.jobs import SOLUTION
 from competitions.resources.models import Resource
 from competitions.resources.storage import open_stored, store_bytes
 from competitions.submissions.models import Submission
@@ -97,62 +97,32 @@ def test_what_differs_is_said_before_anything_changes(correction: Correction) ->
     page = correction.send(NEW)
     assert "It is compared with the solution in force" in page
     assert "1 row differs of 3 (price in 1): the ids 2." in page
-    assert "1 submission is scored again with it, and teams are told." in page
+    assert "It begins a proposal" in page
     correction.task.refresh_from_db()
     assert correction.task.reference_data == before
 
 
-def test_who_would_change_places_is_said_before_anything_changes_and_nothing_of_a_sealed_board(
-    correction: Correction,
-) -> None:
+def test_it_begins_a_proposal_which_scores_with_it(correction: Correction) -> None:
     site = correction.site
-    site.sealed.tasks.set([correction.task])
-    exact, close = predictions(site, 10, 20, 30), predictions(site, 10, 25, 30)
-    site.score(exact, 0.0)
-    site.score(close, 5 / 3)
-    page = correction.send(NEW)
-    title = site.phase.leaderboard.title
-    assert f"“{title}”, by what stands on it now: 2 of 2 teams change their rank." in page
-    assert f"First is {close.team.name}; it was {exact.team.name}." in page
-    assert len(correction.solution.facts["places"]) == 1
-    assert [score.values["mae"] for score in exact.scores.all()] == [0.0], "nothing is kept of it"
-
-
-def test_where_an_own_metric_decides_places_are_told_afterwards_alone(correction: Correction) -> None:
-    site = correction.site
-    rule = TableReference("id", ("price",), (ChosenMetric("metric.py", key="mae"),), SCHEMA)
-    own = "def score(solution, submission, row_id_column_name):\n    raise SystemExit('it ran on the site')\n"
-    packed = zip_bytes({"metric.json": json.dumps(rule.as_json()), "solution.csv": OLD, "metric.py": own})
-    correction.task.reference_data = resource(site.organizer, Resource.Kind.REFERENCE_DATA, packed)
-    correction.task.save()
     site.score(predictions(site, 10, 20, 30), 0.0)
-    assert "1 row differs of 3" in correction.send(NEW)
-    assert correction.solution.facts["places"] == []
-
-
-def test_once_confirmed_all_is_scored_again_and_it_is_said_who_moved(correction: Correction) -> None:
-    site = correction.site
-    exact, close = predictions(site, 10, 20, 30), predictions(site, 10, 25, 30)
-    site.score(exact, 0.0)
-    site.score(close, 5 / 3)
     done = correction.confirm(correction.send(NEW)).content.decode()
-    assert "Submissions are being scored again" in done
-    correction.task.refresh_from_db()
-    after = correction.task.reference_data
-    assert after is not None
-    assert after.replaces is not None
-    with open_stored(after.file) as file:
+    assert f"Corrected solution of {correction.task.name}" in done
+    proposed = ProposedFile.objects.get(proposal__competition=site.competition)
+    assert (proposed.task, proposed.slot) == (correction.task, "reference_data")
+    with open_stored(proposed.resource.file) as file:
         assert b"solution.parquet" in file.read()
-    run_background(at=site.now, only=SOLUTION.name)
-    assert [row.status for row in Submission.objects.order_by("pk")] == ["queued", "queued"]
-    assert finish_rescoring(now=site.now) == 0, "not everything is scored yet"
-    site.score(exact, 5 / 3)
-    site.score(close, 0.0)
-    assert finish_rescoring(now=site.now) == 1
-    assert finish_rescoring(now=site.now) == 0, "once"
-    page = correction.page()
-    assert "2 of 2 teams change their rank." in page
-    assert f"First is {close.team.name}; it was {exact.team.name}." in page
+    correction.task.refresh_from_db()
+    assert correction.task.reference_data == proposed.replaces, "nothing changes before the proposal is applied"
+    assert not NewSolution.objects.exists()
+
+
+def test_where_nothing_was_scored_it_is_in_force_at_once(correction: Correction) -> None:
+    before = correction.task.reference_data
+    assert "The new solution is in force." in correction.confirm(correction.send(NEW)).content.decode()
+    correction.task.refresh_from_db()
+    assert correction.task.reference_data is not None
+    assert correction.task.reference_data.replaces == before
+    assert not Proposal.objects.exists()
 
 
 def test_the_page_asks_until_the_comparison_is_over_and_then_loads_itself_again(correction: Correction) -> None:
@@ -164,16 +134,6 @@ def test_the_page_asks_until_the_comparison_is_over_and_then_loads_itself_again(
     run_background(at=site.now, only=SOLUTION.name)
     ready = correction.client.get(status)
     assert ("hx-get" in ready.content.decode(), ready.headers["HX-Refresh"]) == (False, "true")
-
-
-def test_nothing_is_told_of_a_sealed_board(correction: Correction) -> None:
-    site = correction.site
-    site.sealed.tasks.set([correction.task])
-    correction.confirm(correction.send(NEW))
-    assert set(correction.solution.ranks) == {str(site.phase.leaderboard.pk)}
-    run_background(at=site.now, only=SOLUTION.name)
-    finish_rescoring(now=site.now)
-    assert [line for line in correction.solution.outcome if "is sealed, so what changes on it is not told" in line]
 
 
 def test_what_was_confirmed_is_for_the_data_and_the_scores_of_then(correction: Correction) -> None:
@@ -208,16 +168,9 @@ def test_another_file_takes_the_place_of_one_that_nobody_confirmed(correction: C
     assert "2 rows differ of 3" in correction.send("id,price\n1,1\n2,2\n3,30\n")
     correction.client.post(correction.url, {"leave": "yes"})
     assert not NewSolution.objects.exists()
-    correction.confirm(correction.send(NEW))
-    with refuses(SOLUTION_IN_WORK):
-        solution_leave(task=correction.task, now=site.now)
-    upload = site.upload(NEW.encode(), "s.csv", user=site.organizer)
-    with refuses(SOLUTION_IN_WORK):
-        solution_upload(task=correction.task, upload=upload, by=site.organizer, now=site.now)
+    correction.send(NEW)
     with refuses(FILE_CHANGED_ELSEWHERE):
-        solution_apply(
-            competition=site.competition, task=correction.task, by=site.organizer, confirmed="", now=site.now
-        )
+        solution_use(competition=site.competition, task=correction.task, by=site.organizer, confirmed="", now=site.now)
 
 
 def test_the_data_page_leads_there_only_where_tables_are_scored(correction: Correction) -> None:
@@ -235,14 +188,3 @@ def test_a_comparison_that_breaks_off_again_and_again_is_given_up(correction: Co
     NewSolution.objects.filter(pk=solution.pk).update(attempts=3)
     run_background(at=site.now, only=SOLUTION.name)
     assert "by a fault of ours" in correction.page()
-
-
-def test_what_cannot_be_queued_again_and_again_is_said_and_another_file_is_taken(correction: Correction) -> None:
-    correction.confirm(correction.send(NEW))
-    NewSolution.objects.update(attempts=3)
-    run_background(at=correction.site.now, only=SOLUTION.name)
-    assert (correction.solution.state, "Not all could be queued" in correction.solution.outcome[0]) == (
-        "rescoring",
-        True,
-    )
-    assert "2 rows differ of 3" in correction.send("id,price\n1,1\n2,25\n3,3\n")
