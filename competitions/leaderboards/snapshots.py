@@ -84,7 +84,7 @@ def snapshot_perform(pk: int) -> None:
 
 
 def snapshot_content(snapshot: Snapshot) -> dict[str, Any]:
-    """The fields of a snapshot that its board's rows of now fill: the signed file, and what its page shows."""
+    """Fields of a snapshot by its board's rows of now: the signed file, and what its page shows."""
     signed = sign_snapshot(snapshot_document(snapshot), signing_key())
     document = signed["document"]
     shown = document | {
@@ -97,7 +97,7 @@ def snapshot_content(snapshot: Snapshot) -> dict[str, Any]:
 
 @transaction.atomic
 def snapshot_before(*, board: Leaderboard, by: User, now: datetime) -> Snapshot | None:
-    """Freeze a board, written at once, before all of its rows change; None where no snapshot can be made of it."""
+    """Freeze a board, at once, before all of its rows change; None where it cannot be frozen."""
     try:
         snapshot = snapshot_request(board=board, by=by, now=now)
     except KnownRefusal as refusal:

@@ -127,7 +127,7 @@ class DraftFile(AskedRow):
 
 
 class NewSolution(AskedRow):
-    """A new solution of a task that scores tables, compared in the background; a proposal then scores with it."""
+    """A new solution of a task that scores tables, compared in the background and then proposed."""
 
     class State(models.TextChoices):
         READING = "reading", "being read"

@@ -39,7 +39,7 @@ def scored_tasks(proposal: Proposal) -> QuerySet[Task]:
 
 
 def counting_runs(proposal: Proposal) -> QuerySet[Run]:
-    """The runs that the proposal gives other scores: all that have a score, or failed by the scoring program's fault."""
+    """The runs that the proposal gives other scores: scored ones, and failures of the scoring program."""
     phases = Phase.objects.filter(competition=proposal.competition_id)
     ended = Q(submission__status=State.FINISHED) | Q(
         submission__status=State.FAILED, submission__reason=Reason.SCORING_ERROR
@@ -138,7 +138,7 @@ def _queue(proposal: Proposal, copy: Submission, task: Task, original: Run, now:
 
 
 def stored_predictions(run: Run) -> RunOutput | None:
-    """The predictions that a program left in this run; None where they went straight into the scoring container.
+    """The predictions that a program left in this run; None where they went straight into scoring.
 
     Also None for predictions that were sent in, which are the submission's own file.
     """
@@ -154,7 +154,7 @@ def is_rescoring(submission: Submission) -> bool:
 
 
 def attach_proposed(run: Run) -> None:
-    """Give a copy's run the proposed files in place of its task's, in memory; all other runs stay as they are."""
+    """Give a copy's run the proposed files in place of its task's, in memory; others stay as they are."""
     if run.submission.is_verification:
         proposal = Proposal.objects.filter(rescorings__copy=run.submission_id).first()
         if proposal is not None:

@@ -16,7 +16,7 @@ from core.fields import SHORT_TEXT, LongTextField, OneLineField
 
 
 class Proposal(AskedRow):
-    """A change of scoring programs, reference data or a board's columns, with all submissions rescored by it.
+    """A change of scoring programs, reference data or a column, with all submissions rescored by it.
 
     It asks for background work while `needs_work`.
     """
@@ -161,7 +161,7 @@ class ProposedFile(models.Model):
 
 
 class ProposalComment(models.Model):
-    """What an organizer says about a proposal to the others."""
+    """A remark of an organizer on a proposal, for the others."""
 
     proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="comments")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

@@ -41,10 +41,11 @@ NOTHING_CHANGED: Final = RefusalKind(
 
 @contextmanager
 def amending(boards: Sequence[Leaderboard], team: Team | None, *, reason: str, now: datetime) -> Iterator[None]:
-    """Publish what happens inside to the team's rows, or to everything, as an amendment of each board that is committed to.
+    """Publish what happens inside as an amendment of each board that is committed to.
 
-    It is published even where no row changes: before the reveal, that there is one must not tell which submission counts.
-    The boards' locks must be held. Without a reason nothing is published.
+    A change concerns the team's rows; without a team, all that was committed to. It is published even where no row changes: before
+    the reveal, that there is one must not tell which submission counts. The boards' locks must be held. Without a reason nothing is
+    published.
     """
     numbers = [board.pk for board in boards if board.was_sealed] if reason else []
     commitments = Commitment.objects.filter(leaderboard__in=numbers).defer("document", "leaves") if numbers else []
@@ -57,9 +58,9 @@ def amending(boards: Sequence[Leaderboard], team: Team | None, *, reason: str, n
 
 
 def _rows(board: Leaderboard, team: Team | None) -> Document:
-    """What a change of this team may change: its rows, or all of them where ranks are averaged over datasets.
+    """The part of a board that a change of this team may change; without a team, all of it.
 
-    No team: everything that was committed to, programs and data included.
+    That are its rows, or all of them where ranks are averaged over datasets.
     """
     if team is None:  # read anew, because its columns may have changed
         return board_document(Leaderboard.objects.select_related("phase__competition").get(pk=board.pk))

@@ -47,7 +47,10 @@ def affected_boards(proposal: Proposal) -> list[Leaderboard]:
 
 
 def proposal_rehearse(proposal: Proposal, *, is_wanted: Callable[[], bool], now: datetime) -> list[ProposedStanding]:
-    """Boards with the proposal and without it; nothing is written. Raises `Stopped` or `PROPOSAL_OUTDATED`."""
+    """Boards with the proposal and without it; nothing is written.
+
+    Raises `Stopped` or `PROPOSAL_OUTDATED`.
+    """
     with transaction.atomic():
         standings = proposal_adopt(proposal, now=now, is_wanted=is_wanted)
         transaction.set_rollback(True)

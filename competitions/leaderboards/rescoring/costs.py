@@ -1,4 +1,4 @@
-"""What it takes to score everything again, by what it took before."""
+"""The cost of scoring everything again, by that of before."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ MEASURED: Final = 200  # the newest runs
 
 @dataclass(frozen=True)
 class Costs:
-    """What the proposal's runs will take. `whole`: runs of programs whose predictions are not there any more.
+    """The cost of a proposal's runs. `whole`: runs of programs whose predictions are gone.
 
     `compute_s` is None where no run was measured; `wall_s` where no worker of the queue is there, too.
     """
@@ -34,9 +34,9 @@ class Costs:
 def rescoring_costs(proposal: Proposal, *, now: datetime) -> Costs:
     """The runs of a proposal and their time, estimated from the newest ones."""
     runs = counting_runs(proposal)
-    kept = RunOutput.objects.filter(run=OuterRef("pk"), name=PREDICTIONS)
+    predictions = RunOutput.objects.filter(run=OuterRef("pk"), name=PREDICTIONS)
     programs = runs.filter(submission__kind=Kind.CODE)
-    whole = programs.exclude(Exists(kept))
+    whole = programs.exclude(Exists(predictions))
     queue = proposal.queue or proposal.competition.queue
     slots = sum(worker.slots for worker in able_workers(queue.pk, now=now))
     count, whole_count = runs.count(), whole.count()

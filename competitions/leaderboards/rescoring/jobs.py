@@ -68,7 +68,7 @@ PROPOSAL: Final = jobs.Job(
 
 
 def _back(proposal: Proposal) -> dict[str, str]:
-    """What is written where a proposal could not be applied: it can be looked at again, or dropped."""
+    """Fields of a proposal that could not be applied: it can be looked at again, or dropped."""
     return {"state": State.SCORING} if proposal.state == State.APPLYING else {}
 
 
@@ -128,7 +128,7 @@ def _tell(proposal: Proposal) -> None:
 
 
 def proposals_carry_on(*, now: datetime) -> int:
-    """The reconciler's step: ask for work on proposals where submissions came or ended; returns on how many."""
+    """For the reconciler: go on with proposals where submissions came or ended; returns how many."""
     unsettled = Proposal.objects.filter(is_settled=False, needs_work=False).exclude(state=State.DRAFT)
     return sum(_carry_on(proposal, now) for proposal in unsettled.select_related("board"))
 

@@ -1,4 +1,4 @@
-"""Proposals as organizers make them: begun, given files and a column, scored, discussed, applied or dropped."""
+"""Proposals as organizers make them: begun, scored, discussed, applied or dropped."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -73,7 +73,10 @@ def proposal_begin(*, competition: Competition, title: str, reason: str, by: Use
 
 @transaction.atomic
 def proposal_set(*, proposal: Proposal, **values: Any) -> None:
-    """Store a draft's settings: title, reason, queue, board and column. Raises `PROPOSAL_NOT_OPEN` or `ValidationError`."""
+    """Store a draft's settings: title, reason, queue, board and column.
+
+    Raises `PROPOSAL_NOT_OPEN` or `ValidationError`.
+    """
     locked = draft_locked(proposal)
     for name, value in values.items():
         setattr(locked, name, value)

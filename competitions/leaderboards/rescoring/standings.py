@@ -68,7 +68,7 @@ def _shown(column: Column | None, values: Mapping[str, float]) -> str:
 
 
 def tiers_now(board: Leaderboard, is_wanted: Callable[[], bool]) -> dict[int, int | None]:
-    """The tier of each row by the scores that it has now, read from replicates; empty for a board without, or a large one.
+    """The tier of each row by the replicates of its score of now; empty without, and on a large board.
 
     Raises `Stopped`.
     """

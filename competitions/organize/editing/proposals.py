@@ -30,7 +30,7 @@ class ProposalForm(forms.ModelForm[Proposal]):
 
 
 class ProposalSettingsForm(forms.ModelForm[Proposal]):
-    """Where a draft's runs go, and the column that it is about."""
+    """The queue of a draft's runs, and the column that it is about."""
 
     class Meta:
         model = Proposal
@@ -67,7 +67,7 @@ class CommentForm(forms.ModelForm[ProposalComment]):
 
 
 class ActionForm(forms.Form):
-    """What to do with a proposal; `confirmed` is the comparison that is agreed to."""
+    """An action on a proposal; `confirmed` is the comparison that is agreed to."""
 
     action = forms.ChoiceField(choices=[(name, name) for name in ACTIONS])
     file = forms.IntegerField(required=False)
@@ -76,7 +76,7 @@ class ActionForm(forms.Form):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a proposal is scored; `total` counts the submissions that it concerns."""
+    """The progress of a proposal; `total` counts the submissions that it concerns."""
 
     total: int
     ended: int

@@ -104,7 +104,7 @@ def solution_confirmation(solution: NewSolution) -> str:
 
 @transaction.atomic
 def solution_use(*, competition: Competition, task: Task, by: User, confirmed: str, now: datetime) -> Proposal | None:
-    """Begin a proposal of the new solution; put it in force at once where nothing was scored yet, and return None.
+    """Propose the new solution; where nothing was scored yet, put it in force and return None.
 
     Raises `FILE_CHANGED_ELSEWHERE` where something else is there than when it was confirmed, or `StorageQuotaUsed`.
     """

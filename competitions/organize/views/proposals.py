@@ -1,4 +1,4 @@
-"""Proposals in the workspace: begin one, give it files or a column, score by it, discuss, apply or drop it."""
+"""Proposals in the workspace: begin one, score by it, discuss it, apply or drop it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -103,7 +103,7 @@ def proposal_file(request: HttpRequest, slug: str, number: int, pk: int, name: s
 
 @require_safe
 def proposal_status(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """The progress of a proposal, served alone; the page loads itself again once there is something to see."""
+    """The progress of a proposal, served alone; the page loads itself again once it is over."""
     competition = managed_competition(request, slug)
     chosen = _proposal(competition, number)
     context = {

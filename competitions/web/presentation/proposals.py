@@ -11,7 +11,7 @@ from competitions.leaderboards.models import ProposedStanding, Snapshot
 from competitions.leaderboards.snapshots import snapshot_path
 from competitions.teams.models import Team
 
-SHOWN: Final = 100
+SHOWN: Final = 50
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ShownMove:
 
 @dataclass(frozen=True)
 class ShownStanding:
-    """A board before and after. `is_withheld`: the reader may not see its scores, so nothing is said of it."""
+    """A board before and after. `is_withheld`: nothing is said, as the reader may not see its scores."""
 
     board: Leaderboard
     is_withheld: bool
@@ -38,7 +38,7 @@ class ShownStanding:
 
 
 def shown_standings(proposal: Proposal, reader: Reader, *, would: bool) -> list[ShownStanding]:
-    """Each board that the proposal touches and that the reader may know; `would`: it is not in force yet. Three queries."""
+    """Each board that the reader may know; `would`: the proposal is not in force yet. Three queries."""
     rows = proposal.standings.select_related("leaderboard__phase__competition", "snapshot")
     standings = [
         standing

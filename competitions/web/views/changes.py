@@ -1,4 +1,4 @@
-"""What organizers changed in the scoring of a competition: the proposals that were applied, for everybody."""
+"""Changes of a competition's scoring: the proposals that were applied, for everybody."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse

@@ -1,4 +1,4 @@
-"""Proposals of a rescoring: everything is scored again aside, compared, and then applied at once or dropped."""
+"""Proposals: everything is scored again aside, compared, and then applied at once or dropped."""
 
 from __future__ import annotations
 
