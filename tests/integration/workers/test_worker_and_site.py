@@ -14,10 +14,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from competitions.leaderboards.rescoring import services
+from competitions.resources.storage import store_bytes
 from competitions.runs.models import Attempt, Run, RunLog, RunOutput
+from competitions.runs.rescoring import submission_rescore
 from competitions.submissions.states import State
 from tests.faults.proxy import Proxy
-from tests.integration.workers.site import ANSWER, SmallSite, WorkerProcess, ended, wait_for
+from tests.integration.workers.harness import SCORER, zipped
+from tests.integration.workers.site import ANSWER, METADATA, SmallSite, WorkerProcess, ended, wait_for
 from workers.agent.host.janitor import remove_run_folder
 from workers.engines.docker.client import DockerEngine
 
@@ -91,7 +95,24 @@ def test_a_code_submission_is_scored_and_its_outputs_and_log_arrive(site: SmallS
     assert run.meters["wall_s"] >= 0
     assert run.meters["memory_peak_bytes"] > 1_000_000
     assert [stage["name"] for stage in run.receipt["stages"]] == ["ingestion", "scoring"]
+    rescored = ended([a_proposals_run(site, run)])[0]
+    assert (rescored.scores, [stage["name"] for stage in rescored.receipt["stages"]]) == ({"score": 0.5}, ["scoring"])
     wait_for(lambda: worker_containers(site) == [], 20, "containers removed")
+
+
+def a_proposals_run(site: SmallSite, run: Run) -> Run:
+    """The run of a copy for a proposal of a scoring program that doubles the score, queued."""
+    begun = services.proposal_begin(
+        competition=site.competition, title="T", reason="R", by=site.user, now=datetime.now(UTC)
+    )
+    doubling = SCORER.replace("float(", "2 * float(")
+    assert doubling != SCORER
+    file = store_bytes(zipped({"main.py": doubling, "metadata.yaml": METADATA}))
+    services.proposal_put_file(
+        proposal=begun, task=site.task, slot="scoring_program", file=file, file_name="s.zip", by=site.user
+    )
+    rescoring = submission_rescore(proposal=begun, submission=run.submission, now=datetime.now(UTC))
+    return rescoring.copy.runs.get()
 
 
 def test_a_finished_run_whose_outputs_a_proxy_refuses_is_our_failure_and_is_tried_again(
