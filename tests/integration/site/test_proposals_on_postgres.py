@@ -1,4 +1,4 @@
-"""Proposals on PostgreSQL: a comparison that is taken back, one transaction that applies, JSON asked by keys."""
+"""Proposals on PostgreSQL: compared and taken back, applied in one transaction, JSON asked by keys."""
 
 from __future__ import annotations
 
