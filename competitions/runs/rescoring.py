@@ -15,7 +15,7 @@ from competitions.catalog.models import Phase, Proposal, ProposedFile, Task
 from competitions.catalog.sealed_keys import ScoreColumn
 from competitions.resources.models import Resource
 from competitions.runs.models import EARLIER_RUN, FILLING_PRIORITY, Rescoring, Run, RunOutput
-from competitions.runs.planning import planned_fields, stored_plan
+from competitions.runs.planning import planned_fields
 from competitions.runs.queue.ranking import enter_queue
 from competitions.runs.solutions import organizers_team
 from competitions.runs.transitions import run_take
@@ -24,7 +24,8 @@ from competitions.submissions.states import NOT_RUN, Reason, State
 from workers.protocol.plan import Needs, Plan
 
 PREDICTIONS: Final = "predictions.zip"
-COPIED: Final = ("kind", "file", "file_name", "program", "checked_at", "image_reference", "requirements")
+COPIED: Final = ("kind", "file", "file_name", "program", "checked_at", "seed")
+ENVIRONMENT: Final = ("weights", "image", "image_reference", "requirements")  # needed where a program runs again
 
 
 def scored_tasks(proposal: Proposal) -> QuerySet[Task]:
@@ -85,8 +86,10 @@ def _scored_as_before(proposal: Proposal) -> Q:
 @transaction.atomic
 def submission_rescore(*, proposal: Proposal, submission: Submission, now: datetime) -> Rescoring:
     """Queue a copy of the submission on the proposal's queue, behind everything that teams sent in."""
-    tasks = scored_tasks(proposal).filter(pk__in=submission.runs.values("task"))
-    copied = {name: getattr(submission, name) for name in COPIED}
+    tasks = scored_tasks(proposal).filter(pk__in=submission.runs.values("task")).order_by("pk")
+    originals = submission.runs.filter(task__in=tasks, is_smoke=False, fills_board=False)
+    predictions = {run.task_id: stored_predictions(run) for run in originals}
+    names = COPIED if all(predictions.values()) else COPIED + ENVIRONMENT
     copy = Submission.objects.create(
         phase=submission.phase,
         team=organizers_team(proposal.competition, proposal.created_by),
@@ -98,19 +101,15 @@ def submission_rescore(*, proposal: Proposal, submission: Submission, now: datet
         is_charged=False,
         is_verification=True,
         rerun_of=submission,
-        seed=submission.seed,
-        weights=submission.weights,
-        image=submission.image,
-        **copied,
+        **{name: getattr(submission, name) for name in names},
     )
     rescoring = Rescoring.objects.create(proposal=proposal, submission=submission, copy=copy)
-    originals = {run.task_id: run for run in submission.runs.filter(is_smoke=False, fills_board=False)}
-    runs = [_queue(proposal, copy, task, originals[task.pk], now) for task in tasks.order_by("pk")]
+    runs = [_queue(proposal, copy, task, predictions[task.pk], now) for task in tasks]
     enter_queue(Run.objects.filter(pk__in=[run.pk for run in runs]), now=now)
     return rescoring
 
 
-def _queue(proposal: Proposal, copy: Submission, task: Task, original: Run, now: datetime) -> Run:
+def _queue(proposal: Proposal, copy: Submission, task: Task, predictions: RunOutput | None, now: datetime) -> Run:
     """One run of the copy; it begins with scoring where the original's predictions are there."""
     run = Run(
         submission=copy,
@@ -125,15 +124,12 @@ def _queue(proposal: Proposal, copy: Submission, task: Task, original: Run, now:
     _attach(run, _files(proposal, task.pk))
     for name, value in planned_fields(copy, run.task).items():
         setattr(run, name, value)
-    predictions = stored_predictions(original)
-    if predictions is None:
-        run.save(force_insert=True)
-        return run
-    plan = Plan.model_validate(run.plan)
-    run.plan, run.needs = stored_plan(plan), plan.after_ingestion().needs
-    run.ingested_attempt, run.gpus = EARLIER_RUN, 0
+    if predictions is not None:
+        run.needs = Plan.model_validate(run.plan).after_ingestion().needs
+        run.ingested_attempt, run.gpus = EARLIER_RUN, 0
     run.save(force_insert=True)
-    RunOutput.objects.create(run=run, attempt=EARLIER_RUN, name=PREDICTIONS, file=predictions.file)
+    if predictions is not None:
+        RunOutput.objects.create(run=run, attempt=EARLIER_RUN, name=PREDICTIONS, file=predictions.file)
     return run
 
 

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                 ('fault', models.TextField(blank=True, editable=False, help_text='Why it could not be compared or applied.')),
                 ('ended_at', models.DateTimeField(editable=False, help_text='When it was applied or dropped.', null=True)),
                 ('is_settled', models.BooleanField(default=False, editable=False, help_text='Nothing of it is left to be scored or taken over.')),
-                ('board', models.ForeignKey(blank=True, help_text='The board whose column is new or changed.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='catalog.leaderboard')),
+                ('board', models.ForeignKey(blank=True, help_text='The board whose column is new or changed.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='catalog.leaderboard')),
                 ('competition', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='proposals', to='catalog.competition')),
                 ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('ended_by', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),

@@ -45,7 +45,7 @@ class Proposal(AskedRow):
     )
     board = models.ForeignKey(
         Leaderboard,
-        on_delete=models.CASCADE,
+        on_delete=models.SET_NULL,
         null=True,
         blank=True,
         related_name="+",
