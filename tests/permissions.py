@@ -79,6 +79,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:competition-calendar": ("get", EVERYBODY, {}),
     "web:calendar": ("get", EVERYBODY, {}),  # the address is the secret
     "web:rules": ("get", EVERYBODY, {}),
+    "web:conduct": ("get", EVERYBODY, {}),
+    "web:conduct-file": ("get", EVERYBODY, {}),
     "web:page": ("get", EVERYBODY, {}),
     "web:leaderboard": ("get", EVERYBODY, {}),
     "web:history": ("get", EVERYBODY, {}),

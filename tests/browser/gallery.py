@@ -108,6 +108,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "data-member": ("ada", f"{GAP}/data/"),
     "data-empty": ("", "/competitions/quiet/data/"),
     "rules": ("", f"{GAP}/rules/"),
+    "conduct": ("", f"{GAP}/how-it-is-run/"),
     "rules-to-accept": ("sam", f"{GAP}/rules/"),
     "leaderboard": ("", f"{GAP}/leaderboard/"),
     "leaderboard-own-row": ("cleo", f"{GAP}/leaderboard/"),

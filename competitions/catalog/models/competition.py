@@ -154,6 +154,21 @@ class Competition(models.Model):
     competition_type = models.CharField(max_length=12, choices=Type, default=Type.COMPETITION)
     reward = OneLineField(max_length=256, blank=True)
     contact_email = models.EmailField("contact e-mail", blank=True)
+    data_licence = OneLineField(
+        "licence of the data",
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="For instance CC BY 4.0, with its address.",
+    )
+    conflicts_of_interest = LongTextField(
+        max_length=SHORT_TEXT,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="For instance: organizers and their groups take part without a claim to prizes.",
+    )
     enable_detailed_results = models.BooleanField(
         default=False, help_text="The page that the scoring program writes, detailed_results.html, is kept and shown."
     )
@@ -181,6 +196,7 @@ class Competition(models.Model):
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "About": ("title", "subtitle", "host", "reward", "contact_email"),
+        "How it is run": ("data_licence", "conflicts_of_interest"),
         "Taking part": (
             "registration_policy",
             "registration_closes_at",
@@ -205,6 +221,8 @@ class Competition(models.Model):
         "competition_type": "competition_type",
         "reward": "reward",
         "contact_email": "contact_email",
+        "data_licence": "podium.data_licence",
+        "conflicts_of_interest": "podium.conflicts_of_interest",
         "enable_detailed_results": "enable_detailed_results",
         "show_detailed_results_in_submission_panel": "show_detailed_results_in_submission_panel",
         "show_detailed_results_in_leaderboard": "show_detailed_results_in_leaderboard",

@@ -1,0 +1,205 @@
+"""How a competition is run, in the words of those who review proposals of competitions; made from its settings."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.disclosure.readers import Reader
+from competitions.disclosure.scores import may_know_board, scores_are_public
+from competitions.web.templatetags.podium import duration, size
+
+NOT_SAID: Final = "The organizers have said nothing on this."
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One question of a reviewer, and the answers."""
+
+    question: str
+    answers: list[str]
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """A competition as its reader may know it: phases with the boards of which this person may know."""
+
+    competition: Competition
+    phases: list[tuple[Phase, list[Leaderboard]]]
+
+
+def conduct(competition: Competition, phases: list[Phase], reader: Reader) -> list[Statement]:
+    """Questions and answers, those that do not arise left out. `phases`: with boards and columns."""
+    known = [
+        (phase, [board for board in phase.leaderboards.all() if may_know_board(reader, board)]) for phase in phases
+    ]
+    subject = Conduct(competition, known)
+    statements = [Statement(question, list(answers(subject))) for question, answers in QUESTIONS]
+    return [statement for statement in statements if statement.answers]
+
+
+def _at(at: datetime | None, otherwise: str) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else otherwise
+
+
+def _schedule(subject: Conduct) -> Iterator[str]:
+    for phase, _ in subject.phases:
+        late = " What comes later is scored and never ranked." if phase.accepts_late else ""
+        until = _at(phase.closes_at, "further notice")
+        yield f"{phase.name}: from {_at(phase.opens_at, '')} until {until}.{late}"
+
+
+def _entry(subject: Conduct) -> Iterator[str]:
+    competition = subject.competition
+    is_open = competition.registration_policy == Competition.RegistrationPolicy.OPEN
+    yield (
+        "Whoever accepts the rules takes part." if is_open else "An organizer decides on each registration."
+    ) + f" A team has at most {competition.max_team_size} people; a person is in one team."
+    if competition.merges_close_at:
+        yield f"Teams merge until {_at(competition.merges_close_at, '')}."
+
+
+def _hidden(subject: Conduct) -> Iterator[str]:
+    yield "Labels are mounted into the scoring container alone; no program of a team ever runs there."
+    for phase, boards in subject.phases:
+        for board in boards:
+            yield f"{_board_name(phase, board)}: {_visibility(phase, board)}"
+
+
+def _board_name(phase: Phase, board: Leaderboard) -> str:
+    return phase.name if board.title == "Leaderboard" else f"{phase.name}, {board.title}"
+
+
+def _visibility(phase: Phase, board: Leaderboard) -> str:
+    if scores_are_public(board):
+        when = f" since the reveal of {_at(phase.revealed_at, '')}" if board.was_revealed else " as they come"
+        return f"everybody sees scores{when}."
+    planned = f", planned for {phase.reveal_at:%Y-%m-%d %H:%M} UTC" if phase.reveal_at else ""
+    return (
+        f"scores are sealed until the reveal{planned}. Until then they leave the server by no page, file, mail, log or order of rows; "
+        "organizers see them only with a right of their own, whose use is recorded. At the close a digest of all scores is published, "
+        "by which anybody can check what is revealed."
+    )
+
+
+def _quotas(subject: Conduct) -> Iterator[str]:
+    for phase, _ in subject.phases:
+        limits = {
+            "a day": phase.max_submissions_per_day,
+            "a week": phase.max_submissions_per_week,
+            "in all": phase.max_submissions,
+        }
+        given = [f"{limit} {when}" for when, limit in limits.items() if limit is not None]
+        yield f"{phase.name}: {', '.join(given)}." if given else f"{phase.name}: any number of submissions."
+    yield "What fails by a fault of the platform or of the organizers' programs counts towards no quota."
+
+
+def _ranking(subject: Conduct) -> Iterator[str]:
+    for phase, boards in subject.phases:
+        for board in boards:
+            primary = next((column for column in board.columns.all() if column.is_primary), None)
+            by = (
+                f"by {primary.title} ({primary.get_sorting_display()})"
+                if primary and not primary.is_hidden
+                else "by its first column"
+            )
+            ties = (
+                "Equal scores are told apart by the other columns, then by the time of submission."
+                if board.breaks_ties
+                else "Equal scores share a rank."
+            )
+            yield f"{_board_name(phase, board)}: ranked {by}; counts: {board.get_rule_display()}. {ties}"
+
+
+def _statistics(subject: Conduct) -> Iterator[str]:
+    for phase, boards in subject.phases:
+        for board in boards:
+            if board.shows_uncertainty:
+                yield (
+                    f"{_board_name(phase, board)}: where the scoring program gives replicates, scores have intervals of "
+                    f"{board.confidence_percent} %, rows have ranges of ranks, and rows that the test set cannot tell apart share a tier "
+                    "(Holm's correction)."
+                )
+
+
+def _hardware(subject: Conduct) -> Iterator[str]:
+    for phase, _ in subject.phases:
+        if phase.accepts_code:
+            gpus = "one GPU" if phase.gpus else "no GPU"
+            yield (
+                f"{phase.name}: a program has {duration(phase.time_limit_s)} of wall time, {gpus}, {phase.cpus:g} CPU cores and "
+                f"{size(phase.memory_bytes)} of memory, from its start to its predictions. Measured times and the hardware stand in "
+                "each receipt."
+            )
+
+
+def _isolation(subject: Conduct) -> Iterator[str]:
+    for phase, _ in subject.phases:
+        if phase.accepts_code:
+            network = "reaches the network" if phase.allow_network else "has no network"
+            yield (
+                f"{phase.name}: code of teams runs in a container of its own, which {network}, under limits of memory, processes "
+                "and output."
+            )
+    if subject.competition.queue.separate_scoring:
+        yield "Scoring runs on machines of its own, which never run code of teams."
+
+
+def _published(subject: Conduct) -> Iterator[str]:
+    competition = subject.competition
+    if competition.make_programs_available:
+        yield "Ingestion and scoring programs can be downloaded."
+    if competition.make_input_data_available:
+        yield "Input data can be downloaded."
+    yield (
+        "Each score has a receipt with digests of submission, programs, data and image, limits and hardware. Changes of the scoring are "
+        "tried on all submissions first, applied to all at once, and published with their reason."
+    )
+
+
+def _interests(subject: Conduct) -> Iterator[str]:
+    yield subject.competition.conflicts_of_interest or NOT_SAID
+
+
+def _licence(subject: Conduct) -> Iterator[str]:
+    yield subject.competition.data_licence or NOT_SAID
+
+
+QUESTIONS: Final[tuple[tuple[str, Callable[[Conduct], Iterator[str]]], ...]] = (
+    ("When can teams submit?", _schedule),
+    ("Who takes part?", _entry),
+    ("What is hidden, from whom, and until when?", _hidden),
+    ("How often may a team submit?", _quotas),
+    ("How are teams ranked, and what about ties?", _ranking),
+    ("How sure are the ranks?", _statistics),
+    ("Which hardware and budget do programs have?", _hardware),
+    ("How is code isolated?", _isolation),
+    ("What is published?", _published),
+    ("Are there conflicts of interest?", _interests),
+    ("Under which licence are the data?", _licence),
+)
+
+
+_IN_TEX: Final = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+
+
+def tex(text: str) -> str:
+    r"""The text with everything escaped that means something in LaTeX.
+
+    >>> tex("50 % of $x_1$")
+    '50 \\% of \\$x\\_1\\$'
+    """
+    return "".join(_IN_TEX.get(letter, letter) for letter in text)
+
+
+def as_latex(competition: Competition, statements: list[Statement], url: str) -> str:
+    """The statements as a section of LaTeX, for a proposal or a report."""
+    lines = [rf"\section*{{How {tex(competition.title)} is run}}", rf"\url{{{url}}}", ""]
+    for statement in statements:
+        lines += [rf"\paragraph{{{tex(statement.question)}}}"]
+        lines += [tex(answer) + "\n" for answer in statement.answers]
+    return "\n".join(lines)
