@@ -54,6 +54,11 @@ class ChosenMetric:
         """True where it is the organizer's own file."""
         return self.name == OWN_METRIC
 
+    @property
+    def is_over_groups(self) -> bool:
+        """True where the score is that of groups of rows, such as a mean of theirs."""
+        return self.per_group or (not self.is_own and metrics.metric(self.name).needs_group)
+
 
 @dataclass(frozen=True)
 class TableReference:
