@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from scoring.metrics.metric import Direction
 
+_ENTRIES_AT_A_TIME: Final = 100
 _TRIED: Final = 250  # resamples: ranks of each are two sorts, and their mean needs no more
 
 Floats = NDArray[np.float64]
@@ -35,14 +36,31 @@ def chances_of_top(
     >>> chances_of_top(scores, scores[:, None] + noise, direction="max", top=2).round(1).tolist()
     [0.5, 0.5, 1.0]
     """
+    known = np.isfinite(replicates).all(axis=0)
+    if len(scores) <= top or not known.any():
+        return np.full(len(scores), 1.0 if known.any() else np.nan)
+    usable = replicates if known.all() else replicates[:, known]
     sign = -1.0 if direction == "max" else 1.0  # smaller is better from here on
-    errors = _errors(replicates)
-    other = np.roll(errors, errors.shape[1] // 2, axis=1) * np.sqrt(items / unseen_items)
-    unseen = sign * (scores[:, None] + errors + other)
-    if len(scores) <= top or not unseen.shape[1]:
-        return np.full(len(scores), 1.0 if unseen.shape[1] else np.nan)
-    last = np.partition(unseen, top - 1, axis=0)[top - 1]
-    chances: Floats = (unseen <= last).mean(axis=1)
+
+    def unseen(entries: NDArray[np.int64]) -> Floats:
+        errors = _errors(usable[entries])
+        other = np.roll(errors, errors.shape[1] // 2, axis=1) * np.sqrt(items / unseen_items)
+        drawn: Floats = sign * (scores[entries, None] + errors + other)
+        return drawn
+
+    order = np.argsort(sign * scores, kind="stable")
+    worst = unseen(order[:top]).max()  # who is never as good as this is never among the first
+    able, rows = [], []
+    for start in range(0, len(order), _ENTRIES_AT_A_TIME):
+        entries = order[start : start + _ENTRIES_AT_A_TIME]
+        drawn = unseen(entries)
+        is_able = drawn.min(axis=1) <= worst
+        able.append(entries[is_able])
+        rows.append(drawn[is_able])
+    drawn = np.concatenate(rows)
+    last = np.partition(drawn, top - 1, axis=0)[top - 1]
+    chances = np.zeros(len(scores))
+    chances[np.concatenate(able)] = (drawn <= last).mean(axis=1)
     return chances
 
 
