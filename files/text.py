@@ -16,11 +16,6 @@ MARKUP: Final = re.compile(r"<[^<>]*>|&\w+;")
 LINE_BREAKS: Final = frozenset("\u2028\u2029")
 
 
-def printable(text: str) -> str:
-    """The text with blanks for unprintable characters, NUL and lone surrogates among them."""
-    return "".join(char if char.isprintable() else " " for char in text)
-
-
 def is_storable(text: str) -> bool:
     r"""False for a text with a NUL or a lone surrogate, which a database refuses.
 

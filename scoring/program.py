@@ -161,18 +161,20 @@ def _write_replicates(scored: Scored, output: Path, seconds: float) -> None:
 
 def _write_slices(scored: Scored, output: Path, deadline: Deadline) -> None:
     """Write the scores of slices, where there are some. What was left out is said to the organizers."""
-    samples = {}
+    remarks, samples = list(scored.unsliced), {}
     for key in scored.slicings:
         try:
             samples[key] = scored.sampled[key]()
         except ScoringInputError as error:
-            print(f"no slices of {key}: {error}", file=sys.stderr)
+            remarks.append(f"No slices of {key}: {error}")
     by_key = slices.scores_by_slice(samples, scored.slicings, deadline)
     for key in samples:
-        for name in scored.slicings[key].keys() - by_key.get(key, {}).keys():
-            print(f"no slices of {key} by {name}: there was no time", file=sys.stderr)
-    for left_out in slices.write(output, by_key):
-        print(f"no slices of {left_out}: the file would have more than {slices.MAX_BYTES} bytes", file=sys.stderr)
+        missing = scored.slicings[key].keys() - by_key.get(key, {}).keys()
+        remarks += [f"No slices of {key} by {name}: there was no time." for name in sorted(missing)]
+    left_out = slices.write(output, by_key, remarks)
+    remarks += [f"No slices of {name}: the file would have more than {slices.MAX_BYTES} bytes." for name in left_out]
+    for remark in remarks:
+        print(remark, file=sys.stderr)
 
 
 def _read_upload(known: ArrayReference, split: str, res: Path) -> Arrays:

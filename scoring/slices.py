@@ -5,6 +5,8 @@ interval. A program of one's own writes the file by `write`, in its format:
 
     {"format": 1, "scores": {"mae": {"relation": [{"value": "causes", "items": 120, "score": 0.5, "low": 0.4, "high": 0.6}]}}}
 
+`remarks` beside `scores` say to the organizers what has no slices, and why.
+
 Slices of few items tell labels. The site keeps the file apart from all other output and gives it to nobody.
 """
 
@@ -28,10 +30,12 @@ SLICES_FILE: Final = "slices.json"
 MAX_BYTES: Final = 256 << 10
 MAX_SLICINGS: Final = 10
 MAX_SLICES: Final = 50
+MAX_REMARKS: Final = 20
 FEW_ITEMS: Final = 20  # fewer have no interval
 
 _FORMAT: Final = 1
 _LONGEST: Final = 60  # characters of a label or a name
+_LONGEST_REMARK: Final = 200
 _DIGITS: Final = 9
 _RESAMPLES: Final = 400  # of a score that is no mean: each costs as much as scoring the slice
 _LARGEST: Final = 2**53
@@ -73,6 +77,23 @@ class Slicing:
         """The items of a slice."""
         return np.flatnonzero(self.codes == code)
 
+    def of_groups(self, groups: Places) -> "Slicing":
+        """The slicing of groups of items, in the order of their codes: each belongs to the slice that all its items are in.
+
+        Raises `ScoringInputError` (``bad_parameter``) where the items of a group are in several slices.
+
+        >>> Slicing(("a", "b"), np.array([1, 0, 1])).of_groups(np.array([0, 1, 0])).codes
+        array([1, 0])
+        """
+        _, first, place = np.unique(groups, return_index=True, return_inverse=True)
+        codes = self.codes[first]
+        mixed = np.flatnonzero(codes[place] != self.codes)
+        if mixed.size:
+            count = len(np.unique(groups[mixed]))
+            what = f"{count} of {len(first)} groups {'has' if count == 1 else 'have'} items in several slices"
+            raise ScoringInputError("bad_parameter", "slices", what, "give all items of a group one value")
+        return Slicing(self.values, codes)
+
 
 @dataclass(frozen=True)
 class Slice:
@@ -93,27 +114,36 @@ class Scored:
     """The scores that a scoring program gives, by key, and the makings of their replicates and slices.
 
     `sampled` gives each score as a function of its rows, with their resamples, when it is called. `trials` are results of
-    independent runs whose mean is the score. `slicings` of these rows, by name.
+    independent runs whose mean is the score. `slicings` of these rows, by name. `unsliced`: what has none, and why.
     """
 
     scores: dict[str, float]
     sampled: Mapping[str, Sample] = field(default_factory=dict)
     trials: Mapping[str, Sequence[float]] = field(default_factory=dict)
     slicings: Mapping[str, Mapping[str, Slicing]] = field(default_factory=dict)
+    unsliced: Sequence[str] = ()
 
 
 Slices = dict[str, dict[str, list[Slice]]]
 """By key of a score, then by name of a slicing."""
 
 
-def _shown(label: str) -> str:
+@dataclass(frozen=True)
+class SlicesFile:
+    """The content of a file: the slices, and remarks for the organizers on what has none."""
+
+    scores: Slices
+    remarks: tuple[str, ...] = ()
+
+
+def _shown(label: str, longest: int = _LONGEST) -> str:
     """A label on one line, not too long.
 
     >>> _shown("a\\nb"), _shown("")
     ('a b', '(empty)')
     """
     plain = " ".join("".join(letter if letter.isprintable() else " " for letter in label).split())
-    return plain[:_LONGEST] or "(empty)"
+    return plain[:longest] or "(empty)"
 
 
 def scores_by_slice(
@@ -192,17 +222,20 @@ def _codes(codes: Places | None, places: Places) -> Places | None:
     return None if codes is None else np.unique(codes[places], return_inverse=True)[1].astype(np.int64)
 
 
-def write(output: str | os.PathLike[str], slices: Mapping[str, Mapping[str, Sequence[Slice]]]) -> list[str]:
-    """Write slices, as many slicings as 256 KiB hold; the others by name. No file where there are none.
+def write(
+    output: str | os.PathLike[str], slices: Mapping[str, Mapping[str, Sequence[Slice]]], remarks: Sequence[str] = ()
+) -> list[str]:
+    """Write slices, as many slicings as 256 KiB hold, and remarks; returns the others by name. No file for nothing.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = write(folder, {"mae": {"size": [Slice("small", 30, 0.5, 0.4, 0.6)]}})
-    ...     read((Path(folder) / SLICES_FILE).read_bytes())["mae"]["size"]
+    ...     read((Path(folder) / SLICES_FILE).read_bytes()).scores["mae"]["size"]
     [Slice(value='small', items=30, score=0.5, low=0.4, high=0.6)]
     """
     written: dict[str, dict[str, list[dict[str, object]]]] = {}
-    left_out, size = [], len(json.dumps(_document({}))) + 1
+    shown = [_shown(remark, _LONGEST_REMARK) for remark in remarks[:MAX_REMARKS]]
+    left_out, size = [], len(json.dumps(_document({}, shown))) + 1
     for key, by_name in slices.items():
         size += len(json.dumps({key: {}}))
         for name, some in by_name.items():
@@ -213,15 +246,15 @@ def write(output: str | os.PathLike[str], slices: Mapping[str, Mapping[str, Sequ
                 continue
             size += added
             written.setdefault(key, {})[_shown(name)] = rows
-    if written:
+    if written or shown:
         path = Path(output) / SLICES_FILE
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_document(written), allow_nan=False) + "\n", "utf-8")
+        path.write_text(json.dumps(_document(written, shown), allow_nan=False) + "\n", "utf-8")
     return left_out
 
 
-def _document(scores: Mapping[str, object]) -> dict[str, object]:
-    return {"format": _FORMAT, "scores": scores}
+def _document(scores: Mapping[str, object], remarks: Sequence[str]) -> dict[str, object]:
+    return {"format": _FORMAT, "scores": scores, **({"remarks": remarks} if remarks else {})}
 
 
 def _as_json(each: Slice) -> dict[str, object]:
@@ -230,10 +263,10 @@ def _as_json(each: Slice) -> dict[str, object]:
     return {name: float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value for name, value in plain.items()}
 
 
-def read(content: bytes) -> Slices:
-    """The slices in a file. Raises `ScoringInputError` (``bad_json``, ``too_large``).
+def read(content: bytes) -> SlicesFile:
+    """The slices and remarks in a file. Raises `ScoringInputError` (``bad_json``, ``too_large``).
 
-    >>> read(b'{"format": 1, "scores": {"mae": {"size": [{"value": "small", "items": 3}]}}}')["mae"]["size"]
+    >>> read(b'{"format": 1, "scores": {"mae": {"size": [{"value": "small", "items": 3}]}}}').scores["mae"]["size"]
     [Slice(value='small', items=3, score=None, low=None, high=None)]
     """
     if len(content) > MAX_BYTES:
@@ -244,10 +277,12 @@ def read(content: bytes) -> Slices:
         raise _bad("it is no JSON document") from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise _bad(f"it is not of format {_FORMAT}")
-    return {
+    scores = {
         key: {_text(name): [_slice(each) for each in _list(some)] for name, some in _mapping(by_name).items()}
         for key, by_name in _mapping(document.get("scores"), limit=len(content)).items()
     }
+    remarks = _list(document.get("remarks", []), most=MAX_REMARKS)
+    return SlicesFile(scores, tuple(_text(remark, _LONGEST_REMARK) for remark in remarks))
 
 
 def _bad(what: str) -> ScoringInputError:
@@ -260,15 +295,15 @@ def _mapping(value: object, limit: int = MAX_SLICINGS) -> dict[str, Any]:
     return value
 
 
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list) or len(value) > MAX_SLICES:
-        raise _bad(f"a slicing is no list of at most {MAX_SLICES} slices")
+def _list(value: object, most: int = MAX_SLICES) -> list[object]:
+    if not isinstance(value, list) or len(value) > most:
+        raise _bad(f"slices or remarks are no list of at most {most}")
     return value
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST or not value.isprintable():
-        raise _bad(f"a name is no text of one line with at most {_LONGEST} characters")
+def _text(value: object, longest: int = _LONGEST) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
+        raise _bad(f"a name or a remark is no text of one line with at most {longest} characters")
     return value
 
 

@@ -5,6 +5,7 @@ resample, so that differences between entries are paired. `scoring.replicates` m
 """
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
@@ -12,6 +13,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from scoring.errors import ScoringInputError
 from scoring.metrics.metric import Direction
@@ -19,12 +21,15 @@ from scoring.metrics.metric import Direction
 LEVEL: Final = 0.95
 NEIGHBOURS: Final = 20  # of the top: the gaps between these decide a contest
 _ROWS_AT_A_TIME: Final = 100
+_COLUMNS_AT_A_TIME: Final = 2000  # so many rows and columns stay in a core's cache
 _LARGEST: Final = 10  # a larger z is as sure
 _PARTS: Final = 1000  # of 1, in which sizes of z are counted
+_ROUNDING: Final = 1e-12  # of a variance
 FEW_ITEMS: Final = 25  # that one entry has right and the other wrong: up to so many, they are counted
 _EXACT_UP_TO: Final = 2000  # entries; above, errors of differences are computed in single precision,
 _FEWER: Final = 250  # and of so many resamples, which puts them 5 % apart at the most
 
+NORMAL: Final = NormalDist()
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Pairs = list[tuple[slice, NDArray[np.int16]]]
@@ -100,7 +105,10 @@ def standings(
     low, high = intervals(scores, replicates, level=level)
     sign = 1 if direction == "max" else -1
     board = _Board.of(sign * scores, sign * replicates, share_items)
-    pairs = board.pairs()
+    with (
+        threadpool_limits(1, "blas") if len(scores) > _ROWS_AT_A_TIME else nullcontext()
+    ):  # for small products they wait
+        pairs = board.pairs()
     limit = _limit(pairs, len(scores), level)
     better, worse = _surely_apart(pairs, len(scores), limit)
     order = np.argsort(-board.scores, kind="stable")
@@ -133,25 +141,49 @@ def intervals(
     >>> low.round(1).tolist(), high.round(1).tolist()
     ([-2.0], [2.0])
     """
-    known = np.sort(replicates, axis=1)  # NaN comes last
+    low, high = (np.array(scores, dtype=np.float64) for _ in range(2))
+    for start in range(0, len(scores), _ROWS_AT_A_TIME):
+        rows = slice(start, start + _ROWS_AT_A_TIME)
+        low[rows], high[rows] = _ends(low[rows], np.sort(replicates[rows], axis=1), level)
+    return low, high
+
+
+def _ends(scores: Floats, known: NDArray[np.floating], level: float) -> tuple[Floats, Floats]:
+    """The ends of the intervals of some scores; `known` are their replicates in order, NaN at the end."""
     counts = np.isfinite(known).sum(axis=1)
-    gaps = known - np.nanmean(known, axis=1, keepdims=True) if counts.all() else known
-    below = ((known < scores[:, None]).sum(axis=1) + (known <= scores[:, None]).sum(axis=1)) / (
-        2 * np.maximum(counts, 1)
-    )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        squares = gaps * gaps
-        skewness = np.nanmean(squares * gaps, axis=1) / np.nanmean(squares, axis=1) ** 1.5
-    ends = [np.array(scores, dtype=np.float64), np.array(scores, dtype=np.float64)]
-    for entry in np.flatnonzero((counts > 1) & (known[:, 0] < known[np.arange(len(known)), counts - 1])):
-        nearest = 0.5 / counts[entry]  # a share of 0 or 1 has no finite quantile
-        bias = NormalDist().inv_cdf(min(max(float(below[entry]), nearest), 1 - nearest))
-        for end, share in zip(ends, ((1 - level) / 2, (1 + level) / 2), strict=True):
-            place = _corrected(share, bias, float(skewness[entry]) / 6) * (counts[entry] - 1)
-            before = int(place)
-            after = min(before + 1, counts[entry] - 1)
-            end[entry] = known[entry, before] + (place - before) * (known[entry, after] - known[entry, before])
-    return ends[0], ends[1]
+    places = np.flatnonzero((counts > 1) & (known[:, 0] < known[np.arange(len(known)), counts - 1]))
+    ends = scores.copy(), scores.copy()
+    if not len(places):
+        return ends
+    known, counts = known[places], counts[places]
+    centre = scores[places].astype(known.dtype)[:, None]  # as exact as they are, so that what is equal is so
+    below = (np.count_nonzero(known < centre, axis=1) + np.count_nonzero(known <= centre, axis=1)) / (2 * counts)
+    nearest = 0.5 / counts  # a share of 0 or 1 has no finite quantile
+    shares = np.clip(below, nearest, 1 - nearest).tolist()
+    biases = {share: NORMAL.inv_cdf(share) for share in set(shares)}
+    accelerations = (_skewness(known) / 6).tolist()
+    rows = np.arange(len(known))
+    for end, of_interval in zip(ends, ((1 - level) / 2, (1 + level) / 2), strict=True):
+        quantile = NORMAL.inv_cdf(of_interval)
+        corrected = [_corrected(quantile, biases[share], of) for share, of in zip(shares, accelerations, strict=True)]
+        place = np.array(corrected) * (counts - 1)
+        before = place.astype(np.int64)
+        first, then = (known[rows, np.minimum(at, counts - 1)].astype(np.float64) for at in (before, before + 1))
+        end[places] = first + (place - before) * (then - first)
+    return ends
+
+
+def _skewness(values: NDArray[np.floating]) -> Floats:
+    """The skewness of each row, of what is no NaN in it."""
+    gaps = values - np.nanmean(values, axis=1, keepdims=True)
+    count = np.isfinite(values).sum(axis=1)
+    if (count < values.shape[1]).any():
+        gaps = np.nan_to_num(gaps)
+    squares = gaps * gaps
+    third = np.einsum("ij,ij->i", squares, gaps) / count
+    variance = squares.sum(axis=1) / count
+    skewness: Floats = third / variance**1.5
+    return skewness
 
 
 def wilson(share: float, items: int, *, level: float = LEVEL) -> tuple[float, float]:
@@ -163,7 +195,7 @@ def wilson(share: float, items: int, *, level: float = LEVEL) -> tuple[float, fl
     >>> round(low, 3), high
     (0.963, 1.0)
     """
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NORMAL.inv_cdf((1 + level) / 2)
     centre = (share + z * z / (2 * items)) / (1 + z * z / items)
     half = z * math.sqrt(share * (1 - share) / items + (z / (2 * items)) ** 2) / (1 + z * z / items)
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -199,15 +231,18 @@ class _Board:
     ) -> NDArray[np.floating]:
         """By how many standard errors each chosen entry is better than the others, shape (chosen, others).
 
-        0 where two entries are equal, or differ by rounding alone.
+        0 where two entries are equal, and next to that where they differ by rounding alone.
         """
         variances = self.variances[chosen][:, None] + self.variances[others]
-        rounding = 1e-12 * variances  # a difference of nothing has no error, and no product is exact
-        variances -= 2 * (self.centred[chosen] @ self.centred[others].T)
+        products = self.centred[chosen] @ self.centred[others].T
+        products *= 2
+        variances -= products
         gaps = self.scores[chosen][:, None] - self.scores[others]
-        gaps[gaps * gaps <= rounding] = 0
         few, exact = self._few_items(gaps.ravel(), variances.ravel())
-        gaps /= np.sqrt(np.maximum(variances, rounding + np.finfo(gaps.dtype).tiny))
+        # A difference of nothing has no error, and no product is exact: what differs by rounding alone is far below 1.
+        least = _ROUNDING * self.variances[chosen] + np.finfo(gaps.dtype).tiny
+        np.maximum(variances, least[:, None], out=variances)
+        gaps /= np.sqrt(variances, out=variances)
         gaps.reshape(-1)[few] = exact
         return gaps
 
@@ -216,8 +251,13 @@ class _Board:
         pairs: Pairs = []
         for start in range(0, len(self.scores), _ROWS_AT_A_TIME):
             rows = slice(start, min(start + _ROWS_AT_A_TIME, len(self.scores)))
-            z = np.clip(self.z(rows, slice(start, None)), -_LARGEST, _LARGEST)
-            pairs.append((rows, (z * _PARTS).astype(np.int16)))
+            sizes = np.empty((rows.stop - start, len(self.scores) - start), dtype=np.int16)
+            for first in range(0, sizes.shape[1], _COLUMNS_AT_A_TIME):
+                others = slice(start + first, start + first + _COLUMNS_AT_A_TIME)
+                z = self.z(rows, others)
+                z *= _PARTS
+                sizes[:, first : first + _COLUMNS_AT_A_TIME] = z.clip(-_LARGEST * _PARTS, _LARGEST * _PARTS, out=z)
+            pairs.append((rows, sizes))
         return pairs
 
     def _few_items(self, gaps: NDArray[np.floating], variances: NDArray[np.floating]) -> tuple[Counts, Floats]:
@@ -244,7 +284,7 @@ def _mcnemar_table() -> Floats:
 
     Of m items, (m + k) / 2 are right in the better entry alone; each is as likely to be the other's where both are equal.
 
-    >>> 2 * (1 - NormalDist().cdf(float(_mcnemar_table()[6, 6])))
+    >>> 2 * (1 - NORMAL.cdf(float(_mcnemar_table()[6, 6])))
     0.03125
     """
     size = 2 * FEW_ITEMS
@@ -253,7 +293,7 @@ def _mcnemar_table() -> Floats:
         ways = np.array([math.comb(items, right) for right in range(items + 1)], dtype=np.float64)
         tail = np.cumsum(ways[::-1])[::-1] / 2.0**items
         for more in range(items % 2 or 2, items + 1, 2):
-            table[items, more] = -NormalDist().inv_cdf(min(float(tail[(items + more) // 2]), 0.5))
+            table[items, more] = -NORMAL.inv_cdf(min(float(tail[(items + more) // 2]), 0.5))
     return table
 
 
@@ -270,7 +310,7 @@ def _limit(pairs: Pairs, entries: int, level: float) -> float:
     beyond = np.cumsum(reached[::-1])[::-1]
     count = left = entries * (entries - 1) // 2
     while left:
-        place = math.ceil(NormalDist().inv_cdf(1 - (1 - level) / (2 * left)) * _PARTS)
+        place = math.ceil(NORMAL.inv_cdf(1 - (1 - level) / (2 * left)) * _PARTS)
         now = max(count - round(float(beyond[place])), 1)
         if now == left:
             return place / _PARTS
@@ -304,7 +344,9 @@ def _tiers(board: _Board, order: Counts, limit: float) -> Counts:
 def _beats_above(board: _Board, order: Counts) -> Floats:
     """Share of resamples in which an entry is better than the next better one; a tie counts half."""
     shares = np.full(len(order), math.nan)
-    shares[order[1:]] = _better_share(board.replicates[order[1:]] - board.replicates[order[:-1]])
+    for start in range(1, len(order), _ROWS_AT_A_TIME):
+        rows = order[start - 1 : start + _ROWS_AT_A_TIME]
+        shares[rows[1:]] = _better_share(np.diff(board.replicates[rows], axis=0))
     return shares
 
 
@@ -312,7 +354,8 @@ def _better_share(gaps: NDArray[np.floating]) -> Floats:
     """The share of positive gaps in each row; NaN where there is no gap."""
     if not gaps.shape[1]:
         return np.full(len(gaps), math.nan)
-    shares: Floats = ((gaps > 0).mean(axis=1) + (gaps >= 0).mean(axis=1)) / 2
+    count = np.count_nonzero(gaps > 0, axis=1) + np.count_nonzero(gaps >= 0, axis=1)
+    shares: Floats = count / (2 * gaps.shape[1])
     return shares
 
 
@@ -321,13 +364,13 @@ def _resolution(board: _Board, top: Counts, level: float) -> float:
     if len(top) < 2:
         return math.nan
     apart = board.centred[top[1:]] - board.centred[top[:-1]]
-    return NormalDist().inv_cdf((1 + level) / 2) * float(np.median(np.linalg.norm(apart, axis=1)))
+    return NORMAL.inv_cdf((1 + level) / 2) * float(np.median(np.linalg.norm(apart, axis=1)))
 
 
-def _corrected(share: float, bias: float, acceleration: float) -> float:
-    """The share of replicates at which the interval has its end."""
-    moved = bias + NormalDist().inv_cdf(share)
-    return NormalDist().cdf(bias + moved / (1 - acceleration * moved))
+def _corrected(quantile: float, bias: float, acceleration: float) -> float:
+    """The share of replicates at which the interval has its end, for this quantile of the normal distribution."""
+    moved = bias + quantile
+    return NORMAL.cdf(bias + moved / (1 - acceleration * moved))
 
 
 def _require_board(scores: NDArray[np.floating], replicates: NDArray[np.floating], level: float) -> None:

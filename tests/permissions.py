@@ -47,10 +47,10 @@ SIGNED_IN = "SMTOXR"
 
 # Pages of the workspace, by method; the others under "organize:" are of a draft, or of nobody's.
 WORKSPACE_GET = (
-    "overview", "submissions", "submissions-csv", "teams", "teams-csv", "team", "team-settings", "registrations", "registrations-csv",
-    "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images", "rules", "phases",
-    "phase-new", "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new", "task-delete",
-    "questions", "question", "question-new", "question-delete", "winners", "proposals", "proposal", "proposal-status",
+    "overview", "submissions", "submissions-csv", "slices-csv", "teams", "teams-csv", "team", "team-settings", "registrations",
+    "registrations-csv", "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images",
+    "rules", "phases", "phase-new", "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new",
+    "task-delete", "questions", "question", "question-new", "question-delete", "winners", "proposals", "proposal", "proposal-status",
 )  # fmt: skip
 OWN_FILE = ("own-file", "own-file-download", "own-file-delete")
 WORKSPACE_POST = ("organizers", "visibility", "image-delete")
@@ -231,10 +231,12 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:submission-start": ("post", "", {"A": 401, "M": 403, "STX": 404, "OR": 409}),
     "api:submissions-start": ("post", "OR", {"A": 401, "SMTX": 404}),
     "api:submissions-csv": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "api:slices-csv": ("get", "OR", {"A": 401, "SMTX": 404}),
     "api:submission-withdraw": ("post", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
     "api:submission-board": ("put", "", {"A": 401, "OR": 403, "M": 409, "STX": 404}),
     "api:submission-fact-sheet": ("put", "", {"A": 401, "MOR": 415, "STX": 404}),
     "api:submission-logs": ("get", "MOR", {"A": 401, "STX": 404}),
+    "api:submission-slices": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-receipt": ("get", "MOR", {"A": 401, "STX": 404}),
     "api:submission-download": ("get", "MOR", {"A": 401, "STX": 404}),
     "codabench:sign-in": ("post", "", {EVERYBODY: 400}),

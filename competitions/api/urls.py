@@ -87,6 +87,7 @@ urlpatterns = [
     path("submissions/<int:pk>/cancel/", submissions.SubmissionCancel.as_view(), name="submission-cancel"),
     path("submissions/<int:pk>/start/", submissions.SubmissionStart.as_view(), name="submission-start"),
     path("competitions/<slug:slug>/submissions.csv", submissions.SubmissionsCsv.as_view(), name="submissions-csv"),
+    path("competitions/<slug:slug>/slices.csv", submissions.SlicesCsv.as_view(), name="slices-csv"),
     path(
         "competitions/<slug:slug>/submissions/start/", submissions.SubmissionsStart.as_view(), name="submissions-start"
     ),
@@ -96,6 +97,7 @@ urlpatterns = [
     ),
     path("submissions/<int:pk>/fact-sheet/", submissions.SubmissionFactSheet.as_view(), name="submission-fact-sheet"),
     path("submissions/<int:pk>/logs/", submissions.SubmissionLogs.as_view(), name="submission-logs"),
+    path("submissions/<int:pk>/slices/", submissions.SubmissionSlices.as_view(), name="submission-slices"),
     path("submissions/<int:pk>/receipt/", submissions.SubmissionReceipt.as_view(), name="submission-receipt"),
     path("submissions/<int:pk>/download/", submissions.SubmissionDownload.as_view(), name="submission-download"),
 ]

@@ -14,7 +14,7 @@ from competitions.bundles.settings import Nested, written_settings
 from competitions.catalog.models import Column, Competition, Format, Leaderboard, Page, Phase, Solution, Task
 from competitions.catalog.services import current_rules
 from competitions.factsheets.models import Question
-from competitions.leaderboards.ranking.rules import CODABENCH_RULES
+from competitions.leaderboards.ranking.rules import CODABENCH_NAMES
 from competitions.resources.models import Resource, StoredFile
 from competitions.resources.storage import CHUNK_BYTES, open_stored
 from core.design.covers import draw_cover
@@ -26,7 +26,6 @@ from files.images import SUFFIXES as SUFFIXES_OF_IMAGES
 from files.text import NO_TERMS
 from workers.protocol.jobs import plain_file_name
 
-RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 STAND_IN: Final = "image.png"
 SUFFIXES: Final = {Format.HTML: "html", Format.MARKDOWN: "md", Format.MIXED: "md"}
 ASKED: Final = ("key", "title", "help_text", "kind", "choices", "is_required")
@@ -288,10 +287,10 @@ def board_yaml(board: Leaderboard) -> dict[str, object]:
     rule = Leaderboard.Rule(board.rule)
     own = written_settings(board)
     extra = own.pop("podium")
-    extra |= {"show_tasks": board.shows_tasks, "rule": None if rule in RULE_NAMES else rule.value}
+    extra |= {"show_tasks": board.shows_tasks, "rule": None if rule in CODABENCH_NAMES else rule.value}
     return own | {
         "key": board.key,
-        "submission_rule": RULE_NAMES.get(rule, "Force_Best"),
+        "submission_rule": CODABENCH_NAMES.get(rule, "Force_Best"),
         "primary_index": next((index for index, column in enumerate(columns) if column.is_primary), 0),
         "columns": [_column(index, column, indexes) for index, column in enumerate(columns)],
         "podium": {key: value for key, value in extra.items() if value is not None},

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from competitions.catalog.models import MOST_TAGS, TAG_LENGTH, Competition
 from core.refusals import Refusal
-from files.text import first_unprintable, printable
+from files.text import first_unprintable
+from workers.protocol.texts import printable
 
 
 class TagsInvalid(Refusal):

@@ -20,7 +20,7 @@ from competitions.codabench_api.files import address
 from competitions.disclosure.outputs import may_download
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import gives_exact_scores, may_see_board, visible_columns
-from competitions.leaderboards.ranking.rules import CODABENCH_RULES
+from competitions.leaderboards.ranking.rules import CODABENCH_NAMES
 from competitions.resources.models import Resource
 from competitions.runs.models import Run
 from competitions.submissions.models import Submission
@@ -58,7 +58,6 @@ COMPETITION_FLAGS: Final = tuple(
     for field, place in Competition.bundle.items()
     if field == place and isinstance(Competition._meta.get_field(field), BooleanField)
 )
-RULE_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 
 
 class ScoreLine(TypedDict):
@@ -222,7 +221,7 @@ def board_shape(board: Leaderboard, *, with_hidden: bool = False) -> dict[str, o
         "title": board.title,
         "key": board.key,
         "hidden": board.is_hidden,
-        "submission_rule": RULE_NAMES.get(Leaderboard.Rule(board.rule), "Selected"),
+        "submission_rule": CODABENCH_NAMES.get(Leaderboard.Rule(board.rule), "Selected"),
         "primary_index": primary,
         "columns": column_shapes(columns),
     }

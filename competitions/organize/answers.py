@@ -28,6 +28,7 @@ class Columns(TypedDict):
     targets: list[str]
     weight: str
     group: str
+    slices: str
 
 
 class MetricChoice(TypedDict):
@@ -137,6 +138,7 @@ class Plan(TypedDict):
     targets: list[str]
     weight: str | None
     group: str | None
+    slices: list[str]
     split: Split
 
 

@@ -45,6 +45,7 @@ urlpatterns = [
     path("competitions/<slug:slug>/", workspace.overview, name="overview"),
     path("competitions/<slug:slug>/submissions/", submissions.submissions, name="submissions"),
     path("competitions/<slug:slug>/submissions.csv", submissions.submissions_file, name="submissions-csv"),
+    path("competitions/<slug:slug>/slices.csv", submissions.slices_file, name="slices-csv"),
     path("competitions/<slug:slug>/submissions/start/", submissions.start_waiting, name="submissions-start"),
     path("competitions/<slug:slug>/submissions/<int:pk>/start/", submissions.start, name="submission-start"),
     path("competitions/<slug:slug>/datasets/<int:pk>/rerun/", submissions.dataset_rerun, name="dataset-rerun"),

@@ -48,7 +48,7 @@ from competitions.teams.services import require_in_contest, require_registration
 from core.background.allowance import require_allowance
 from core.background.rows import asker_key
 from core.refusals import Refusal
-from files.text import printable
+from workers.protocol.texts import printable
 
 RELATIONS: Final = frozenset(field.name for field in Submission._meta.get_fields() if field.is_relation)
 

@@ -1,7 +1,7 @@
 """ETags of pages from all that they show, so that an unchanged page is not rendered again."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Final
@@ -9,8 +9,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.messages import get_messages
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
+from django.utils.cache import get_conditional_response
 
 from competitions.catalog.models import Leaderboard
 from competitions.web.visit import Visit
@@ -40,6 +41,16 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
         request.headers.get("HX-Request"),
     ]
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
+
+
+def unless_unchanged(request: HttpRequest, etag: str, draw: Callable[[], HttpResponse]) -> HttpResponse:
+    """The page under its ETag; 304, and nothing drawn, for a reader who has it already."""
+    response = get_conditional_response(request, etag=etag)
+    if response is None:
+        response = draw()
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
 
 
 def _reader(request: HttpRequest, visited: Visit) -> list[object]:

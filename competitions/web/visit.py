@@ -16,7 +16,7 @@ from accounts.models import User
 from competitions.catalog.models import Competition, Leaderboard, PageImage, Phase
 from competitions.compute.models import ComputeWorker
 from competitions.disclosure.readers import Reader, sealed_right
-from competitions.disclosure.scores import may_know_board, may_see_board
+from competitions.disclosure.scores import board_refusal, may_know_board, may_see_board
 from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Invitation, Registration, Team
@@ -122,6 +122,20 @@ class Visit:
 
     def can_see_board(self, board: Leaderboard) -> bool:
         return may_see_board(self.reader, board)
+
+    def existing_board(self, phase_slug: str, key: str | None = None) -> Leaderboard:
+        """The board of that phase by key, else its main one, whoever may see it; 404 where there is none."""
+        board = self.board(self.phase(phase_slug), key)
+        if board is None:
+            raise Http404
+        return board
+
+    def visible_board(self, phase_slug: str, key: str | None = None) -> Leaderboard:
+        """The same board; a refusal for whoever may not see it."""
+        board = self.existing_board(phase_slug, key)
+        if not self.can_see_board(board):
+            raise board_refusal(board)
+        return board
 
     @cached_property
     def place(self) -> Place | None:

@@ -8,7 +8,7 @@ from typing import Final
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import local_copy
 from competitions.winners.comparison import UNREADABLE, CannotCompare
-from files.text import printable
+from workers.protocol.texts import printable
 
 MAX_LISTED: Final = 100
 MAX_READ_BYTES: Final = 64 * 1024 * 1024  # of all files together, to count their numbers

@@ -31,7 +31,7 @@ from competitions.teams.models import Membership, Team
 from competitions.winners import refusals
 from competitions.winners.models import Lane, Place, PlaceEvent
 from competitions.winners.states import NEXT, OPEN, TEAMS_TURN, State
-from files.text import printable
+from workers.protocol.texts import printable
 
 MOST_TIED: Final = 1000  # rows that are looked through for teams of a winner's tier
 

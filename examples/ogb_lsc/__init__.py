@@ -95,17 +95,17 @@ def wikikg90mv2(size: Size, seed: int) -> Data:
     graph = KnowledgeGraph(ENTITIES, RELATIONS if size == "true" else 40)
     train = graph.draw(400_000 if size == "true" else 20_000, seed, "train")
     public = {"train.npz": {"hrt": train}}
-    labels = {}
+    labels, slices = {}, {}
     for split, count in _sizes("lsc-wikikg90mv2", size).items():
         triples = graph.draw(count, seed, split)
         public[f"{split}.npz"] = {"hr": triples[:, :2]}
         labels[split] = {"t": triples[:, 2]}
+        slices[split] = {"relation type": triples[:, 1]}
     unseen = graph.draw(HELD_OUT_ITEMS[size], seed, HELD_OUT)
     held_out = Check(CHALLENGE, "held_out", {"hr": unseen[:, :2]}, {"t": unseen[:, 2]})
     few = graph.draw(MINI_ITEMS, seed, MINI)
-    return Data(
-        public, labels, _checks(public, labels, seed, held_out), MiniSplit({"hr": few[:, :2]}, {"t": few[:, 2]})
-    )
+    mini = MiniSplit({"hr": few[:, :2]}, {"t": few[:, 2]})
+    return Data(public, labels, _checks(public, labels, seed, held_out), mini, slices)
 
 
 def pcqm4mv2(size: Size, seed: int) -> Data:
@@ -123,7 +123,10 @@ def pcqm4mv2(size: Size, seed: int) -> Data:
     checks = (_spelled_otherwise(splits[CHALLENGE], seed), _unseen_molecules(splits, size, seed))
     few, gaps = splits["valid"].smiles[:MINI_ITEMS], splits["valid"].gaps[:MINI_ITEMS]
     mini = MiniSplit({"smiles": np.array(few)}, {"y_true": gaps})
-    return Data(public, labels, _checks(public, labels, seed, *checks), mini)
+    slices = {
+        name: {"heavy atoms": np.array([len(parse(smiles)) for smiles in splits[name].smiles])} for name in SMALL_TEST
+    }
+    return Data(public, labels, _checks(public, labels, seed, *checks), mini, slices)
 
 
 def _spelled_otherwise(split: Split, seed: int) -> Check:

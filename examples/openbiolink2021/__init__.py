@@ -23,7 +23,11 @@ def openbiolink(size: Size, seed: int) -> Data:
     drawn = np.unique(graph.draw(4 * (tests + others), seed, "all"), axis=0)  # a triple is true once
     chosen = generator(seed, "split").permutation(drawn)
     test, train = chosen[:tests], chosen[tests : tests + others]
-    return Data({"train.npz": {"hrt": train}, "test.npz": {"hrt": test}}, {"test": {"triples": test}})
+    return Data(
+        {"train.npz": {"hrt": train}, "test.npz": {"hrt": test}},
+        {"test": {"triples": test}},
+        slices={"test": {"relation type": test[:, 1]}},
+    )
 
 
 TRACKS = (

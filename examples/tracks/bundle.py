@@ -256,7 +256,7 @@ def _write_data(dest: Path, track: Track, data: Data) -> None:
     for split, arrays in data.labels.items():
         folder = dest / f"reference_data_{split}"
         if track.has_official_file:
-            reference.write(folder, track.dataset, {split: arrays})
+            reference.write(folder, track.dataset, {split: arrays}, slices=data.slices)
         else:
             reference.write_results(folder, track.dataset)
 

@@ -58,12 +58,15 @@ class Data:
         Input for the verification of winners' code.
     mini
         Input that code runs on first, where the track takes code.
+    slices
+        Split to lists of labels, one for each item, whose values get scores of their own.
     """
 
     public: Mapping[str, Arrays]
     labels: Mapping[str, Arrays]
     checks: tuple[Check, ...] = ()
     mini: MiniSplit | None = None
+    slices: Mapping[str, Arrays] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from files.bundles.dates import read_instant
-from files.bundles.document import Document
+from files.bundles.document import Document, DocumentReader
 from files.bundles.faults import Note, Report, Where
 from files.bundles.schema import TASK_FILES
 
@@ -93,7 +93,7 @@ def is_legacy(data: dict[str, object]) -> bool:
     )
 
 
-class Legacy:
+class Legacy(DocumentReader):
     """One document of the old shape. `spec()` gives the keys of version 2; the report gets the notes."""
 
     def __init__(self, document: Document, report: Report) -> None:
@@ -112,20 +112,17 @@ class Legacy:
         self._left_out(data, (), set(ROOT_SAME), IGNORED_ROOT)
         return spec
 
-    def _fault(self, where: Where, message: str) -> None:
-        self.report.faults.append(self.document.note(where, message))
-
     def _note_mapping(self, where: Where, message: str) -> None:
         self.report.mapped.append(self.document.note(where, message))
 
     def _pages(self, spec: dict[str, object]) -> None:
         pages = self.data.get("html")
         if not isinstance(pages, dict) or not pages:
-            self._fault(("html",), "there are no pages; `html` must map titles to files, with at least `terms`")
+            self.add_fault(("html",), "there are no pages; `html` must map titles to files, with at least `terms`")
             spec["pages"] = []
             return
         if "terms" not in pages:
-            self._fault(("html",), "the page `terms` is missing; add `terms: terms.html` with the rules")
+            self.add_fault(("html",), "the page `terms` is missing; add `terms: terms.html` with the rules")
         spec["terms"] = pages.get("terms") or "-"
         spec["pages"] = [
             {"title": title, "file": file, "where": ("html", title)}
@@ -138,12 +135,12 @@ class Legacy:
         if isinstance(phases, list):
             phases = dict(enumerate(phases))
         if not isinstance(phases, dict) or not phases:
-            self._fault(("phases",), "there are no phases; `phases` must map a number to each phase")
+            self.add_fault(("phases",), "there are no phases; `phases` must map a number to each phase")
             spec["phases"] = spec["tasks"] = []
             return
         for key, phase in phases.items():
             if not isinstance(phase, dict):
-                self._fault(("phases", key), "a phase must be a mapping of keys such as `label` and `start_date`")
+                self.add_fault(("phases", key), "a phase must be a mapping of keys such as `label` and `start_date`")
         rows = [(key, phase) for key, phase in phases.items() if isinstance(phase, dict)]
         rows.sort(key=lambda row: _number(row[1].get("phasenumber")))
         rows = self._without_parent(rows)
@@ -178,7 +175,7 @@ class Legacy:
         self._left_out(phase, where, {*PHASE_SAME, *TASK_FILES}, IGNORED_PHASE)
         spec: dict[str, object] = {name: phase[name] for name in PHASE_SAME if phase.get(name) is not None}
         if "label" not in phase:
-            self._fault(where, "the phase has no `label`, which is its name")
+            self.add_fault(where, "the phase has no `label`, which is its name")
         start = self._date((*where, "start_date"), phase.get("start_date"), needed=True)
         return spec | {
             "index": number,
@@ -203,20 +200,17 @@ class Legacy:
     def _not_before_start(self, phase: dict[str, Any], why: str) -> None:
         if phase["end"] is not None and phase["end"] <= phase["start"]:
             phase["end"] = phase["start"] + NEVER_OPEN
-            note = self.document.note(
-                phase["where"], f"the phase is closed from its start on: {why}. Set its end afterwards"
-            )
-            self.report.warnings.append(note)
+            self.add_warning(phase["where"], f"the phase is closed from its start on: {why}. Set its end afterwards")
 
     def _date(self, where: Where, value: Any, *, needed: bool) -> datetime | None:
         if value is None or str(value).strip().lower() in ("", "null", "none"):
             if needed:
-                self._fault(where, "the date is missing; write it as 2027-03-31 13:30:00")
+                self.add_fault(where, "the date is missing; write it as 2027-03-31 13:30:00")
             return None
         try:
             return read_instant(str(value))
         except ValueError as error:
-            self._fault(where, str(error))
+            self.add_fault(where, str(error))
             return None
 
     def _boards(self, spec: dict[str, object]) -> None:
@@ -225,7 +219,7 @@ class Legacy:
         columns = board.get("columns") if isinstance(board, dict) else None
         if not isinstance(boards, dict) or not boards or not isinstance(columns, dict) or not columns:
             what = "leaderboards" if not isinstance(boards, dict) or not boards else "columns"
-            self._fault(("leaderboard", what), f"`leaderboard` must hold a mapping `{what}` that is not empty")
+            self.add_fault(("leaderboard", what), f"`leaderboard` must hold a mapping `{what}` that is not empty")
             spec["leaderboards"] = []
             return
         rule = self._rule()
@@ -244,7 +238,7 @@ class Legacy:
         ]
         board_columns.sort(key=lambda item: _number(item[1].get("rank"), default=1))
         if first and not board_columns:
-            self._fault(
+            self.add_fault(
                 where, f"no column belongs to the leaderboard {label!r}; give a column `leaderboard: *anchor` of it"
             )
         column_specs = [
@@ -292,7 +286,7 @@ class Legacy:
         unknown = [name for name in names if name not in keys]
         if operation not in ("avg", "mean") or not names or unknown:
             message = f"the computation {operation or '?'!r} of {names} is left out: it needs `operation: Avg` and columns of this board"
-            self.report.warnings.append(self.document.note(where, message))
+            self.add_warning(where, message)
             return {}
         self._note_mapping(where, "`Avg` becomes the average of the ranks in these columns, as CodaLab computed it")
         return {

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from files.bundles.faults import YAML_NAME, Note, Where, dotted, invalid
+from files.bundles.faults import YAML_NAME, Note, Report, Where, dotted, invalid
 from files.bundles.schema import PHASE_FILES, TASK_FILES
 
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -52,6 +52,19 @@ class Document:
 
     def note(self, where: Where, message: str) -> Note:
         return Note(message, path=dotted(where), line=self.line(where), file=self.name)
+
+
+class DocumentReader:
+    """Base of what reads a document: a remark on a place in it goes to the report."""
+
+    document: Document
+    report: Report
+
+    def add_fault(self, where: Where, message: str) -> None:
+        self.report.faults.append(self.document.note(where, message))
+
+    def add_warning(self, where: Where, message: str) -> None:
+        self.report.warnings.append(self.document.note(where, message))
 
 
 def read_document(path: Path, name: str = YAML_NAME) -> Document:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from files.archives import check_zip
 from files.bundles.archive import LIMITS, BundleFiles, is_too_long
 from files.bundles.codalab import Legacy, is_legacy
-from files.bundles.document import Document, read_document
+from files.bundles.document import Document, DocumentReader, read_document
 from files.bundles.error_messages import error_sentence
 from files.bundles.faults import InvalidBundle, Note, Report, Where, dotted
 from files.bundles.images import BundleImages
@@ -53,7 +53,7 @@ Part = tuple[str, Where, Mapping[str, object]]  # kind, place, values by key
 LEGACY_PARTS: Final = {"leaderboards": "leaderboard.", "phases": "phases", "tasks": "phases", "pages": "html"}
 
 
-class BundleReader:
+class BundleReader(DocumentReader):
     """A bundle that was read. `report` has every fault; `spec` is None where no YAML could be read."""
 
     def __init__(self, files: BundleFiles) -> None:
@@ -87,7 +87,7 @@ class BundleReader:
         data = self.document.data
         if not isinstance(data, dict) or not data:
             description = "is empty" if not data else f"holds {'a list' if isinstance(data, list) else 'a text'}"
-            self._fault(
+            self.add_fault(
                 (), f"the file {description}; it must be a mapping of keys such as title, phases and leaderboards"
             )
             return
@@ -102,13 +102,13 @@ class BundleReader:
         version = data.get("version")
         if version is None:
             if not legacy:
-                self._warn((), "there is no `version`; the keys are those of version 2, so it is read as that")
+                self.add_warning((), "there is no `version`; the keys are those of version 2, so it is read as that")
             return
         known = VERSIONS.get(str(version).strip())
         if known is None:
-            self._fault(("version",), f"version {version!r} is not known; there are 2, and 1.5 or 1.8 of CodaLab")
+            self.add_fault(("version",), f"version {version!r} is not known; there are 2, and 1.5 or 1.8 of CodaLab")
         elif (known == "2") == legacy:
-            self._warn(
+            self.add_warning(
                 ("version",),
                 f"version is {version}, but the keys are those of {'1.5' if legacy else '2'}, which is how it is read",
             )
@@ -117,14 +117,14 @@ class BundleReader:
         raw = dict(data)
         if "leaderboards" not in raw and isinstance(raw.get("leaderboard"), list):
             raw["leaderboards"] = raw.pop("leaderboard")
-            self._warn(("leaderboard",), "the key is read as `leaderboards`, which is how it is spelt")
+            self.add_warning(("leaderboard",), "the key is read as `leaderboards`, which is how it is spelt")
         if not raw.get("terms") and "version" not in data:
             raw["terms"] = None
-            self._warn((), "there are no `terms`; write the rules before publishing")
+            self.add_warning((), "there are no `terms`; write the rules before publishing")
         elif not raw.get("terms"):
-            self._fault((), "`terms` is missing; name a file with the rules that participants accept")
+            self.add_fault((), "`terms` is missing; name a file with the rules that participants accept")
         if not raw.get("image"):
-            self._warn((), "there is no `image`; the competition gets no logo")
+            self.add_warning((), "there is no `image`; the competition gets no logo")
         self._strange(CompetitionSpec, raw, ())
         return raw
 
@@ -140,7 +140,7 @@ class BundleReader:
             elif key not in model.model_fields or key == "where":
                 near = get_close_matches(key, [name for name in model.model_fields if name != "where"], n=1)
                 hint = f"; is it `{near[0]}`?" if near else ""
-                self._warn(place, f"the key {key!r} is not known here and is left out{hint}")
+                self.add_warning(place, f"the key {key!r} is not known here and is left out{hint}")
             else:
                 self._strange_inside(model.model_fields[key].annotation, value, place)
 
@@ -304,17 +304,11 @@ class BundleReader:
         """Warn of a program without a command: it scores nothing, and the first submission would fail."""
         missing = command_fault(self.files, relative)
         if missing:
-            self._warn(where, missing)
+            self.add_warning(where, missing)
 
     def _key(self, key: str, where: Where) -> None:
         if not is_key(key):
-            self._fault(where, f"{key!r} is no key; a key has 36 characters, such as 7f6e…-…")
-
-    def _fault(self, where: Where, message: str) -> None:
-        self.report.faults.append(self.document.note(where, message))
-
-    def _warn(self, where: Where, message: str) -> None:
-        self.report.warnings.append(self.document.note(where, message))
+            self.add_fault(where, f"{key!r} is no key; a key has 36 characters, such as 7f6e…-…")
 
 
 def is_key(text: str) -> bool:

@@ -56,15 +56,19 @@ def score_table(ref: Path, res: Path, output: Path) -> Scored:
     scores: dict[str, float] = {}
     sampled: dict[str, Sample] = {}
     slicings: dict[str, dict[str, Slicing]] = {}
+    unsliced: list[str] = []
     for part, chosen in solution_parts(reference, solution).items():
         rows = _Part(reference, own, solution, _filter(solution, chosen), _filter(predictions, chosen))
         suffix = f"_{part}" if part else ""
         scores |= {f"{key}{suffix}": value for key, value in rows.scores()}
         sampled |= {f"{metric.key}{suffix}": partial(rows.resampled, metric) for metric in reference.metrics}
-        slicings |= {f"{key}{suffix}": by_name for key, by_name in rows.slicings()}
+        for chosen_metric in reference.metrics if reference.slices else ():
+            key = f"{chosen_metric.key}{suffix}"
+            slicings[key], faults = rows.slicings(chosen_metric)
+            unsliced += [f"No slices of {key} by {name}: {fault}." for name, fault in faults.items()]
         if reference.per_sample:
             write_samples(output / f"per_sample{suffix}.npz", dict(rows.losses()))
-    return Scored(scores, sampled, slicings=slicings)
+    return Scored(scores, sampled, slicings=slicings, unsliced=unsliced)
 
 
 def sampled_table_score(ref: Path, res: Path, key: str) -> SampledScore:
@@ -142,7 +146,7 @@ class _Part:
 
     def sampled(self, chosen: ChosenMetric) -> SampledScore:
         """The score by a metric as a function of the rows. Raises `ScoringInputError` for one that is none."""
-        if chosen.is_own or chosen.per_group or metrics.metric(chosen.name).needs_group:
+        if chosen.is_own or chosen.is_over_groups:
             what = "it is one's own, or one over groups"
             raise ScoringInputError("not_decomposable", chosen.key, what, "use a metric over single rows")
         metric, rows = metrics.metric(chosen.name), self._rows(chosen)
@@ -158,7 +162,7 @@ class _Part:
         """The score as a function of what is resampled: rows, or groups where the metric is over these."""
         if chosen.is_own:
             return self._own_sampled(chosen), self._resampling()
-        if not chosen.per_group and not metrics.metric(chosen.name).needs_group:
+        if not chosen.is_over_groups:
             return self.sampled(chosen), self._resampling()
         metric, rows = metrics.metric(chosen.name), self._rows(chosen)
         groups = rows.by_group()
@@ -167,12 +171,20 @@ class _Part:
         )
         return sampled, Resampling(f"{self._name()}/{self.reference.group}", len(groups))
 
-    def slicings(self) -> Iterator[tuple[str, dict[str, Slicing]]]:
-        """The slicings of the rows for each metric; a metric over groups has none, for its items are groups."""
-        by_name = {name: Slicing.of(_labels(self.solution, name)) for name in self.reference.slices}
-        for chosen in self.reference.metrics if by_name else ():
-            if not (chosen.per_group or (not chosen.is_own and metrics.metric(chosen.name).needs_group)):
-                yield chosen.key, by_name
+    def slicings(self, chosen: ChosenMetric) -> tuple[dict[str, Slicing], dict[str, str]]:
+        """The slicings of what is resampled for the metric, and why others are none, by name.
+
+        The items of a metric over groups are the groups.
+        """
+        groups = self._rows(chosen).group if chosen.is_over_groups else None
+        slicings, faults = {}, {}
+        for name in self.reference.slices:
+            slicing = Slicing.of(_labels(self.solution, name))
+            try:
+                slicings[name] = slicing if groups is None else slicing.of_groups(groups)
+            except ScoringInputError as error:
+                faults[name] = f"{error.what}; the metric is over groups, so {error.right}"
+        return slicings, faults
 
     def _own_sampled(self, chosen: ChosenMetric) -> SampledScore:
         own, shown = self.own, without_usage(self.reference, self.solution)

@@ -54,6 +54,11 @@ class ChosenMetric:
         """True where it is the organizer's own file."""
         return self.name == OWN_METRIC
 
+    @property
+    def is_over_groups(self) -> bool:
+        """True where the score is that of groups of rows, such as a mean of theirs."""
+        return self.per_group or (not self.is_own and metrics.metric(self.name).needs_group)
+
 
 @dataclass(frozen=True)
 class TableReference:
@@ -136,6 +141,7 @@ def reference_for(
     group: str | None = None,
     per_sample: bool = False,
     schema: TableSchema | None = None,
+    slices: Sequence[str] = (),
 ) -> TableReference:
     """The rule for a solution and these metrics, once they were seen to fit.
 
@@ -143,6 +149,7 @@ def reference_for(
     ----------
     chosen : the first metric decides which columns a team predicts; those of the others must be the same
     schema : of a team's table, for a metric of one's own; by default as the target columns
+    slices : columns whose values get scores of their own
 
     Raises `ScoringInputError` with what does not fit.
 
@@ -151,6 +158,8 @@ def reference_for(
     ('id', 'price')
     """
     read_ids(solution, id_column)
+    for name in slices:
+        require_column(solution, name)
     schemas = [_schema_for_metric(solution, metric, id_column, targets, schema) for metric in chosen]
     if not schemas:
         raise ScoringInputError("bad_parameter", "metrics", "there is none", "choose at least one")
@@ -165,7 +174,10 @@ def reference_for(
     keys = [metric.key for metric in chosen]
     if len(set(keys)) < len(keys):
         raise ScoringInputError("bad_parameter", "metrics", "two have the same key", "give each a key of its own")
-    return TableReference(id_column, tuple(targets), tuple(chosen), schemas[0], usage_column, weight, group, per_sample)
+    given = {"usage_column": usage_column, "weight": weight, "group": group}
+    return TableReference(
+        id_column, tuple(targets), tuple(chosen), schemas[0], **given, per_sample=per_sample, slices=tuple(slices)
+    )
 
 
 def _schema_for_metric(

@@ -5,6 +5,8 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from workers.protocol.texts import printable
+
 # Of what both sides speak. After a release, each change that the other side would misread is a new version.
 PROTOCOL_VERSION: Final = 1
 PROBLEMS: Final = {
@@ -78,11 +80,6 @@ def _quoted(value: str | float) -> str:
         return ascii(value)[:100]
     except ValueError:  # more digits than Python prints
         return "such a number"
-
-
-def printable(text: str) -> str:
-    """The text with blanks for what cannot be shown, or stored: NUL and lone surrogates are among it."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _cut(value: object, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""Text files among predictions: site and worker judge them alike."""
+"""Texts and text files that teams send: site and worker judge them alike."""
 
 import codecs
 from collections.abc import Iterable
@@ -6,6 +6,15 @@ from fnmatch import fnmatchcase
 from typing import IO
 
 CHUNK_BYTES = 1 << 20
+
+
+def printable(text: str) -> str:
+    r"""The text with blanks for what cannot be shown, or stored: NUL and lone surrogates are among it.
+
+    >>> printable("a\0b")
+    'a b'
+    """
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def is_text_name(path: str, patterns: Iterable[str]) -> bool:

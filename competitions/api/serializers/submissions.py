@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
+from competitions.disclosure.slices import ShownSlice
 from competitions.factsheets.models import Question
 from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission
@@ -227,6 +228,31 @@ class LogOut(serializers.Serializer[Any]):
     run = serializers.UUIDField()
     stream = serializers.CharField()
     text = serializers.CharField()
+
+
+class SliceOut(serializers.Serializer[Any]):
+    """A slice with the digits of the score's column; no score where the metric has no value, no interval of few items."""
+
+    value = serializers.CharField()
+    items = serializers.IntegerField()
+    score = serializers.CharField(allow_null=True)
+    low = serializers.CharField(allow_null=True, help_text="Lower end of the 95 % interval.")
+    high = serializers.CharField(allow_null=True)
+
+    def to_representation(self, instance: ShownSlice) -> dict[str, object]:
+        shown = {name: getattr(instance, name) or None for name in ("score", "low", "high")}
+        return {"value": instance.value, "items": instance.items, **shown}
+
+
+class SlicesOut(serializers.Serializer[Any]):
+    """A score of a run by one slicing."""
+
+    run = serializers.UUIDField()
+    task = serializers.CharField()
+    score = serializers.CharField(help_text="Key of the column.")
+    title = serializers.CharField()
+    slicing = serializers.CharField()
+    slices = SliceOut(many=True)
 
 
 class StartedOut(serializers.Serializer[Any]):

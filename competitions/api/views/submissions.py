@@ -23,6 +23,7 @@ from competitions.api.serializers.submissions import (
     FactQuestionOut,
     FactSheetIn,
     LogOut,
+    SlicesOut,
     SmokeFilter,
     StartedOut,
     SubmissionFilter,
@@ -31,13 +32,14 @@ from competitions.api.serializers.submissions import (
 )
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.downloads import SMOKE
-from competitions.catalog.models import Competition, Leaderboard
+from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.catalog.rights import organizes
 from competitions.disclosure.outputs import visible_streams
 from competitions.disclosure.receipts import disclosed_receipt
 from competitions.environments.choice import NamedEnvironment
 from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import pick_add, pick_remove
+from competitions.leaderboards.reading.slices import run_slices, slices_csv
 from competitions.leaderboards.reading.submission_scores import with_scores
 from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.resources.downloads import stored_response
@@ -205,14 +207,30 @@ class SubmissionsCsv(ApiView):
 
     @extend_schema(parameters=[OpenApiParameter("phase", str)], responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str) -> HttpResponseBase:
+        phases = self.chosen_phases(request, slug)
+        submissions = Submission.objects.filter(phase__in=phases, rescores=None)
+        return submissions_csv(submissions, phases, self.reader, name=f"{slug}-submissions")
+
+    def chosen_phases(self, request: Request, slug: str) -> list[Phase]:
+        """The phases of a competition that the asker organizes, or the one that the address names."""
         competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
         phases = list(competition.phases.select_related("competition"))
         if (chosen := request.query_params.get("phase")) is not None:
             phases = [phase for phase in phases if phase.slug == chosen]
             if not phases:
                 raise Http404
-        submissions = Submission.objects.filter(phase__in=phases, rescores=None)
-        return submissions_csv(submissions, phases, self.reader, name=f"{slug}-submissions")
+        return phases
+
+
+class SlicesCsv(SubmissionsCsv):
+    """Scores by slice of a competition's submissions as CSV, for organizers; `phase` is the slug of one."""
+
+    @extend_schema(parameters=[OpenApiParameter("phase", str)], responses={(200, "text/csv"): OpenApiTypes.STR})
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        phases = self.chosen_phases(request, slug)
+        return slices_csv(
+            Submission.objects.filter(phase__in=phases, rescores=None), phases, self.reader, name=f"{slug}-slices"
+        )
 
 
 class SubmissionWithdraw(SubmissionView):
@@ -276,6 +294,29 @@ class SubmissionLogs(SubmissionView):
             for stream in visible_streams(self.reader, submission.phase, is_smoke=run.is_smoke)
         ]
         return Response(LogOut(logs, many=True).data)
+
+
+class SubmissionSlices(SubmissionView):
+    """Scores by slice: for organizers, and for the team when the phase shows them. Empty where nothing may be read."""
+
+    pagination_class = None
+
+    @extend_schema(responses=SlicesOut(many=True))
+    def get(self, request: Request, pk: int) -> Response:
+        submission = self.submission(pk)
+        tables = [
+            {
+                "run": run.pk,
+                "task": run.task.name,
+                "score": table.column.key,
+                "title": table.column.title,
+                "slicing": table.name,
+                "slices": table.rows,
+            }
+            for run in submission.runs.prefetch_related("outputs__file")
+            for table in run_slices(self.reader, submission, run, list(run.outputs.all())).tables
+        ]
+        return Response(SlicesOut(tables, many=True).data)
 
 
 class SubmissionReceipt(SubmissionView):

@@ -67,14 +67,11 @@ class References:
                 solution.reference, Resource.Kind.SOLUTION, (*solution.where, "path" if solution.path else "key")
             )
 
-    def _fault(self, where: Where, message: str) -> None:
-        self.reader.report.faults.append(self.reader.document.note(where, message))
-
     def _slug(self, spec: CompetitionSpec) -> None:
         slug = spec.podium.slug
         others = Competition.objects.exclude(pk=self.live.pk) if self.live else Competition.objects.all()
         if slug and others.filter(slug=slug).exists():
-            self._fault(("podium", "slug"), f"a competition with the slug {slug!r} exists; give another one")
+            self.reader.add_fault(("podium", "slug"), f"a competition with the slug {slug!r} exists; give another one")
 
     def _queue(self, spec: CompetitionSpec) -> None:
         if self.queue is not None:
@@ -87,12 +84,14 @@ class References:
             try:
                 self.queue = queue_named(spec.queue, self.owner)
             except NoSuchQueue as refusal:
-                self._fault(("queue",), f"{refusal} Remove the line, or choose a queue when you import")
+                self.reader.add_fault(("queue",), f"{refusal} Remove the line, or choose a queue when you import")
             return
         shared = usable.filter(owner=None)
         self.queue = shared.filter(name=DEFAULT_QUEUE).first() or shared.first() or usable.first()
         if self.queue is None:
-            self._fault((), "this site has no queue that you may use; make one first, or ask its administrators")
+            self.reader.add_fault(
+                (), "this site has no queue that you may use; make one first, or ask its administrators"
+            )
 
     def _task(self, key: str, where: Where) -> None:
         if not is_key(key):
@@ -102,9 +101,9 @@ class References:
             usable = usable | Task.objects.filter(pk__in=self.live.phases.values("tasks"))
         task = usable.filter(key=key).first()
         if task is None:
-            self._fault(where, f"there is no task with the key {key} that you may use")
+            self.reader.add_fault(where, f"there is no task with the key {key} that you may use")
         elif self.live is None and self.queue is not None and (fault := task_fault(task, self.queue)):
-            self._fault(where, fault)
+            self.reader.add_fault(where, fault)
         else:
             self.tasks[key] = task
 
@@ -114,9 +113,9 @@ class References:
             return
         resource = Resource.objects.usable_by(self.owner).filter(key=reference).first()
         if resource is None:
-            self._fault(where, f"there is no dataset with the key {reference} that you may use")
+            self.reader.add_fault(where, f"there is no dataset with the key {reference} that you may use")
         elif resource.kind != kind:
-            self._fault(
+            self.reader.add_fault(
                 where, f"the dataset {reference} is {resource.get_kind_display()}, not {Resource.Kind(kind).label}"
             )
         else:

@@ -16,7 +16,7 @@ from competitions.resources.versions import require_room
 from core.refusals import InvalidFile
 from files.archives import check_zip
 from files.bundles.archive import LIMITS, open_bundle
-from files.bundles.document import Document, read_document
+from files.bundles.document import Document, DocumentReader, read_document
 from files.bundles.faults import InvalidBundle, Report, invalid
 from files.bundles.reader import command_fault, is_key
 from files.bundles.schema import TASK_FILES
@@ -50,7 +50,7 @@ def task_import(*, source: Path, owner: User, name: str = "", record: Callable[[
     return task
 
 
-class _TaskReader:
+class _TaskReader(DocumentReader):
     """One `task.yaml`: what it says, what it names, and its faults."""
 
     def __init__(self, document: Document, files: Any, owner: User) -> None:
@@ -63,24 +63,21 @@ class _TaskReader:
         """Raise `InvalidBundle` unless everything is there."""
         for name in ("name", "description"):
             if not isinstance(self.data.get(name), str) or not self.data[name].strip():
-                self._fault((name,), f"`{name}` is missing; give it as text")
+                self.add_fault((name,), f"`{name}` is missing; give it as text")
         if self.data.get("scoring_program") is None:
-            self._fault((), "`scoring_program` is missing; give it a `zip` or a `key`")
+            self.add_fault((), "`scoring_program` is missing; give it a `zip` or a `key`")
         for key in self.data:
             if key not in KNOWN:
-                self.report.warnings.append(self.document.note((key,), "the key is not known here and is left out"))
+                self.add_warning((key,), "the key is not known here and is left out")
         for name in TASK_FILES:
             if self.data.get(name) is not None:
                 self._part(name, self.data[name])
         if self.report.faults:
             raise InvalidBundle(self.report)
 
-    def _fault(self, where: tuple[str, ...], message: str) -> None:
-        self.report.faults.append(self.document.note(where, message))
-
     def _part(self, name: str, part: Any) -> None:
         if not isinstance(part, dict) or not ({"key", "zip"} & set(part)):
-            self._fault((name,), "must be a mapping with a `zip` of this archive or the `key` of a dataset")
+            self.add_fault((name,), "must be a mapping with a `zip` of this archive or the `key` of a dataset")
         elif part.get("key") is not None:
             self._key(name, str(part["key"]))
         else:
@@ -89,7 +86,9 @@ class _TaskReader:
     def _key(self, name: str, key: str) -> None:
         resource = Resource.objects.usable_by(self.owner).filter(key=key, kind=name).first() if is_key(key) else None
         if resource is None:
-            self._fault((name, "key"), f"there is no {Resource.Kind(name).label} with the key {key!r} that you may use")
+            self.add_fault(
+                (name, "key"), f"there is no {Resource.Kind(name).label} with the key {key!r} that you may use"
+            )
         else:
             self.existing[name] = resource
 
@@ -97,15 +96,15 @@ class _TaskReader:
         where = (name, "zip")
         path = self.files.file(relative)
         if path is None or not relative.endswith(".zip"):
-            self._fault(where, f"the archive has no zip {relative[:200]!r}")
+            self.add_fault(where, f"the archive has no zip {relative[:200]!r}")
             return
         try:
             check_zip(path, limits=LIMITS, what=f"The file {relative!r}")
         except InvalidFile as error:
-            self._fault(where, error.detail)
+            self.add_fault(where, error.detail)
             return
         if name.endswith("program") and (missing := command_fault(self.files, relative)):
-            self.report.warnings.append(self.document.note(where, missing))
+            self.add_warning(where, missing)
 
     def create(self, scratch: Path) -> Task:
         """The task's rows. Everything has been checked."""

@@ -28,7 +28,7 @@ from files.manifest import (
     rebuilt,
 )
 from files.manifest import Amendment as PublishedAmendment
-from files.text import printable
+from workers.protocol.texts import printable
 
 AMENDMENT_REASON_MISSING: Final = RefusalKind(
     422, "amendment_reason_missing", "Give the reason for the change. It is published with the amendment."

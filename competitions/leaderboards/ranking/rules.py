@@ -21,6 +21,7 @@ CODABENCH_RULES: Final[dict[str, Rule]] = {
     "Force_Latest_Multiple": Rule.ALL,
     "Force_Best": Rule.BEST,
 }
+CODABENCH_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 # Where teams choose, what they did not choose stays their own. Under the other rules every score was for everybody when it came.
 PICKED: Final = (Rule.SELECTED, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
 ONE_REPLACES: Final = (Rule.ADD, Rule.ADD_AND_DELETE)

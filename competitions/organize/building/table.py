@@ -39,6 +39,7 @@ def write_table(answers: Answers, folder: Path, bounded: Bounded) -> Sample:
         "targets": columns["targets"],
         "weight": columns["weight"] or None,
         "group": columns["group"] or None,
+        "slices": [columns["slices"]] if columns["slices"] else [],
         "split": cast("Split", answers.steps["split"]),
     }
     reference = bounded({"do": "write", "target": str(folder), "plan": plan})

@@ -72,6 +72,11 @@ class ColumnsForm(StepForm):
     group = forms.ChoiceField(
         label="Group of each row", required=False, help_text="For metrics that are means over groups, such as users."
     )
+    slices = forms.ChoiceField(
+        label="Scores by",
+        required=False,
+        help_text="You read a score for the rows of each value, such as each town. Teams read none unless the phase says so.",
+    )
 
     def prepare(self) -> None:
         solution, sample = solution_preview(self.draft), sample_preview(self.draft)
@@ -79,7 +84,7 @@ class ColumnsForm(StepForm):
         every: Choices = [(name, name) for name in _column_names(self.draft) if name != usage]
         for field in ("id_column", "targets"):
             self.fields[field].choices = every  # type: ignore[attr-defined]  # both are fields with choices
-        for field in ("weight", "group"):
+        for field in ("weight", "group", "slices"):
             self.fields[field].choices = [("", "none"), *every]  # type: ignore[attr-defined]
         self.fields["id_column"].initial = identity
         self.fields["targets"].initial, self.left_out = (
@@ -94,6 +99,7 @@ class ColumnsForm(StepForm):
         if identity in targets:
             self.add_error("targets", f"“{identity}” is the id. Choose the columns that teams predict.")
         self._require_ids(solution, identity)
+        self._require_slices(solution, cleaned.get("slices"))
         self._require_sample(solution, identity)
         revealed = set(targets) & set(_column_names(self.draft, "test"))
         if revealed:
@@ -111,6 +117,12 @@ class ColumnsForm(StepForm):
         if column["missing"]:
             what += f", {column['missing']:,} of them empty"
         self.add_error("id_column", f"“{identity}” is no id: {what}. Each row needs an id of its own.")
+
+    def _require_slices(self, solution: Solution, name: str | None) -> None:
+        column = next((candidate for candidate in solution["columns"] if candidate["name"] == name), None)
+        if column is not None and column["distinct"] == solution["rows"]:
+            what = f"“{name}” has another value in each row. Choose a column whose values several rows share, or none."
+            self.add_error("slices", what)
 
     def _require_sample(self, solution: Solution, identity: str | None) -> None:
         """Refuse a sample with another id column, or of another length; its ids are compared by the build."""

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from competitions.organize.answers import Solution
-from files.text import is_storable, printable
+from files.text import is_storable
 from scoring.tables.files import open_table, read_source, require_rows
 from scoring.tables.recognise import preview_table, require_plain_numbers
+from workers.protocol.texts import printable
 
 BARS: Final = 12
 MAX_SHAPES: Final = 60

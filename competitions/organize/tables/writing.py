@@ -45,6 +45,7 @@ def write_files(target: str, plan: Plan) -> dict[str, object]:
         usage_column=USAGE if USAGE in solution.columns else None,
         weight=plan["weight"],
         group=plan["group"],
+        slices=plan["slices"],
     )
     own = Path(plan["files"]["metric"][0]).read_bytes() if chosen[0].is_own else None
     if SAMPLE_ROLE in plan["files"]:

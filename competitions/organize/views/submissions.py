@@ -1,15 +1,17 @@
 """Submissions in the organizer's workspace."""
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.views import person
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Phase
 from competitions.disclosure.readers import reader_for
 from competitions.leaderboards.growing.missing_runs import cells_rerun
+from competitions.leaderboards.reading.slices import have_slices, slices_csv
 from competitions.leaderboards.reading.submissions_export import submissions_csv
 from competitions.organize.forms import SubmissionsForm
 from competitions.organize.views.changes import render_page
@@ -47,6 +49,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "actions": [(name, words) for name, (words, _) in ACTIONS.items() if unstarted or name != "start"],
         "following": following,
         "unstarted": unstarted,
+        "has_slices": have_slices(shown),
     }
     return render_page(request, competition, "organize/workspace/submissions.html", context, tab="submissions")
 
@@ -54,13 +57,24 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def submissions_file(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """The submissions that the address asks for, all of them, as a file."""
+    submissions, phases = _asked_for(request, slug)
+    reader = reader_for(person(request), timezone.now())
+    return submissions_csv(submissions, phases, reader, name=f"{slug}-submissions")
+
+
+@require_safe
+def slices_file(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """The scores by slice of the same submissions."""
+    submissions, phases = _asked_for(request, slug)
+    return slices_csv(submissions, phases, reader_for(person(request), timezone.now()), name=f"{slug}-slices")
+
+
+def _asked_for(request: HttpRequest, slug: str) -> tuple[QuerySet[Submission], list[Phase]]:
+    """The submissions that the filters of the list leave, on all of its pages, and the competition's phases."""
     competition = managed_competition(request, slug)
     filters = request.GET.copy()
     filters.pop("before", None)  # a page of the list, and this is all of it
-    form = FilterForm(competition, filters)
-    reader = reader_for(person(request), timezone.now())
-    phases = list(competition.phases.select_related("competition"))
-    return submissions_csv(form.narrowed(), phases, reader, name=f"{slug}-submissions")
+    return FilterForm(competition, filters).narrowed(), list(competition.phases.select_related("competition"))
 
 
 def _actor(request: HttpRequest) -> str:

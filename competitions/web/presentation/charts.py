@@ -7,6 +7,7 @@ from datetime import datetime
 from competitions.catalog.models import Column
 from competitions.disclosure.uncertainty import Bar
 from competitions.leaderboards.models import Entry, RankChange
+from competitions.leaderboards.ranking.fact_columns import FactColumn
 from core.design.charts import Axis, Chart, Level, Point, Series, Tone, time_ends, time_point
 
 Dated = tuple[datetime, float, str]  # when, the value in the column's unit, whose
@@ -32,7 +33,7 @@ def score_chart(
         title=f"{column.title} over time",
         summary=_score_summary(best, own, column),
         x=Axis("When (UTC)", "time", ends),
-        y=Axis(_unit_title(column)),
+        y=Axis(unit_title(column)),
         series=series,
         levels=levels,
     )
@@ -49,7 +50,8 @@ def baseline_levels(baselines: Sequence[Entry], column: Column) -> list[Level]:
     return [Level(name, float(column.shown(value)), column.shown(value)) for name, value in known]
 
 
-def _unit_title(column: Column) -> str:
+def unit_title(column: Column | FactColumn) -> str:
+    """The title of an axis, with the unit if the column has one."""
     return f"{column.title} ({column.unit})" if column.unit else column.title
 
 
@@ -76,7 +78,7 @@ def own_chart(own: Sequence[Dated], column: Column) -> Chart | None:
         title=f"Your {column.title} over time",
         summary=f"{len(own)} scores, from {column.shown(first)} to {column.shown(last)}; {column.get_sorting_display()}.",
         x=Axis("When (UTC)", "time", time_ends(points)),
-        y=Axis(_unit_title(column)),
+        y=Axis(unit_title(column)),
         series=[Series("", points, "line", "own")],
     )
 
@@ -90,7 +92,7 @@ def improvement_chart(steps: Sequence[tuple[datetime, float]], column: Column, t
         summary=f"{team} reached {points[-1].y_text} on {points[-1].x_text}"
         + (f", from {points[0].y_text} at first." if len(points) > 1 else "."),
         x=Axis("When (UTC)", "time", time_ends(points, until)),
-        y=Axis(_unit_title(column)),
+        y=Axis(unit_title(column)),
         series=[Series("", points, "steps", "own")],
     )
 
@@ -137,7 +139,7 @@ def distribution_chart(bars: Sequence[Bar], column: Column, own: Entry | None) -
         key="distribution",
         title="How the scores are distributed",
         summary=f"{total} row{'' if total == 1 else 's'}, most from {most.low} to {most.high}. Those far out stand in the outer bars.",
-        x=Axis(f"{_unit_title(column)}, from", "category"),
+        x=Axis(f"{unit_title(column)}, from", "category"),
         y=Axis("Rows"),
         series=series,
     )

@@ -11,6 +11,7 @@ from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from competitions.leaderboards.reading.board import Row
 from competitions.leaderboards.reading.columns import ShownColumn
+from competitions.web.presentation.charts import unit_title
 from core.design.charts import Axis, Chart, Point, Series
 
 
@@ -127,7 +128,7 @@ def cost_chart(rows: Sequence[CostRow], primary: Column, cost: Column | FactColu
         key="cost-chart",
         title=f"{primary.title} against {cost.title}",
         summary=f"{len(best)} of {len(rows)} rows are the best at their cost: no other one is better at both.",
-        x=Axis(f"{cost.title} ({cost.unit})" if cost.unit else cost.title),
-        y=Axis(f"{primary.title} ({primary.unit})" if primary.unit else primary.title),
+        x=Axis(unit_title(cost)),
+        y=Axis(unit_title(primary)),
         series=[part for part in series if part.points],
     )

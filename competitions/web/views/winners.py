@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.views import person
 from competitions.catalog.rights import organizes
-from competitions.disclosure.scores import board_refusal
 from competitions.resources.rooms import takes_uploads
 from competitions.resources.uploads import take_upload
 from competitions.teams.models import Membership
@@ -34,12 +33,10 @@ from core.design.charts import Chart
 def winners(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Confirmed winners for everybody; organizers see the whole lane and invite."""
     visited = visit(request, slug)
-    board = visited.board(visited.phase(phase_slug), board_key)
-    lane = Lane.objects.filter(leaderboard=board).first() if board is not None else None
-    if board is None or lane is None:
+    board = visited.visible_board(phase_slug, board_key)
+    lane = Lane.objects.filter(leaderboard=board).first()
+    if lane is None:
         raise Http404
-    if not visited.can_see_board(board):
-        raise board_refusal(board)
     lane.leaderboard = board
     if request.method == "POST":
         if not visited.is_organizer:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from competitions.catalog.models import Column, CompetitionOrganizer, Phase, ShowsSlices
 from competitions.disclosure.outputs import SLICES, may_download
@@ -17,7 +20,7 @@ from competitions.disclosure.slices import may_see_slices
 from competitions.resources.storage import store_bytes
 from competitions.runs.models import Run, RunOutput
 from competitions.submissions.models import Submission
-from tests.permissions import user_client
+from tests.permissions import body_text, user_client
 from tests.scenario import Scenario
 
 ROWS = [
@@ -25,7 +28,14 @@ ROWS = [
     {"value": "large", "items": 7, "score": 0.53333333},
     {"value": "none", "items": 3},
 ]
-FILE = json.dumps({"format": 1, "scores": {"mae": {"size of molecules": ROWS}, "secretkey": {"hidden": ROWS}}}).encode()
+REMARK = "No slices of ndcg by town: 1 of 2 groups has items in several slices."
+SCORES = {"mae": {"size of molecules": ROWS}, "secretkey": {"hidden": ROWS}}
+FILE = json.dumps({"format": 1, "scores": SCORES, "remarks": [REMARK]}).encode()
+SHOWN = [
+    {"value": "small", "items": 1234, "score": "0.4123", "low": "0.4011", "high": "0.4222"},
+    {"value": "large", "items": 7, "score": "0.5333", "low": None, "high": None},
+    {"value": "none", "items": 3, "score": None, "low": None, "high": None},
+]
 
 
 def with_slices(site: Scenario, phase: Phase, content: bytes = FILE) -> Submission:
@@ -77,6 +87,9 @@ def test_the_page_shows_them_with_the_digits_of_the_column(site: Scenario) -> No
     member, organizer = user_client(site.member()), user_client(site.organizer)
     assert "Scores by slice" not in page(member, submission)
     shown = page(organizer, submission)
+    assert REMARK in shown
+    address = f"/api/v1/submissions/{submission.pk}/slices/"
+    assert member.get(address).json() == []
     Phase.objects.filter(pk=site.phase.pk).update(shows_slices=ShowsSlices.AT_ONCE)
     for text in (shown, page(member, submission)):
         assert "MAE by size of molecules" in text
@@ -84,7 +97,35 @@ def test_the_page_shows_them_with_the_digits_of_the_column(site: Scenario) -> No
         assert '<td class="num">0.5333</td>' in text
         assert "0.41234" not in text
         assert "by hidden" not in text
+    assert REMARK not in text
+    run = submission.runs.get()
+    for client in (member, organizer):
+        (table,) = client.get(address).json()
+        assert table.pop("slices") == SHOWN
+        assert table == {
+            "run": str(run.pk), "task": run.task.name, "score": "mae", "title": "MAE", "slicing": "size of molecules"
+        }  # fmt: skip
     assert user_client(site.member(site.join())).get(f"/submissions/{submission.pk}/").status_code == 404
+
+
+def test_organizers_download_those_of_the_submissions_that_a_list_shows(site: Scenario) -> None:
+    first, second = with_slices(site, site.phase), with_slices(site, site.phase)
+    secret = with_slices(site, site.sealed)
+    listed = reverse("organize:submissions", args=[site.competition.slug])
+    addresses = [reverse(f"{app}:slices-csv", args=[site.competition.slug]) for app in ("api", "organize")]
+    organizer = user_client(site.organizer)
+    assert "slices.csv?state=finished" in organizer.get(f"{listed}?state=finished").text
+    assert "slices.csv" not in organizer.get(f"{listed}?state=failed").text
+    for address in addresses:
+        lines = list(csv.DictReader(io.StringIO(body_text(organizer.get(address)))))
+        assert [line["submission"] for line in lines] == [str(pk) for pk in (second.pk, first.pk) for _ in ROWS]
+        assert list(lines[0].values())[3:] == [
+            first.runs.get().task.name, "mae", "size of molecules", "small", "1234", "0.4123", "0.4011", "0.4222"
+        ]  # fmt: skip
+        assert user_client(site.member()).get(address).status_code == 404
+    CompetitionOrganizer.objects.filter(user=site.organizer).update(can_see_sealed=True)
+    assert f"{secret.pk},{site.sealed.slug}" in body_text(organizer.get(addresses[0]))
+    assert f"{secret.pk},{site.sealed.slug}" not in body_text(organizer.get(addresses[0], {"phase": site.phase.slug}))
 
 
 def test_sealed_slices_are_for_organizers_with_the_right(site: Scenario) -> None:

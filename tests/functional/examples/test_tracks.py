@@ -114,6 +114,10 @@ def test_the_starting_kit_is_a_submission_that_beats_chance(track: Track, bundle
     files = [baseline for baseline in baselines if baseline.kind == "prediction"]
     assert sorted(baseline.phase for baseline in files) == sorted(p.split for p in track.phases)
     if track.has_official_file:
+        slices = {"lsc-wikikg90mv2": "relation type", "obl2021": "relation type", "lsc-pcqm4mv2": "heavy atoms"}
+        split = track.phases[0].split
+        by_name = reference.read(bundle / f"reference_data_{split}").slicings(split)
+        assert list(by_name) == [slices[track.dataset]] if track.dataset in slices else not by_name
         assert {baseline.filename for baseline in files} == {
             official_filename(track.dataset, p.split) for p in track.phases
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from typing import Any
 
 import pytest
@@ -227,7 +229,7 @@ def table(site: Scenario, **split: Any) -> Guided:
     guided.attach("id,price\n1,3\n2,5\n", role="training", name="train.csv")
     for step, values in (
         ("data", {}),
-        ("columns", {"targets": ["price"]}),
+        ("columns", {"targets": ["price"], "slices": "area"}),
         ("metric", {"metric": "mae"}),
         ("split", split),
     ):
@@ -252,6 +254,8 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
         phase.closes_at,
     )
     assert trial_facts(guided) == ("Constant baseline", "prediction", "queued")
+    with open_stored(phase.tasks.get().reference_data.file) as file, zipfile.ZipFile(file) as packed:
+        assert json.loads(packed.read("metric.json"))["slices"] == ["area"]
 
 
 def attach_unread(guided: Guided, content: bytes) -> None:

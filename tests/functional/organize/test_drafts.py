@@ -105,6 +105,7 @@ def test_a_file_that_is_no_table_is_refused_with_its_reason(
         ({"id_column": "area"}, "“area” is no id: 3 different ids in 30 rows"),
         ({"targets": ["id"]}, "“id” is the id"),
         ({"targets": []}, "This field is required"),
+        ({"slices": "price"}, "“price” has another value in each row. Choose a column whose values several rows share"),
     ],
 )
 def test_columns_that_cannot_be_scored_are_refused(

@@ -112,7 +112,7 @@ def test_a_file_holds_as_many_slicings_as_fit(tmp_path: Path) -> None:
     given = {f"key{number}": {f"by\n{number}" + "y" * 60: many} for number in range(60)}
     left_out = write(tmp_path, given)
     content = (tmp_path / "slices.json").read_bytes()
-    written = read(content)
+    written = read(content).scores
     assert slices.MAX_BYTES - 10_000 < len(content) <= slices.MAX_BYTES
     assert len(written) + len(left_out) == 60
     assert written["key0"]["by 0" + "y" * 56][0].score == 0.123456789
@@ -149,6 +149,7 @@ GOOD = {"value": "a", "items": 30, "score": 0.5, "low": 0.4, "high": 0.6}
             )
         ),
         json.dumps({"format": 1, "scores": {"mae": {"by": [GOOD] * 51}}}).encode(),
+        *(json.dumps({"format": 1, "scores": {}, "remarks": wrong}).encode() for wrong in ("No", [""], ["x"] * 21)),
         json.dumps({"format": 1, "scores": {"mae": {f"{by}": [GOOD] for by in range(11)}}}).encode(),
         json.dumps({"format": 1, "scores": {"mae": {"a\u202eb": [GOOD]}}}).encode(),
     ],
@@ -163,7 +164,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *, seconds: str = "60", e
     monkeypatch.setenv(SECONDS_VARIABLE, seconds)
     assert program.main([str(folder / "input"), str(folder / "output")]) == ends
     path = folder / "output" / "slices.json"
-    return read(path.read_bytes()) if path.exists() else None
+    return read(path.read_bytes()).scores if path.exists() else None
 
 
 def table(folder: Path, *chosen: ChosenMetric, own: bytes | None = None, **more: Any) -> pl.DataFrame:
@@ -201,7 +202,7 @@ def test_a_table_names_columns_whose_values_are_scored_in_each_part(
     metrics = [ChosenMetric("mae"), ChosenMetric("metric.py", key="own"), ChosenMetric("mae", "grouped", {}, True)]
     rows = table(tmp_path, *metrics, own=OWN.encode(), slices=("town", "atoms"))
     by_value = run(tmp_path, monkeypatch)
-    assert set(by_value) == {"mae_public", "mae_private", "own_public", "own_private"}
+    assert set(by_value) == {f"{key}_{part}" for key in ("mae", "own", "grouped") for part in ("public", "private")}
     assert [each.value for each in by_value["mae_public"]["atoms"]] == ["9", "10"]
     assert [each.value for each in by_value["mae_public"]["town"]] == ["(empty)", "Bonn", "Ulm"]
     for part in ("Public", "Private"):
@@ -210,8 +211,20 @@ def test_a_table_names_columns_whose_values_are_scored_in_each_part(
                 chosen = rows.filter(pl.col("Usage") == part, pl.col("atoms") == int(each.value))
                 assert (each.items, each.score) == (30, pytest.approx(chosen["error"].mean()))
                 assert each.low < each.score < each.high
+    # Each group of rows is of one town. Half of its rows have nine atoms: then there is nothing that it belongs to.
+    assert set(by_value["grouped_public"]) == {"town"}
+    for each in by_value["grouped_public"]["town"]:
+        town = None if each.value == "(empty)" else each.value
+        chosen = rows.filter(pl.col("Usage") == "Public", pl.col("town").eq_missing(town))
+        assert each.items == chosen["g"].n_unique()
+        assert each.score == pytest.approx(chosen.group_by("g").agg(pl.col("error").mean())["error"].mean())
     reference, _ = table_reference.read(tmp_path / "input" / "ref")
     assert reference.slices == ("town", "atoms")
+    assert read((tmp_path / "output" / "slices.json").read_bytes()).remarks == tuple(
+        f"No slices of grouped_{part} by atoms: 6 of 6 groups have items in several slices; "
+        "the metric is over groups, so give all items of a group one value."
+        for part in ("public", "private")
+    )
 
 
 def test_there_are_no_slices_where_none_are_declared_or_no_time_is_given(

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from scoring.errors import ScoringInputError
+from scoring.forecasts import expected_rank_change
 from scoring.metrics import metric
 from scoring.metrics.metric import Metric, Rows
 from scoring.replicates import Deadline, Resampling, replicate_scores
@@ -220,3 +221,26 @@ def test_a_constant_score_has_an_interval_of_no_width_and_wilsons_has_one() -> N
 def test_what_is_no_board_is_refused(scores: Any, replicates: Any, level: float) -> None:
     with pytest.raises(ScoringInputError):
         standings(np.array(scores), np.array(replicates), direction="max", level=level)
+
+
+@pytest.mark.parametrize("error_after", [1.0, 0.5])
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0, 3.0])
+def test_the_change_of_ranks_that_noise_explains_is_that_of_boards_where_nothing_else_changes(
+    spread: float, error_after: float
+) -> None:
+    """True scores stay. What all entries of a board have in common, such as hard items, moves no rank."""
+    entries, expected, seen = 40, [], []
+    for seed in range(100):
+        rng = RNG([seed, int(10 * spread)])
+        true, boards = rng.normal(0, spread, entries), []
+        for error in (1.0, error_after):
+            scores = true + rng.normal(0, 2) + rng.normal(0, error, entries)
+            noise = rng.normal(0, 2, (1, 250)) + rng.normal(0, error, (entries, 250))
+            boards.append((scores, scores[:, None] + noise))
+        expected.append(expected_rank_change(boards[0], boards[1], direction="max"))
+        ranks = [np.argsort(np.argsort(-scores)) for scores, _ in boards]
+        seen.append(np.abs(ranks[0] - ranks[1]).mean())
+    gaps = np.array(expected) - np.array(seen)
+    error_of_mean = gaps.std() / np.sqrt(len(gaps))
+    # Where all true scores are equal, their estimated spread is still never below 0: that costs some percent.
+    assert abs(gaps.mean()) <= 2 * error_of_mean + (0 if spread else 0.03 * np.mean(seen))

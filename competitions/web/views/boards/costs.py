@@ -5,16 +5,14 @@ from typing import Final
 from django import forms
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard
-from competitions.disclosure.scores import board_refusal
 from competitions.leaderboards.ranking.fact_columns import FactColumn
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import board_page
 from competitions.leaderboards.reading.columns import page_columns
-from competitions.web.conditional import board_etag
+from competitions.web.conditional import board_etag, unless_unchanged
 from competitions.web.presentation.costs import cost_chart, cost_columns, cost_rows
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
@@ -41,7 +39,7 @@ class CostForm(forms.Form):
         help_text="0: the score alone; 100: the cost alone.",
     )
 
-    def __init__(self, data: dict[str, object], columns: list[Column | FactColumn]) -> None:
+    def __init__(self, data: dict[str, str], columns: list[Column | FactColumn]) -> None:
         super().__init__({"cost": columns[0].key, "weight": 0} | data)
         self.fields["cost"].choices = [(column.key, column.title) for column in columns]  # type: ignore[attr-defined]  # a ChoiceField
 
@@ -51,22 +49,16 @@ class CostForm(forms.Form):
 def costs(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Rows by score and cost. Unchanged boards answer 304."""
     visited = visit(request, slug)
-    board = visited.board(visited.phase(phase_slug), board_key)
-    if board is None:
-        raise Http404
-    if not visited.can_see_board(board):
-        raise board_refusal(board)
+    board = visited.visible_board(phase_slug, board_key)
     primary = primary_column(list(board.columns.all()))
     if primary is None or primary not in board.visible_columns:
         raise Http404
-    etag = board_etag(request, visited, board)
-    response = get_conditional_response(request, etag=etag)
-    if response is None:
+
+    def draw() -> HttpResponse:
         context = _context(visited, board, primary, request.GET.dict())
-        response = render_tab(request, visited, "web/leaderboard/costs.html", context, tab="leaderboard")
-    response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = "private, no-cache"
-    return response
+        return render_tab(request, visited, "web/leaderboard/costs.html", context, tab="leaderboard")
+
+    return unless_unchanged(request, board_etag(request, visited, board), draw)
 
 
 def _context(visited: Visit, board: Leaderboard, primary: Column, query: dict[str, str]) -> dict[str, object]:
@@ -76,7 +68,7 @@ def _context(visited: Visit, board: Leaderboard, primary: Column, query: dict[st
     context: dict[str, object] = {"phase": board.phase, "board": board, "primary": primary}
     if not columns:
         return context
-    form = CostForm(dict(query), columns)
+    form = CostForm(query, columns)
     values = form.cleaned_data if form.is_valid() else {}
     cost = next((column for column in columns if column.key == values.get("cost")), columns[0])
     rows = cost_rows(board_page(board, size=ROWS).rows, primary, cost, weight=(values.get("weight") or 0) / 100)

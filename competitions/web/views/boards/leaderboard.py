@@ -12,12 +12,11 @@ from django.core.cache import caches
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import get_template
-from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Column, Leaderboard, Phase
-from competitions.disclosure.scores import board_refusal, details_are_public, may_know_board
+from competitions.disclosure.scores import details_are_public, may_know_board
 from competitions.disclosure.uncertainty import BoardUncertainty, says_uncertainty
 from competitions.leaderboards.models import Entry, RemovedRow
 from competitions.leaderboards.ranking.rules import PICKED
@@ -47,7 +46,7 @@ from competitions.leaderboards.reading.submission_scores import load_boards
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, row_uncertainty
 from competitions.leaderboards.removed_rows import removed_rows
 from competitions.leaderboards.sealing.commitments import board_commitment
-from competitions.web.conditional import RELEASE, board_etag
+from competitions.web.conditional import RELEASE, board_etag, unless_unchanged
 from competitions.web.details import detailed_entries
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
 from competitions.web.presentation.charts import Dated, baseline_levels, score_chart
@@ -78,15 +77,11 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
         shown["commitment"] = board_commitment(board) if board is not None else None
         return render_tab(request, visited, "web/leaderboard/leaderboard.html", shown, tab="leaderboard")
     etag = board_etag(request, visited, board)
-    unchanged = get_conditional_response(request, etag=etag)
     try:
-        response = unchanged or _render(request, visited, phase, board, etag)
+        return unless_unchanged(request, etag, lambda: _render(request, visited, phase, board, etag))
     except BoardChanged:  # the row that a link of the page before names has moved: its first page is the way on
         here = {name: value for name, value in request.GET.items() if name not in ("cursor", "before")}
         return redirect(f"{request.path}?{urlencode(here)}")
-    response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = "private, no-cache"
-    return response
 
 
 def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, etag: str) -> HttpResponse:
@@ -338,13 +333,7 @@ def _rank(board: Leaderboard, entry: Entry) -> int | None:
 @require_safe
 def leaderboard_csv(request: HttpRequest, slug: str, phase_slug: str) -> HttpResponseBase:
     visited = visit(request, slug)
-    phase = visited.phase(phase_slug)
-    board = visited.board(phase, request.GET.get("board"))
-    if phase is None or board is None:
-        raise Http404
-    if not visited.can_see_board(board):
-        raise board_refusal(board)
-    return csv_response(board)
+    return csv_response(visited.visible_board(phase_slug, request.GET.get("board")))
 
 
 @login_not_required

@@ -31,19 +31,12 @@ SHOWN = 100
 TOP = 10
 
 
-def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> tuple[Visit, Leaderboard]:
-    visited = visit(request, slug)
-    board = visited.board(visited.phase(phase_slug), board_key)
-    if board is None:
-        raise Http404
-    return visited, board
-
-
 @login_not_required
 @require_safe
 def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """A revealed board's manifest, for `podium verify`; not before, as its salt would reveal scores."""
-    visited, board = _board(request, slug, phase_slug, board_key)
+    visited = visit(request, slug)
+    board = visited.existing_board(phase_slug, board_key)
     commitment = board_commitment(board)
     if commitment is None:
         raise Http404
@@ -60,9 +53,8 @@ def manifest(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -
 @require_safe
 def shake_up(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Ranks before and after the reveal, best first; plot and table of a hundred teams a page."""
-    visited, board = _board(request, slug, phase_slug, board_key)
-    if not visited.can_see_board(board):
-        raise board_refusal(board)
+    visited = visit(request, slug)
+    board = visited.visible_board(phase_slug, board_key)
     if board.phase.revealed_at is None:
         raise Http404
     changes = RankChange.objects.filter(leaderboard=board).select_related("team", "compared_with__phase")

@@ -15,8 +15,6 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.views import person
-from competitions.catalog.models import Leaderboard
-from competitions.disclosure.scores import board_refusal
 from competitions.leaderboards.models import Entry, Snapshot
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import board_page, entry_rank
@@ -36,21 +34,12 @@ EMBED_POLICY: Final = {
 FOR_ALL: Final = "public, max-age=300"
 
 
-def _board(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> tuple[Visit, Leaderboard]:
-    visited = visit(request, slug)
-    board = visited.board(visited.phase(phase_slug), board_key)
-    if board is None:
-        raise Http404
-    if not visited.can_see_board(board):
-        raise board_refusal(board)
-    return visited, board
-
-
 @login_not_required
 @require_safe
 def snapshots(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """All snapshots of a board, the newest first, and how to embed it."""
-    visited, board = _board(request, slug, phase_slug, board_key)
+    visited = visit(request, slug)
+    board = visited.visible_board(phase_slug, board_key)
     context = {
         "phase": board.phase,
         "board": board,
@@ -63,7 +52,8 @@ def snapshots(request: HttpRequest, slug: str, phase_slug: str, board_key: str) 
 @require_POST
 def snapshot_make(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Freeze the board as it is now; for organizers."""
-    visited, board = _board(request, slug, phase_slug, board_key)
+    visited = visit(request, slug)
+    board = visited.visible_board(phase_slug, board_key)
     if not visited.is_organizer:
         raise Http404
     snapshot = snapshot_request(board=board, by=person(request), now=visited.now)
@@ -137,9 +127,7 @@ def embed(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> H
     """The first rows for a frame on another site: as a visitor sees them, whoever asks."""
     request.user = AnonymousUser()
     visited = visit(request, slug)
-    board = visited.board(visited.phase(phase_slug), board_key)
-    if board is None:
-        raise Http404
+    board = visited.existing_board(phase_slug, board_key)
     may_see = visited.can_see_board(board)
     primary = primary_column(list(board.columns.all()))
     context = {

@@ -5,17 +5,15 @@ from typing import Final
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
 from competitions.catalog.models import Leaderboard
-from competitions.disclosure.scores import board_refusal
 from competitions.disclosure.uncertainty import Pair, RowUncertainty, says_uncertainty
 from competitions.leaderboards.models import Entry
 from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.reading.board import Row, board_page, entry_rank, team_entry
 from competitions.leaderboards.reading.uncertainty import board_uncertainty, comparison, optimism, row_uncertainty
-from competitions.web.conditional import board_etag
+from competitions.web.conditional import board_etag, unless_unchanged
 from competitions.web.presentation.charts import distribution_chart
 from competitions.web.presentation.intervals import IntervalBar, interval_bars
 from competitions.web.views.competitions import render_tab
@@ -41,18 +39,16 @@ class ComparedRow:
 def uncertainty(request: HttpRequest, slug: str, phase_slug: str, board_key: str) -> HttpResponse:
     """Intervals, comparisons and a forecast. Unchanged boards answer 304."""
     visited = visit(request, slug)
-    board = visited.board(visited.phase(phase_slug), board_key)
-    if board is None or not says_uncertainty(board, primary_column(list(board.columns.all()))):
+    board = visited.visible_board(phase_slug, board_key)
+    if not says_uncertainty(board, primary_column(list(board.columns.all()))):
         raise Http404
-    if not visited.can_see_board(board):
-        raise board_refusal(board)
-    etag = board_etag(request, visited, board)
-    response = get_conditional_response(request, etag=etag) or render_tab(
-        request, visited, "web/leaderboard/uncertainty.html", _context(visited, board), tab="leaderboard"
-    )
-    response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = "private, no-cache"
-    return response
+
+    def draw() -> HttpResponse:
+        return render_tab(
+            request, visited, "web/leaderboard/uncertainty.html", _context(visited, board), tab="leaderboard"
+        )
+
+    return unless_unchanged(request, board_etag(request, visited, board), draw)
 
 
 def _context(visited: Visit, board: Leaderboard) -> dict[str, object]:

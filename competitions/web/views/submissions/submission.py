@@ -23,6 +23,7 @@ from competitions.factsheets.services import fact_sheet_questions
 from competitions.leaderboards.picks import may_choose, pick_add, pick_remove
 from competitions.leaderboards.ranking.fact_columns import comparisons
 from competitions.leaderboards.reading.results import known_results, score_position
+from competitions.leaderboards.reading.slices import run_slices
 from competitions.leaderboards.reading.submission_scores import ScoredSubmission, load_boards, with_scores
 from competitions.resources.downloads import stored_response
 from competitions.runs.models import Run, RunOutput
@@ -38,7 +39,6 @@ from competitions.submissions.states import Kind
 from competitions.teams.models import Membership
 from competitions.web.details import details_response
 from competitions.web.presentation.runs import growing_context, run_history, run_stages, shown_log
-from competitions.web.presentation.slices import slices_context
 from competitions.web.presentation.usage import run_usages, usage_charts
 from competitions.web.progress import Progress, submission_progress, with_expected_start
 from competitions.web.refused_forms import entered_values
@@ -184,7 +184,7 @@ def _files(reader: Reader, submission: Submission, run: Run) -> dict[str, object
     return {
         "outputs": [output for output in shown if output.name != DETAILED_RESULTS],
         "has_details": any(output.name == DETAILED_RESULTS for output in shown),
-        **slices_context(reader, submission, run, outputs),
+        "slices": run_slices(reader, submission, run, outputs),
     }
 
 
