@@ -1,4 +1,4 @@
-"""How a competition is run, in the words of those who review proposals of competitions; made from its settings."""
+"""The conduct of a competition: answers to those who review its proposal, made from its settings."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
