@@ -5,7 +5,7 @@ to the organizers alone until the proposal is applied.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
@@ -24,6 +24,9 @@ from competitions.submissions.states import NOT_RUN, Reason, State
 from workers.protocol.plan import Needs, Plan
 
 PREDICTIONS: Final = "predictions.zip"
+BEFORE_IT_ENDED: Final = timedelta(
+    hours=1
+)  # earlier runs were queued before a proposal is applied; older ones are not read
 COPIED: Final = ("kind", "file", "file_name", "program", "checked_at", "seed")
 ENVIRONMENT: Final = ("weights", "image", "image_reference", "requirements")  # needed where a program runs again
 
@@ -64,8 +67,8 @@ def missing_submissions(proposal: Proposal) -> QuerySet[Submission]:
     An applied proposal has those that were scored with the former files since: they ran while it was applied.
     """
     runs = counting_runs(proposal)
-    if proposal.state == Proposal.State.APPLIED:
-        runs = runs.filter(_scored_as_before(proposal))
+    if proposal.state == Proposal.State.APPLIED and proposal.ended_at is not None:
+        runs = runs.filter(_scored_as_before(proposal), finished_at__gte=proposal.ended_at - BEFORE_IT_ENDED)
     known = Rescoring.objects.filter(proposal=proposal).values("submission")
     return Submission.objects.filter(pk__in=runs.values("submission")).exclude(pk__in=known).order_by("pk")
 

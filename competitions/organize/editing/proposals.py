@@ -70,7 +70,7 @@ class ActionForm(forms.Form):
     """An action on a proposal; `confirmed` is the comparison that is agreed to."""
 
     action = forms.ChoiceField(choices=[(name, name) for name in ACTIONS])
-    file = forms.IntegerField(required=False)
+    file = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     confirmed = forms.CharField(required=False)
 
 
