@@ -1,6 +1,6 @@
 """The conduct of a competition: answers to those who review its proposal, made from its settings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 from competitions.catalog.models import Competition, Leaderboard, Phase
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_know_board, scores_are_public
+from competitions.leaderboards.ranking.values import primary_column
 from competitions.web.templatetags.podium import duration, size
 
 NOT_SAID: Final = "The organizers have said nothing on this."
@@ -43,11 +44,21 @@ def _at(at: datetime | None, otherwise: str) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else otherwise
 
 
+def _grouped(texts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Each text once, behind the names of all phases or boards that it is true of."""
+    names: dict[str, list[str]] = {}
+    for name, text in texts:
+        names.setdefault(text, []).append(name)
+    return (f"{', '.join(named)}: {text}" for text, named in names.items())
+
+
 def _schedule(subject: Conduct) -> Iterator[str]:
-    for phase, _ in subject.phases:
-        late = " What comes later is scored and never ranked." if phase.accepts_late else ""
-        until = _at(phase.closes_at, "further notice")
-        yield f"{phase.name}: from {_at(phase.opens_at, '')} until {until}.{late}"
+    yield from _grouped((phase.name, _dates(phase)) for phase, _ in subject.phases)
+
+
+def _dates(phase: Phase) -> str:
+    late = " What comes later is scored and never ranked." if phase.accepts_late else ""
+    return f"from {_at(phase.opens_at, '')} until {_at(phase.closes_at, 'further notice')}.{late}"
 
 
 def _entry(subject: Conduct) -> Iterator[str]:
@@ -62,9 +73,15 @@ def _entry(subject: Conduct) -> Iterator[str]:
 
 def _hidden(subject: Conduct) -> Iterator[str]:
     yield "Labels are mounted into the scoring container alone; no program of a team ever runs there."
+    yield from _grouped(_of_boards(subject, _visibility))
+
+
+def _of_boards(subject: Conduct, text: Callable[[Phase, Leaderboard], str]) -> Iterator[tuple[str, str]]:
+    """A text on each board, with the board's name; boards without one are left out."""
     for phase, boards in subject.phases:
         for board in boards:
-            yield f"{_board_name(phase, board)}: {_visibility(phase, board)}"
+            if words := text(phase, board):
+                yield _board_name(phase, board), words
 
 
 def _board_name(phase: Phase, board: Leaderboard) -> str:
@@ -84,66 +101,69 @@ def _visibility(phase: Phase, board: Leaderboard) -> str:
 
 
 def _quotas(subject: Conduct) -> Iterator[str]:
-    for phase, _ in subject.phases:
-        limits = {
-            "a day": phase.max_submissions_per_day,
-            "a week": phase.max_submissions_per_week,
-            "in all": phase.max_submissions,
-        }
-        given = [f"{limit} {when}" for when, limit in limits.items() if limit is not None]
-        yield f"{phase.name}: {', '.join(given)}." if given else f"{phase.name}: any number of submissions."
+    yield from _grouped((phase.name, _limits(phase)) for phase, _ in subject.phases)
     yield "What fails by a fault of the platform or of the organizers' programs counts towards no quota."
 
 
+def _limits(phase: Phase) -> str:
+    limits = {
+        "a day": phase.max_submissions_per_day,
+        "a week": phase.max_submissions_per_week,
+        "in all": phase.max_submissions,
+    }
+    given = [f"{limit} {when}" for when, limit in limits.items() if limit is not None]
+    return f"{', '.join(given)}." if given else "any number of submissions."
+
+
 def _ranking(subject: Conduct) -> Iterator[str]:
-    for phase, boards in subject.phases:
-        for board in boards:
-            primary = next((column for column in board.columns.all() if column.is_primary), None)
-            by = (
-                f"by {primary.title} ({primary.get_sorting_display()})"
-                if primary and not primary.is_hidden
-                else "by its first column"
-            )
-            ties = (
-                "Equal scores are told apart by the other columns, then by the time of submission."
-                if board.breaks_ties
-                else "Equal scores share a rank."
-            )
-            yield f"{_board_name(phase, board)}: ranked {by}; counts: {board.get_rule_display()}. {ties}"
+    yield from _grouped(_of_boards(subject, _order))
+
+
+def _order(phase: Phase, board: Leaderboard) -> str:
+    primary = primary_column(list(board.columns.all()))
+    by = f"by {primary.title} ({primary.get_sorting_display()})" if primary and not primary.is_hidden else "by a column"
+    ties = "Equal scores share a rank."
+    if board.breaks_ties:
+        ties = "Equal scores are told apart by the other columns, then by the time of submission."
+    return f"ranked {by}; {board.get_rule_display()}. {ties}"
 
 
 def _statistics(subject: Conduct) -> Iterator[str]:
-    for phase, boards in subject.phases:
-        for board in boards:
-            if board.shows_uncertainty:
-                yield (
-                    f"{_board_name(phase, board)}: where the scoring program gives replicates, scores have intervals of "
-                    f"{board.confidence_percent} %, rows have ranges of ranks, and rows that the test set cannot tell apart share a tier "
-                    "(Holm's correction)."
-                )
+    yield from _grouped(_of_boards(subject, _uncertainty))
+
+
+def _uncertainty(phase: Phase, board: Leaderboard) -> str:
+    if not board.shows_uncertainty:
+        return ""
+    return (
+        f"where the scoring program gives replicates, scores have intervals of {board.confidence_percent} %, rows have ranges "
+        "of ranks, and rows that the test set cannot tell apart share a tier (Holm's correction)."
+    )
 
 
 def _hardware(subject: Conduct) -> Iterator[str]:
-    for phase, _ in subject.phases:
-        if phase.accepts_code:
-            gpus = "one GPU" if phase.gpus else "no GPU"
-            yield (
-                f"{phase.name}: a program has {duration(phase.time_limit_s)} of wall time, {gpus}, {phase.cpus:g} CPU cores and "
-                f"{size(phase.memory_bytes)} of memory, from its start to its predictions. Measured times and the hardware stand in "
-                "each receipt."
-            )
+    yield from _grouped((phase.name, _budget(phase)) for phase, _ in subject.phases if phase.accepts_code)
+
+
+def _budget(phase: Phase) -> str:
+    gpus, cores = "one GPU" if phase.gpus else "no GPU", "core" if phase.cpus == 1 else "cores"
+    return (
+        f"a program has {duration(phase.time_limit_s)} of wall time, {gpus}, {phase.cpus:g} CPU {cores} and {size(phase.memory_bytes)} of "
+        "memory, from its start to its predictions. Measured times and the hardware stand in each receipt."
+    )
 
 
 def _isolation(subject: Conduct) -> Iterator[str]:
-    for phase, _ in subject.phases:
-        if phase.accepts_code:
-            network = "reaches the network" if phase.allow_network else "has no network"
-            yield (
-                f"{phase.name}: code of teams runs in a container of its own, which {network}, under limits of memory, processes "
-                "and output."
-            )
+    yield from _grouped((phase.name, _container(phase)) for phase, _ in subject.phases if phase.accepts_code)
     if subject.competition.queue.separate_scoring:
         yield "Scoring runs on machines of its own, which never run code of teams."
+
+
+def _container(phase: Phase) -> str:
+    network = "reaches the network" if phase.allow_network else "has no network"
+    return (
+        f"code of teams runs in a container of its own, which {network}, under limits of memory, processes and output."
+    )
 
 
 def _published(subject: Conduct) -> Iterator[str]:
