@@ -136,7 +136,7 @@ def _uncertainty(phase: Phase, board: Leaderboard) -> str:
     if not board.shows_uncertainty:
         return ""
     return (
-        f"where the scoring program gives replicates, scores have intervals of {board.confidence_percent} %, rows have ranges "
+        f"where the scoring program gives replicates, scores have intervals of {board.confidence_percent} %, rows have ranges "
         "of ranks, and rows that the test set cannot tell apart share a tier (Holm's correction)."
     )
 

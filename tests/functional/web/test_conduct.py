@@ -16,8 +16,8 @@ def test_the_page_answers_reviewers_from_the_settings(site: Scenario) -> None:
     assert "test-challenge: scores are sealed until the reveal" in page
     assert "test-dev: everybody sees scores as they come." in page
     assert page.count("The organizers have said nothing on this.") == 2
-    said = {"data_licence": "CC BY 4.0", "conflicts_of_interest": "Organizers take no prize.\n<b>Really</b>"}
-    Competition.objects.filter(pk=site.competition.pk).update(**said)
+    answers = {"data_licence": "CC BY 4.0", "conflicts_of_interest": "Organizers take no prize.\n<b>Really</b>"}
+    Competition.objects.filter(pk=site.competition.pk).update(**answers)
     page = Client().get(url).text
     assert "CC BY 4.0" in page
     assert "Organizers take no prize.<br>&lt;b&gt;Really" in page
