@@ -55,7 +55,10 @@ def _are_due(reader: Reader, phase: Phase) -> bool:
 def slice_tables(
     reader: Reader, phase: Phase, slices: Mapping[str, Mapping[str, Sequence[Slice]]], *, is_own: bool
 ) -> list[SliceTable]:
-    """The scores by slice that this person may read: of columns that they see, each key once, what ranks first."""
+    """The scores by slice that this person may read: of columns that they see, each key once.
+
+    The column that ranks comes first.
+    """
     if not may_see_slices(reader, phase, is_own=is_own):
         return []
     seen = [column for board in phase.leaderboards.all() for column in visible_columns(reader, board)]
