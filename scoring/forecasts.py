@@ -104,13 +104,13 @@ def expected_rank_change(
 
 
 def _drawn_true_scores(scores: Floats, errors: Floats) -> Floats:
-    """True scores as the scores and their errors allow, of the errors' shape; both about the mean of all entries."""
+    """True scores as the scores and errors allow, of the errors' shape; both about the mean of entries."""
     entries = len(scores)
     unbiased = entries / max(entries - 1, 1)  # both are about their own mean
     variances = unbiased * errors.var(axis=1)
     spread = max(unbiased * float(scores.var()) - float(variances.mean()), 0.0)
-    kept = spread / np.maximum(spread + variances, np.finfo(np.float64).tiny)
-    drawn: Floats = (kept * scores)[:, None] + np.sqrt(kept)[:, None] * errors
+    shares = spread / np.maximum(spread + variances, np.finfo(np.float64).tiny)
+    drawn: Floats = (shares * scores)[:, None] + np.sqrt(shares)[:, None] * errors
     return drawn
 
 

@@ -78,7 +78,9 @@ class Slicing:
         return np.flatnonzero(self.codes == code)
 
     def of_groups(self, groups: Places) -> "Slicing":
-        """The slicing of groups of items, in the order of their codes: each belongs to the slice that all its items are in.
+        """The slicing of groups of items, in the order of their codes.
+
+        Each belongs to the slice that all its items are in.
 
         Raises `ScoringInputError` (``bad_parameter``) where the items of a group are in several slices.
 
@@ -225,7 +227,9 @@ def _codes(codes: Places | None, places: Places) -> Places | None:
 def write(
     output: str | os.PathLike[str], slices: Mapping[str, Mapping[str, Sequence[Slice]]], remarks: Sequence[str] = ()
 ) -> list[str]:
-    """Write slices, as many slicings as 256 KiB hold, and remarks; returns the others by name. No file for nothing.
+    """Write slices, as many slicings as 256 KiB hold, and remarks; returns the others by name.
+
+    There is no file where there is nothing to write.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -368,7 +368,7 @@ def _resolution(board: _Board, top: Counts, level: float) -> float:
 
 
 def _corrected(quantile: float, bias: float, acceleration: float) -> float:
-    """The share of replicates at which the interval has its end, for this quantile of the normal distribution."""
+    """The share of replicates at which the interval has its end, for a quantile of the normal one."""
     moved = bias + quantile
     return NORMAL.cdf(bias + moved / (1 - acceleration * moved))
 

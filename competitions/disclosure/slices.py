@@ -55,11 +55,17 @@ def _are_due(reader: Reader, phase: Phase) -> bool:
 def slice_tables(
     reader: Reader, phase: Phase, slices: Mapping[str, Mapping[str, Sequence[Slice]]], *, is_own: bool
 ) -> list[SliceTable]:
-    """The scores by slice that this person may read: of columns that they see, each key once."""
+    """The scores by slice that this person may read: of columns that they see, each key once.
+
+    The column that ranks comes first.
+    """
     if not may_see_slices(reader, phase, is_own=is_own):
         return []
     seen = [column for board in phase.leaderboards.all() for column in visible_columns(reader, board)]
-    by_key = {column.key: column for column in reversed(seen) if column.kind == Column.Kind.SCORE}
+    by_key: dict[str, Column] = {}
+    for column in sorted(seen, key=lambda column: not column.is_primary):
+        if column.kind == Column.Kind.SCORE:
+            by_key.setdefault(column.key, column)
     return [
         SliceTable(by_key[key], name, [_shown(by_key[key], each) for each in some])
         for key in by_key

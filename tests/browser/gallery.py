@@ -84,6 +84,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "workspace-questions-empty": ("olga", "/host/competitions/quiet/questions/"),
     "workspace-question": ("olga", f"/host{CLUSTER}/questions/registration/1/"),
     "workspace-fact-question-new": ("olga", f"/host{CLUSTER}/questions/fact-sheet/new/"),
+    "workspace-boards-crowd": ("olga", "/host/competitions/crowd/boards/"),
     "workspace-lane": ("olga", "/host/competitions/gap/boards/1/winners/"),
     "own-files": ("olga", "/host/files/"),
     "own-queues": ("rita", "/host/queues/"),
@@ -268,6 +269,15 @@ def first_of_the_crowd(visitor: Visitor) -> None:
     visitor.page.locator("[data-drawn]").wait_for()
 
 
+def badge_of_the_crowd(visitor: Visitor) -> None:
+    first_of_the_crowd(visitor)
+    visitor.page.get_by_text("Badge for a README").click()
+
+
+def removed_rows(visitor: Visitor) -> None:
+    visitor.visit("/competitions/crowd/leaderboard/").get_by_text("taken off this leaderboard").click()
+
+
 def team_of_the_crowd(visitor: Visitor) -> None:
     first_of_the_crowd(visitor)
     visitor.page.locator(".entry-title a").click()
@@ -419,6 +429,8 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "profile-new-token": ("ada", new_token),
     "entry-with-details": ("gina", first_row),
     "entry-crowd": ("", first_of_the_crowd),
+    "entry-badge": ("", badge_of_the_crowd),
+    "board-removed-rows": ("", removed_rows),
     "team-public": ("", team_of_the_crowd),
     "board-crowd-jump": ("cora", jump_to_me),
     "submission-with-details": ("gina", detailed_results),

@@ -231,7 +231,10 @@ class LogOut(serializers.Serializer[Any]):
 
 
 class SliceOut(serializers.Serializer[Any]):
-    """A slice with the digits of the score's column; no score where the metric has no value, no interval of few items."""
+    """A slice, with the digits of the score's column.
+
+    No score where the metric has no value, no interval of few items.
+    """
 
     value = serializers.CharField()
     items = serializers.IntegerField()

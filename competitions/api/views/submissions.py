@@ -297,7 +297,7 @@ class SubmissionLogs(SubmissionView):
 
 
 class SubmissionSlices(SubmissionView):
-    """Scores by slice: for organizers, and for the team when the phase shows them. Empty where nothing may be read."""
+    """Scores by slice, for organizers, and for the team when the phase shows them; else none."""
 
     pagination_class = None
 

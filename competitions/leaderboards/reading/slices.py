@@ -1,4 +1,4 @@
-"""Scores by slice of a run, from the file that its scoring program left, and those of many submissions as CSV."""
+"""Scores by slice of a run, from the file of its scoring program, and of many submissions as CSV."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ from core.spreadsheets import Echo, safe_cell
 from scoring.errors import ScoringInputError
 from scoring.slices import MAX_BYTES, SlicesFile, read
 
-MOST_RUNS: Final = 2000  # in one file, the newest: each is a file that is read
+MOST_RUNS: Final = 500  # in one file, the newest: each is a file that is read
 FIELDS: Final = ("submission", "phase", "team", "task", "score", "slicing", "slice", "items", "value", "low", "high")
 
 
 @dataclass(frozen=True)
 class RunSlices:
-    """The scores by slice of a run that one reader may see. Remarks and what is wrong with the file: organizers alone."""
+    """The scores by slice of a run that one reader may see; `remarks` and `fault` for organizers alone."""
 
     tables: Sequence[SliceTable] = ()
     remarks: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ def slices_csv(
 ) -> StreamingHttpResponse:
     """A download of the scores by slice of these submissions, the newest first: a line for each slice.
 
-    Of the newest 2,000 runs that have some.
+    Of the newest 500 runs that have some.
     """
     load_boards(phases)
     return StreamingHttpResponse(

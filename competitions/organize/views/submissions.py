@@ -70,7 +70,7 @@ def slices_file(request: HttpRequest, slug: str) -> StreamingHttpResponse:
 
 
 def _asked_for(request: HttpRequest, slug: str) -> tuple[QuerySet[Submission], list[Phase]]:
-    """The submissions that the filters of the list leave, on all of its pages, and the competition's phases."""
+    """The submissions that the list's filters leave, on all pages, and the competition's phases."""
     competition = managed_competition(request, slug)
     filters = request.GET.copy()
     filters.pop("before", None)  # a page of the list, and this is all of it

@@ -58,8 +58,20 @@ def draw_accuracy(rng: np.random.Generator, items: int) -> SampledScore:
 
 
 def draw_auc(rng: np.random.Generator, items: int) -> SampledScore:
+    """Ordered once: that of a resample is a sum over its weights then, for no two predictions are equal."""
     truth = (rng.random(items) < CLASS).astype(float)
-    return scored("roc_auc", truth, truth + rng.normal(0, 1, items))
+    prediction = truth + rng.normal(0, 1, items)
+    order = np.argsort(prediction)
+    is_of_class = truth[order] == 1
+
+    def of_places(places: Any) -> float:
+        weights = np.bincount(places, minlength=items)[order]
+        of_class, below = weights * is_of_class, np.cumsum(weights * ~is_of_class)
+        return float(of_class @ below) / (float(of_class.sum()) * float(below[-1]))
+
+    whole = metric("roc_auc").score(Rows(truth, prediction))
+    assert math.isclose(whole, of_places(np.arange(items)), abs_tol=1e-9)
+    return SampledScore(whole, items, None, of_places)
 
 
 def draw_f1(rng: np.random.Generator, items: int) -> SampledScore:

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import django
 
-from tests.browser.seeding.features import busy_board, detailed_results, merges, questions, series, verdicts, webhooks
+from tests.browser.seeding.features import (
+    busy_board,
+    detailed_results,
+    merges,
+    questions,
+    series,
+    slices,
+    verdicts,
+    webhooks,
+)
 from tests.browser.seeding.finals import finals
 from tests.browser.seeding.place import competition, pages, person, phases
 
@@ -54,6 +63,7 @@ def fill(folder: Path, now: datetime) -> None:
     phases(last)
     finals(last)
     detailed_results(last, "test-challenge")
+    slices(last, "test-challenge")
     competition("quiet", "A quiet competition", organizer, queue, now)
     competition("draft", "Not out yet", organizer, queue, now, is_published=False)
     growing_boards(organizer, now)

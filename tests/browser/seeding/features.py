@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -198,3 +200,40 @@ def detailed_results(place: Place, phase: str) -> None:
     for run in Run.objects.filter(submission__phase=place.phases[phase]):
         file = store_bytes(DETAILS.encode())
         RunOutput.objects.create(run=run, attempt=run.attempt, name="detailed_results.html", file=file)
+
+
+def slices(place: Place, phase: str) -> None:
+    """Scores by slice of every scored submission of the phase, which its teams may read."""
+    from competitions.catalog.models import Phase
+    from competitions.disclosure.outputs import SLICES
+    from competitions.resources.storage import store_bytes
+    from competitions.runs.models import Run, RunOutput
+
+    Phase.objects.filter(pk=place.phases[phase].pk).update(shows_slices="at_once")
+    remark = (
+        "No slices of ndcg by town: 3 of 12 groups have items in several slices; give all items of a group one value."
+    )
+    for run in Run.objects.filter(submission__phase=place.phases[phase]):
+        by_key = {
+            key: {"heavy atoms": _rows(score, range(9, 15)), "ring": _rows(score, ["no", "yes"])}
+            for key, score in run.scores.items()
+        }
+        content = {"format": 1, "scores": by_key, "remarks": [remark]}
+        RunOutput.objects.create(
+            run=run, attempt=run.attempt, name=SLICES, file=store_bytes(json.dumps(content).encode())
+        )
+
+
+def _rows(score: float, values: Iterable[object]) -> list[dict[str, object]]:
+    """Slices about the score, the last one too small for an interval."""
+    rows: list[dict[str, object]] = [
+        {
+            "value": f"{value}",
+            "items": 9000 >> 2 * place,
+            "score": score * (1 + place / 9),
+            "low": score * (0.97 + place / 12),
+            "high": score * (1.04 + place / 7),
+        }
+        for place, value in enumerate(values)
+    ]
+    return [*rows, {"value": "other (7 values)", "items": 4, "score": score * 1.9}]

@@ -94,7 +94,8 @@ def test_the_page_shows_them_with_the_digits_of_the_column(site: Scenario) -> No
     for text in (shown, page(member, submission)):
         assert "MAE by size of molecules" in text
         assert "0.4011 to 0.4222" in text
-        assert '<td class="num">0.5333</td>' in text
+        assert '<td class="num">0.5333' in text
+        assert '<td class="num">1,234</td>' in text
         assert "0.41234" not in text
         assert "by hidden" not in text
     assert REMARK not in text

@@ -254,7 +254,9 @@ def test_a_table_becomes_a_competition_with_an_open_and_a_sealed_board_and_a_tri
         phase.closes_at,
     )
     assert trial_facts(guided) == ("Constant baseline", "prediction", "queued")
-    with open_stored(phase.tasks.get().reference_data.file) as file, zipfile.ZipFile(file) as packed:
+    truth = phase.tasks.get().reference_data
+    assert truth is not None
+    with open_stored(truth.file) as file, zipfile.ZipFile(file) as packed:
         assert json.loads(packed.read("metric.json"))["slices"] == ["area"]
 
 

@@ -115,7 +115,7 @@ def test_every_command_of_the_page_works(
 def assert_slices_came_apart_from_the_output(run: Run) -> None:
     """The scores by number of heavy atoms came in a file of their own, and of no smoke run."""
     with open_stored(RunOutput.objects.get(run=run, name=SLICES).file) as file:
-        rows = read(file.read())["mae"]["heavy atoms"]
+        rows = read(file.read()).scores["mae"]["heavy atoms"]
     assert sum(row.items for row in rows) == SIZES.test_dev
     mean = sum(row.items * (row.score or 0) for row in rows) / SIZES.test_dev
     assert mean == pytest.approx(run.scores["mae"])

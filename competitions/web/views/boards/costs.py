@@ -69,7 +69,8 @@ def _context(visited: Visit, board: Leaderboard, primary: Column, query: dict[st
     if not columns:
         return context
     form = CostForm(query, columns)
-    values = form.cleaned_data if form.is_valid() else {}
+    form.is_valid()
+    values = form.cleaned_data  # a wrong number leaves the others as they are
     cost = next((column for column in columns if column.key == values.get("cost")), columns[0])
     rows = cost_rows(board_page(board, size=ROWS).rows, primary, cost, weight=(values.get("weight") or 0) / 100)
     most = values.get("most")
