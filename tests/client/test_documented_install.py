@@ -62,7 +62,7 @@ class Install:
         quick = {"PIP_CONSTRAINT": str(REPOSITORY / "constraints.txt"), "PIP_NO_COMPILE": "1", "PIP_QUIET": "1"}
         pip, *arguments = shlex.split(line)
         assert pip == "pip"
-        command = [sys.executable, "-m", "pip", "--python", self.bin / "python", *arguments]
+        command = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), *arguments]
         subprocess.run(command, cwd=folder, env=OUTSIDE | quick, check=True, timeout=280)
 
     def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

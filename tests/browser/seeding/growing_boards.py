@@ -49,7 +49,7 @@ def growing(organizer: User, place: places.Place) -> None:
 
 
 def _settle(site: Scenario) -> None:
-    """Score what waits, and then every cell: the boards are made of all cells at once, and not anew with each of them."""
+    """Score what waits, and then every cell; boards are made of all at once, not anew with each."""
     scores = _scores(site)
     work(site, scores)
     reconcile(site)
