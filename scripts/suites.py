@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/suites.py SUITE...
 
-Most suites wait more than they compute. So three run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other).
+Most suites wait more than they compute. So four run at a time (`PODIUM_SUITES_AT_ONCE`; 1 for one suite after the other).
 Beside them run those that compute alone, one after the other, at a low priority: they take what the others leave. The images
 of the Compose stack are built meanwhile. What a suite prints is shown in one piece when it has ended. Ctrl-C ends all that
 was started.
@@ -19,8 +19,8 @@ from pathlib import Path
 from types import FrameType
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-# In the order in which they begin: the longest of those that wait first; deployment once its images are built.
-WAITING = ("integration", "browser", "faults", "deployment", "hostile")
+# In the order in which they begin: the longest of those that wait first, and the shortest when one of the four has ended.
+WAITING = ("integration", "deployment", "hostile", "browser", "faults")
 COMPUTING = ("lint", "unit", "functional")  # the last keeps two cores busy to the end of everything
 SUITES = (*WAITING, *COMPUTING)
 NICED = (*COMPUTING, "images")
@@ -37,11 +37,21 @@ class Running:
     process: subprocess.Popen[bytes]
     log: Path | None
     began: float = field(default_factory=time.monotonic)
+    processor_s: float = 0.0
+
+    def has_ended(self) -> bool:
+        """True once it has; what it and its children computed is known then."""
+        if self.process.returncode is None:
+            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+            if pid:
+                self.process.returncode = os.waitstatus_to_exitcode(status)
+                self.processor_s = usage.ru_utime + usage.ru_stime
+        return self.process.returncode is not None
 
     def end(self) -> str:
         """The line of the summary."""
         outcome = "passed" if self.process.returncode == 0 else "FAILED"
-        return f"{self.name:<12} {outcome:<7} {time.monotonic() - self.began:4.0f} s"
+        return f"{self.name:<12} {outcome:<7} {time.monotonic() - self.began:4.0f} s, {self.processor_s:4.0f} s of a processor"
 
     def so_far(self) -> str:
         """The last line of its output."""
@@ -82,7 +92,7 @@ class Suites:
             while (name := self.next_name()) is not None:
                 self.due.remove(name)
                 self.begin(name)
-            for suite in [suite for suite in self.running if suite.process.poll() is not None]:
+            for suite in [suite for suite in self.running if suite.has_ended()]:
                 self.show(suite)
             if not self.shows_live and time.monotonic() - reported_at > SAY_EVERY_S:
                 reported_at = time.monotonic()
@@ -161,7 +171,7 @@ def main(names: Sequence[str]) -> int:
     """Run the suites that are named."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)  # also where a shell started us with SIGINT ignored
-    at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "3"))
+    at_once = int(os.environ.get("PODIUM_SUITES_AT_ONCE", "4"))
     logs = REPOSITORY / "var" / "suites"
     logs.mkdir(parents=True, exist_ok=True)
     suites = Suites(names, at_once=at_once, logs=logs, command=command)

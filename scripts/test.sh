@@ -4,7 +4,7 @@
 #   scripts/test.sh                  lint unit functional integration deployment hostile faults browser
 #   scripts/test.sh SUITE...         some of them
 #
-# Three suites run side by side, and one that computes beside them; PODIUM_SUITES_AT_ONCE=1 runs them one after the other (scripts/suites.py).
+# Four suites run side by side, and one that computes beside them; PODIUM_SUITES_AT_ONCE=1 runs them one after the other (scripts/suites.py).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

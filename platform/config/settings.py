@@ -5,6 +5,7 @@ With nothing set the site runs **embedded**: SQLite, files, the broker and a gen
 allowed hosts must be given, and a missing one stops the start. `NAME_FILE` wins over `NAME`, for secrets by file.
 """
 
+import gc
 import ipaddress
 import os
 import secrets
@@ -20,6 +21,8 @@ from core.branding import Brand, check_brand
 from core.logs import configure_structlog, logging_config
 from workers.protocol.images import ImageNameInvalid, parse_image
 
+# What is imported stays: to look through hundreds of thousands of objects for garbage, again and again, is a fifth of each start.
+gc.set_threshold(10_000)
 django_stubs_ext.monkeypatch()  # lets classes name their type: ModelAdmin[Run]
 
 BASE_DIR = Path(__file__).resolve().parents[2]

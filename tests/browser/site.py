@@ -20,7 +20,8 @@ from config.demo.processes import background_command
 from core.background.jobs import Queue
 from tests.services import REPOSITORY, free_port
 
-START_TIMEOUT_S = 60.0
+PREPARE_TIMEOUT_S = 600.0  # filling it is a minute of a core, which a busy machine may not have
+START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 # People of the identity provider: one is new here, the other has the address of somebody who has an account.
 ELSEWHERE = (
@@ -80,6 +81,7 @@ class BrowserSite:
             capture_output=True,
             text=True,
             check=False,
+            timeout=PREPARE_TIMEOUT_S,
         )
         if done.returncode:
             raise SiteFailed(f"{' '.join(arguments)} failed:\n{(done.stdout + done.stderr)[-4000:]}")

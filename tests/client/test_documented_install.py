@@ -57,11 +57,13 @@ class Install:
                 shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
             else:
                 shutil.copy(source, folder)
-        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], env=OUTSIDE, check=True)
-        # The versions are those that all tests use.
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], env=OUTSIDE, check=True)
+        # The versions are those that all tests use, and so is pip: to unpack one for each environment takes seconds.
         quick = {"PIP_CONSTRAINT": str(REPOSITORY / "constraints.txt"), "PIP_NO_COMPILE": "1", "PIP_QUIET": "1"}
         pip, *arguments = shlex.split(line)
-        subprocess.run([self.bin / pip, *arguments], cwd=folder, env=OUTSIDE | quick, check=True, timeout=280)
+        assert pip == "pip"
+        command = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), *arguments]
+        subprocess.run(command, cwd=folder, env=OUTSIDE | quick, check=True, timeout=280)
 
     def run(self, program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a program of it in a folder of its own, as somebody who has no checkout."""

@@ -82,10 +82,10 @@ def test_two_suites_run_at_once_and_one_that_computes_beside_them(tmp_path: Path
     others = f"[ -e {tmp_path}/{{1}} ] && [ -e {tmp_path}/{{2}} ]"
     meets = f"touch {tmp_path}/{{0}}; until {others}; do sleep 0.02; done; touch {tmp_path}/{{0}}-end"
     commands = {
-        "faults": meets.format("faults", "browser", "lint"),
-        "browser": meets.format("browser", "faults", "lint"),
-        "lint": meets.format("lint", "faults", "browser"),
-        "hostile": f"[ -e {tmp_path}/faults-end ] || [ -e {tmp_path}/browser-end ]",
+        "hostile": meets.format("hostile", "browser", "lint"),
+        "browser": meets.format("browser", "hostile", "lint"),
+        "lint": meets.format("lint", "hostile", "browser"),
+        "faults": f"[ -e {tmp_path}/hostile-end ] || [ -e {tmp_path}/browser-end ]",
         "functional": f"[ -e {tmp_path}/lint-end ]",
     }
     assert run(tmp_path, commands)[0] == 0

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 import pytest
 import time_machine
@@ -78,9 +79,11 @@ def admin_url_name(model: type[models.Model], page: str) -> str:
 def addresses(request: Any) -> Iterator[tuple[str, str]]:
     """Every page read by GET, after the whole that it is a part of.
 
+    The list of all models stands on the first page; beside the others it is left out, which saves a fifth of their time.
     Lists come in each order, filtered and searched, then forms, histories and deletions, and choices. Those belong to the
     model that is chosen from: its admin alone decides who is offered any, and whether they can be searched.
     """
+    yield "index", reverse("admin:index")
     for model, model_admin in admins().items():
         changelist = reverse(admin_url_name(model, "changelist"))
         lists = [changelist, f"{changelist}?_popup=1"]
@@ -134,7 +137,10 @@ def person_behind(permissions: PermissionSite, letter: str) -> Any:
 def walked(permissions: PermissionSite, letter: str) -> dict[str, str]:
     """This person's admin pages, text by address; the clock is frozen, because pages show the time."""
     client, request = permissions.people[letter], request_by(person_behind(permissions, letter))
-    with time_machine.travel(permissions.site.now + timedelta(hours=1), tick=False):
+    with (
+        time_machine.travel(permissions.site.now + timedelta(hours=1), tick=False),
+        mock.patch.object(admin.site, "enable_nav_sidebar", new=False),
+    ):
         pages = dict(read_pages(client, request))
         pages |= dict(after_actions(client, request))
     return {url: CHANGING.sub("", text) for url, text in pages.items()}
