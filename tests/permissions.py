@@ -208,6 +208,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:docs": ("get", EVERYBODY, {}),
     "api:competitions": ("get", EVERYBODY, {}),
     "api:competition": ("get", EVERYBODY, {}),
+    "api:topics": ("get", EVERYBODY, {}),
+    "api:topic-posts": ("get", EVERYBODY, {}),
     "api:files": ("get", EVERYBODY, {}),
     "api:file": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
@@ -407,7 +409,11 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     )
     post = open_topic(site)
     image = PostImage.objects.create(
-        competition=site.competition, author=site.member(), post=post, file=store_bytes(png_bytes()), created_at=site.now
+        competition=site.competition,
+        author=site.member(),
+        post=post,
+        file=store_bytes(png_bytes()),
+        created_at=site.now,
     )
     people = {
         "S": stranger,
@@ -556,9 +562,15 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     },
     ("web:notification",): lambda world: {"pk": world.arguments["notification"]},
     ("web:notifications-stop",): lambda world: {"token": OptOut(world.site.member().pk).token},
-    ("web:topic", "web:topic-feed", "web:topic-reply", "web:topic-follow", "web:topic-solve", "organize:topic-act"): lambda world: {
-        "pk": world.arguments["topic"]
-    },
+    (
+        "web:topic",
+        "api:topic-posts",
+        "web:topic-feed",
+        "web:topic-reply",
+        "web:topic-follow",
+        "web:topic-solve",
+        "organize:topic-act",
+    ): lambda world: {"pk": world.arguments["topic"]},
     ("web:post-edit", "web:post-delete", "web:post-history", "web:post-report", "organize:post-act"): lambda world: {
         "pk": world.arguments["post"]
     },

@@ -143,7 +143,7 @@ def _readers(people: QuerySet[User], post: Post) -> QuerySet[User]:
 
 
 def _followers(post: Post) -> QuerySet[User]:
-    """Followers of the topic who have looked at it since; of a new topic those of the discussion, and organizers."""
+    """Followers who have looked since; of a new topic, those of the discussion and organizers."""
     topic = post.topic
     if not post.is_opening:
         rows = Subscription.objects.filter(topic=topic, is_on=True, waits=False)
@@ -156,7 +156,7 @@ def _followers(post: Post) -> QuerySet[User]:
 
 
 def mentioned_people(post: Post) -> QuerySet[User]:
-    """People who take part or organize, and whom the post mentions by user name or as a member of a team."""
+    """People who take part or organize, and whom the post mentions, by name or with their team."""
     named, competition = mentions(post.body), post.topic.competition
     if not named.people and not named.teams:
         return User.objects.none()

@@ -37,7 +37,10 @@ def attached_key(source: str) -> UUID | None:
 
 
 def image_add(*, competition: Competition, author: User, file: StoredFile, now: datetime) -> PostImage:
-    """Have an image written anew, to be shown in a post. Raises `TOO_MANY_IMAGES`. Call under the writer's lock."""
+    """Have an image written anew, to be shown in a post. Call under the writer's lock.
+
+    Raises `TOO_MANY_IMAGES`.
+    """
     recent = PostImage.objects.filter(author=author, created_at__gt=now - timedelta(days=1)).count()
     if recent >= IMAGES_A_DAY:
         raise TOO_MANY_IMAGES(limit=IMAGES_A_DAY)

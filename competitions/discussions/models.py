@@ -1,4 +1,4 @@
-"""Topics and posts of a competition's discussion, who follows them, and what organizers decide on them."""
+"""Topics and posts of a discussion, who follows them, and what organizers decide on them."""
 
 import uuid
 from typing import Final

@@ -1,4 +1,4 @@
-"""What organizers decide: posts that wait, reports, pins, locks, removals, exclusions."""
+"""Decisions of organizers: posts that wait, reports, pins, locks, removals, exclusions."""
 
 from datetime import datetime, timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""Lists of topics and pages of posts, read by index and keyset; a reader meets what is shown to them alone."""
+"""Lists of topics and pages of posts, by index and keyset, with what this reader may read alone."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -110,7 +110,7 @@ class PostPage:
 
 
 def readable_posts(topic: Topic, user: User | AnonymousUser, *, is_organizer: bool) -> QuerySet[Post]:
-    """Posts of which this reader sees the text or that they are gone; waiting ones are their author's and the organizers'."""
+    """Posts that this reader meets; those that wait are for their author and organizers alone."""
     posts = Post.objects.filter(topic=topic).select_related("author")
     if is_organizer:
         return posts

@@ -1,4 +1,4 @@
-"""Who may write in a discussion, and whose posts wait for an organizer."""
+"""Rights: who may write in a discussion, and whose posts wait for an organizer."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -63,7 +63,11 @@ def require_writer(user: User, competition: Competition, *, is_organizer: bool) 
     User.objects.select_for_update(no_key=True).get(pk=user.pk)  # limits are over all competitions
     require_may_write(user, competition, is_organizer=is_organizer)
     Writer.objects.get_or_create(competition=competition, user=user)
-    return Writer.objects.select_for_update(of=("self",)).select_related("competition").get(competition=competition, user=user)
+    return (
+        Writer.objects.select_for_update(of=("self",))
+        .select_related("competition")
+        .get(competition=competition, user=user)
+    )
 
 
 def require_room(user: User, now: datetime) -> None:

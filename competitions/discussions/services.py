@@ -44,7 +44,7 @@ SENT_TWICE: Final = timedelta(minutes=10)  # the same text again is no new post
 
 @dataclass(frozen=True)
 class Draft:
-    """A text that somebody sends. `key` is the form's; `numbers_confirmed`: they were warned of its numbers."""
+    """A text that somebody sends. `key` is the form's; `numbers_confirmed`: they were asked about numbers."""
 
     author: User
     text: str
@@ -143,7 +143,10 @@ def _write(topic: Topic, draft: Draft, text: str, reason: str, now: datetime, *,
 
 
 def post_show(post: Post, now: datetime) -> None:
-    """Count a post that was written or let through, have it found, and tell people. Call under the topic's lock."""
+    """Count a post that was written or let through, have it found, and tell people.
+
+    Call under the topic's lock.
+    """
     topic = post.topic
     index_words(post)
     if post.is_shown:
@@ -153,7 +156,10 @@ def post_show(post: Post, now: datetime) -> None:
 
 
 def count_post(post: Post, change: int) -> None:
-    """Keep the topic's counters: so many shown posts more. Call under the topic's lock, with the topic read under it."""
+    """Keep the topic's counters: so many shown posts more.
+
+    Call under the topic's lock, with the topic read under it.
+    """
     topic = post.topic
     if not post.is_opening:
         topic.reply_count += change
@@ -161,7 +167,7 @@ def count_post(post: Post, change: int) -> None:
 
 
 def topic_show(topic: Topic, *, opening: str = "") -> None:
-    """Write whether a topic is shown, with its counters; `opening` is the state of its first post, if known."""
+    """Write whether a topic is shown, with its counters; `opening` is its first post's state, if known."""
     opening = opening or topic.posts.values_list("state", flat=True).get(is_opening=True)
     has_replies = topic.reply_count > 0 and opening != Post.State.WAITING
     topic.is_shown = topic.removed_at is None and (opening == Post.State.SHOWN or has_replies)
@@ -190,7 +196,7 @@ def lock_post(post: Post) -> Post:
 
 @transaction.atomic
 def post_edit(*, post: Post, draft: Draft, seen_version: int, title: str | None = None, now: datetime) -> Post:
-    """Replace a post's text, and a topic's title with its first post; the text before stays in the history.
+    """Replace a post's text, and a topic's title with its first post; the old one is in the history.
 
     `seen_version` is that of the text that the author began with. Raises `NOT_YOUR_POST`, `POST_HIDDEN`, `TOPIC_LOCKED`,
     `EDITED_MEANWHILE`, `TOO_MANY_EDITS`, or what a new post is refused for; then nothing is written.
@@ -250,7 +256,10 @@ def _keep_revision(post: Post, title: str, by: User, now: datetime) -> None:
 
 @transaction.atomic
 def post_delete(*, post: Post, by: User, now: datetime) -> bool:
-    """Hide an own post; the thread keeps its place. False when it was hidden before. Raises `NOT_YOUR_POST`."""
+    """Hide an own post; its place in the thread stays. False when it was hidden before.
+
+    Raises `NOT_YOUR_POST`.
+    """
     post = lock_post(post)
     require_discussion(post.topic.competition)
     if post.author_id != by.pk:

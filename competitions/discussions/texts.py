@@ -20,7 +20,7 @@ CODE: Final = re.compile(r"`[^`\n]*`")
 PERSON: Final = re.compile(r"(?<![\w@/.+-])@([\w.+-]{1,150})")
 TEAM: Final = re.compile(r"(?<![\w@/.+-])@\[([^\[\]\n]{1,60})\]")
 WORD: Final = re.compile(r"\w{2,}")
-LINK: Final = re.compile(r"https?://|www\.|\]\(|\]:", re.IGNORECASE)
+LINK: Final = re.compile(r"https?://|www\.|\]\(|^ {0,3}\[[^\[\]\n]{1,200}\]:", re.IGNORECASE | re.MULTILINE)
 # A decimal number with two digits after the point or an exponent: no version, no date, no amount of whole things.
 SCORE: Final = re.compile(r"(?<![\w.,-])-?\d{0,6}\.\d{2,17}(?:e[+-]?\d{1,3})?%?(?![\w.]*\w)", re.IGNORECASE)
 NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
@@ -71,12 +71,12 @@ def mentions(text: str) -> Mentions:
     >>> mentions("@ada, ask @[Team 7].")
     Mentions(people=frozenset({'ada'}), teams=frozenset({'team 7'}))
     """
-    said = CODE.sub("", FENCE.sub("", text))
-    said = "\n".join(line for line in said.split("\n") if not line.lstrip().startswith(">"))
-    people = (name.rstrip(".") for name in PERSON.findall(said))
+    prose = CODE.sub("", FENCE.sub("", text))
+    prose = "\n".join(line for line in prose.split("\n") if not line.lstrip().startswith(">"))
+    people = (name.rstrip(".") for name in PERSON.findall(prose))
     return Mentions(
         frozenset(name.lower() for name in people if name),
-        frozenset(name.strip().lower() for name in TEAM.findall(said)),
+        frozenset(name.strip().lower() for name in TEAM.findall(prose)),
     )
 
 

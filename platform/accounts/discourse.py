@@ -1,4 +1,7 @@
-"""DiscourseConnect: this site says to a Discourse who somebody is. Discourse makes the nonce and takes it once."""
+"""DiscourseConnect: this site says to a Discourse who somebody is.
+
+Discourse makes the nonce and takes it once.
+"""
 
 import base64
 import binascii
@@ -21,9 +24,6 @@ NOT_FROM_DISCOURSE: Final = RefusalKind(
     "not_from_discourse",
     "This link to sign in was not made by the forum of this site: {what}. Go to the forum and sign in there again.",
 )
-ROBOTS_HAVE_NO_FORUM: Final = RefusalKind(
-    403, "robots_have_no_forum", "Service accounts do not sign in to the forum. Sign in as a person."
-)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,10 @@ def _signature(payload: str, secret: str) -> str:
 
 
 def read_request(payload: str, signature: str, *, secret: str, forum: str) -> SignInRequest:
-    """The request in a signed payload. Raises `NOT_FROM_DISCOURSE` for what the forum did not sign, or leads elsewhere."""
+    """The request in a signed payload.
+
+    Raises `NOT_FROM_DISCOURSE` for what the forum did not sign, or what leads elsewhere.
+    """
     if not payload or len(payload) > MAX_PAYLOAD:
         raise NOT_FROM_DISCOURSE(what="it has no payload, or a long one")
     if not hmac.compare_digest(_signature(payload, secret).encode(), signature.lower().encode()):
@@ -68,12 +71,10 @@ def _leads_to(url: str, forum: str) -> bool:
 
 
 def answer_url(request: SignInRequest, user: User, *, secret: str) -> str:
-    """The address that tells the forum who somebody is. Raises `ROBOTS_HAVE_NO_FORUM`.
+    """The address that tells the forum who somebody is.
 
     The forum confirms an address by itself that is not confirmed here: it could be another's.
     """
-    if user.is_robot:
-        raise ROBOTS_HAVE_NO_FORUM()
     is_confirmed = EmailAddress.objects.filter(user=user, email__iexact=user.email, verified=True).exists()
     values = {
         "nonce": request.nonce,

@@ -48,7 +48,9 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "cases": cases(reports.filter(settled_at=None)),
         "settled": reports.filter(settled_at__isnull=False).select_related("settled_by")[:10],
-        "removed": Topic.objects.filter(competition=competition, removed_at__isnull=False).order_by("-removed_at")[:SHOWN],
+        "removed": Topic.objects.filter(competition=competition, removed_at__isnull=False).order_by("-removed_at")[
+            :SHOWN
+        ],
         "banned": Writer.objects.filter(competition=competition, banned_at__isnull=False)
         .select_related("user", "banned_by")
         .order_by("-banned_at")[:SHOWN],
@@ -124,9 +126,7 @@ def _ban(post: Post, action: str, reason: str, by: User) -> str:
         return "Its author has no account any more."
     competition = post.topic.competition
     removes = action == "ban_and_remove"
-    count = moderation.writer_ban(
-        competition=competition, user=author, by=by, reason=reason, removes=removes, now=now
-    )
+    count = moderation.writer_ban(competition=competition, user=author, by=by, reason=reason, removes=removes, now=now)
     return f"{author} may not write here any more.{f' {count} posts are removed.' if removes else ''}"
 
 

@@ -175,7 +175,7 @@ class FilesForm(SettingsForm):
 
 
 class DiscussionForm(SettingsForm):
-    """Where people discuss, and which posts wait for an organizer."""
+    """The place where people discuss, and which posts wait for an organizer."""
 
     class Meta:
         model = Competition

@@ -56,7 +56,7 @@ def write_page(
     topic: Topic | None = None,
     **more: object,
 ) -> HttpResponse:
-    """Save what was sent and go to it; else show the form again: with a preview, an image, or what is wrong."""
+    """Save what was sent and go to it; else show the form again with what is wrong or a preview."""
     context: dict[str, object] = {"form": form, "title": title, "topic": topic, "image_help": IMAGE_HELP, **more}
     status = 200
     if request.method == "POST":
