@@ -33,9 +33,9 @@ def follow_set(*, user: User, competition: Competition, topic: Topic | None, is_
     )
 
 
-def looked_at(*, user: User, topic: Topic) -> None:
-    """The person sees the topic: the next reply is told again."""
-    Subscription.objects.filter(user=user, topic=topic, waits=True).update(waits=False)
+def looked_at(subscription: Subscription) -> None:
+    """Note that the person has seen the topic: they are told of the next reply again."""
+    Subscription.objects.filter(pk=subscription.pk).update(waits=False)
 
 
 def organizing_people(competition: Competition) -> QuerySet[User]:

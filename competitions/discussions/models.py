@@ -58,6 +58,11 @@ class Topic(models.Model):
                 name="topic_solved",
             ),
             models.Index(
+                fields=["competition", "-last_post_at", "-id"],
+                condition=Q(is_shown=True, announcement__isnull=False),
+                name="topic_announced",
+            ),
+            models.Index(
                 fields=["competition", "pinned_at"], condition=Q(pinned_at__isnull=False), name="topic_pinned"
             ),
         ]

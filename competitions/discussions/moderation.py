@@ -64,14 +64,13 @@ def _settle(post: Post, by: User, now: datetime) -> None:
 @transaction.atomic
 def post_approve(*, post: Post, by: User, now: datetime) -> None:
     """Show a post that waits or was removed, and settle its reports; its author waits no more."""
-    post = lock_post(post)
-    _settle(post, by, now)
-    was_hidden = post.state in (Post.State.WAITING, Post.State.REMOVED)
-    if post.author_id is not None:
+    if post.author_id is not None:  # the writer's row is locked before the topic's, as when they write
         Writer.objects.update_or_create(
             competition=post.topic.competition, user_id=post.author_id, defaults={"is_trusted": True}
         )
-    if not was_hidden:
+    post = lock_post(post)
+    _settle(post, by, now)
+    if post.state not in (Post.State.WAITING, Post.State.REMOVED):
         return
     post.state, post.state_reason = Post.State.SHOWN, ""
     post.save(update_fields=["state", "state_reason"])
@@ -158,7 +157,9 @@ def writer_ban(*, competition: Competition, user: User, by: User, reason: str, r
     )
     posts = _hideable(competition, user) if removes else Post.objects.none()
     removed = 0
-    for post in list(posts[:MOST_AT_ONCE]):
+    for post in sorted(
+        posts[:MOST_AT_ONCE], key=lambda each: (each.topic_id, each.pk)
+    ):  # all lock topics in this order
         locked = lock_post(post)
         _settle(locked, by, now)
         _remove(locked, reason)

@@ -40,6 +40,12 @@ TOO_MANY_POSTS: Final = RefusalKind(
     "You have written {limit} posts within {period}, which is the most. Try again later.",
     tells=("limit",),
 )
+TOO_MANY_PREVIEWS: Final = RefusalKind(
+    429,
+    "too_many_previews",
+    "You have asked for {limit} previews within a minute. Try again in a moment.",
+    tells=("limit",),
+)
 TOO_MANY_EDITS: Final = RefusalKind(
     429,
     "too_many_edits",

@@ -5,6 +5,7 @@ from typing import Final
 
 from django.contrib.auth.models import AnonymousUser
 
+from accounts.attempts import Counter, Limit
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.discussions.models import Post, Topic, Writer
@@ -14,6 +15,7 @@ from competitions.discussions.refusals import (
     POSTS_WAIT,
     ROBOTS_WRITE_NOTHING,
     TOO_MANY_POSTS,
+    TOO_MANY_PREVIEWS,
     TOPIC_LOCKED,
 )
 from competitions.discussions.texts import MANY_ROWS, data_rows, has_link
@@ -24,6 +26,7 @@ PERIODS: Final = (  # of one person, over all competitions
     (timedelta(hours=1), 30, "an hour"),
     (timedelta(days=1), 100, "a day"),
 )
+PREVIEWS: Final = Limit(20, 60)  # of one person: a long text takes seconds
 MOST_WAITING: Final = 3  # posts of one person
 TRUSTED_AFTER: Final = timedelta(days=1)
 
@@ -76,6 +79,12 @@ def require_room(user: User, now: datetime) -> None:
     for period, limit, name in PERIODS:
         if own.filter(created_at__gt=now - period).count() >= limit:
             raise TOO_MANY_POSTS(limit=limit, period=name)
+
+
+def require_preview(user: User) -> None:
+    """Raise `TOO_MANY_PREVIEWS` for a person who has had many texts laid out within a minute."""
+    if Counter(f"previews of {user.pk}", PREVIEWS).add(1) > PREVIEWS.amount:
+        raise TOO_MANY_PREVIEWS(limit=PREVIEWS.amount)
 
 
 def wait_reason(writer: Writer, text: str, now: datetime) -> str:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import User
-from competitions.catalog.models import Competition
+from competitions.catalog.models import Competition, Format
 from competitions.disclosure.announced_seals import has_announced_seal
 from competitions.discussions import texts
 from competitions.discussions.following import follow_topic, notice_ask
@@ -30,11 +30,13 @@ from competitions.discussions.refusals import (
 from competitions.discussions.rights import (
     organizes_competition,
     require_discussion,
+    require_may_write,
     require_room,
     require_topic_open,
     require_writer,
     wait_reason,
 )
+from core.markup.bounded import HERE_CHARACTERS, rendered
 
 MOST_MENTIONS: Final = 10
 MOST_REVISIONS: Final = 20  # of a post; the first of them go
@@ -51,6 +53,12 @@ class Draft:
     key: uuid.UUID | None = None
     numbers_confirmed: bool = False
 
+    def lay_out(self) -> None:
+        """Lay a long text out, so that it is ready when rows are locked. Raises what `checked_text` refuses."""
+        text = texts.checked_text(self.text)
+        if len(text) > HERE_CHARACTERS:
+            rendered(text, Format.MARKDOWN)
+
 
 @transaction.atomic
 def topic_create(*, competition: Competition, draft: Draft, title: str, now: datetime) -> Post:
@@ -60,7 +68,8 @@ def topic_create(*, competition: Competition, draft: Draft, title: str, now: dat
     """
     is_organizer = organizes_competition(draft.author, competition)
     writer = require_writer(draft.author, competition, is_organizer=is_organizer)
-    title, text = texts.checked_title(title), _checked(competition, draft)
+    title = texts.checked_title(title)
+    text = _checked(competition, draft, title)
     if (
         sent := _sent_before(draft, text, now, Q(is_opening=True, topic__competition=competition, topic__title=title))
     ) is not None:
@@ -97,12 +106,12 @@ def reply_create(*, topic: Topic, draft: Draft, now: datetime) -> Post:
     return _write(topic, draft, text, reason, now, is_opening=False)
 
 
-def _checked(competition: Competition, draft: Draft) -> str:
-    """The text as it is stored. Raises the refusal of its length, its mentions or its numbers."""
+def _checked(competition: Competition, draft: Draft, title: str = "") -> str:
+    """The text as it is stored. Raises the refusal of its bounds, mentions, or numbers, those in the title too."""
     text = texts.checked_text(draft.text)
     if (count := len(texts.mentions(text).people) + len(texts.mentions(text).teams)) > MOST_MENTIONS:
         raise TOO_MANY_MENTIONS(count=count, limit=MOST_MENTIONS)
-    number = None if draft.numbers_confirmed else texts.score_like_number(text)
+    number = None if draft.numbers_confirmed else texts.score_like_number(f"{title}\n{text}")
     if number is not None and has_announced_seal(competition):
         raise NUMBERS_UNDER_SEAL(number=number)
     return text
@@ -206,8 +215,9 @@ def post_edit(*, post: Post, draft: Draft, seen_version: int, title: str | None 
     writer = require_writer(draft.author, competition, is_organizer=is_organizer)
     post = lock_post(post)
     _require_editable(post, draft.author, is_organizer=is_organizer)
-    text, topic = _checked(competition, draft), post.topic
+    topic = post.topic
     new_title = texts.checked_title(title) if title is not None and post.is_opening else topic.title
+    text = _checked(competition, draft, new_title if new_title != topic.title else "")
     if (text, new_title) == (post.body, topic.title):
         return post
     if post.version != seen_version:
@@ -288,6 +298,7 @@ def topic_solve(*, topic: Topic, by: User, reply: int | None) -> None:
     is_organizer = organizes_competition(by, topic.competition)
     if topic.author_id != by.pk and not is_organizer:
         raise NOT_YOUR_POST()
+    require_may_write(by, topic.competition, is_organizer=is_organizer)
     require_topic_open(topic, is_organizer=is_organizer)
     solution = None
     if reply is not None:

@@ -21,8 +21,11 @@ PERSON: Final = re.compile(r"(?<![\w@/.+-])@([\w.+-]{1,150})")
 TEAM: Final = re.compile(r"(?<![\w@/.+-])@\[([^\[\]\n]{1,60})\]")
 WORD: Final = re.compile(r"\w{2,}")
 LINK: Final = re.compile(r"https?://|www\.|\]\(|^ {0,3}\[[^\[\]\n]{1,200}\]:", re.IGNORECASE | re.MULTILINE)
-# A decimal number with two digits after the point or an exponent: no version, no date, no amount of whole things.
-SCORE: Final = re.compile(r"(?<![\w.,-])-?\d{0,6}\.\d{2,17}(?:e[+-]?\d{1,3})?%?(?![\w.]*\w)", re.IGNORECASE)
+# A decimal number with two digits after the point or with an exponent: no version, no date, no amount of whole things.
+SCORE: Final = re.compile(
+    r"(?<![\w.-])-?(?:(?:\d{0,6}\.|0,)\d{2,17}(?:e[+-]?\d{1,3})?|\d{1,6}(?:\.\d)?e[+-]?\d{1,3})%?(?![\w.]*\w)",
+    re.IGNORECASE,
+)
 NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 CELLS: Final = re.compile(r"[\s,;|]+")
 
@@ -97,8 +100,8 @@ def words(text: str) -> list[str]:
 def score_like_number(text: str) -> str | None:
     """The first number in a text that looks like a score; it is compared with nothing.
 
-    >>> [score_like_number(text) for text in ("MAE 0.0871!", "numpy 1.26.4 on 2030-05-01", "3.5 hours")]
-    ['0.0871', None, None]
+    >>> [score_like_number(text) for text in ("MAE 0.0871!", "a,0,087", "8.7e-2", "numpy 1.26.4 on 2030-05-01, 3.5 h")]
+    ['0.0871', '0,087', '8.7e-2', None]
     """
     match = SCORE.search(text)
     return match[0] if match else None

@@ -100,7 +100,9 @@ class DiscussionView(ApiView):
         return competition
 
     def draft(self, values: dict[str, Any]) -> Draft:
-        return Draft(self.person(), values["text"], values["key"], values["confirm_numbers"])
+        draft = Draft(self.person(), values["text"], values["key"], values["confirm_numbers"])
+        draft.lay_out()
+        return draft
 
 
 class Topics(DiscussionView):

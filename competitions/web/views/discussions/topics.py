@@ -107,12 +107,15 @@ def discussion(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _follows(visited: Visit, topic: Topic | None) -> bool:
-    """The person's choice; organizers follow new topics unless they chose not to."""
-    if not visited.user.is_authenticated:
+    """The person's choice; organizers follow new topics unless they chose not to. Who looks waits no more."""
+    if not isinstance(visited.user, User):
         return False
-    rows = Subscription.objects.filter(user=visited.user.pk, competition=visited.competition, topic=topic)
-    choice = rows.values_list("is_on", flat=True).first()
-    return visited.is_organizer and topic is None if choice is None else choice
+    subscription = Subscription.objects.filter(user=visited.user, competition=visited.competition, topic=topic).first()
+    if subscription is None:
+        return visited.is_organizer and topic is None
+    if subscription.waits:
+        looked_at(subscription)
+    return subscription.is_on
 
 
 @login_not_required
@@ -127,8 +130,6 @@ def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     opening = posts.filter(is_opening=True).first()
     page = reply_page(posts, at=values.get("at"), until=values.get("until"))
     texts = shown_posts(visited, shown, [*([opening] if opening else []), *page.posts])
-    if isinstance(visited.user, User):
-        looked_at(user=visited.user, topic=shown)
     context = {
         "topic": shown,
         "opening": texts[0] if opening else None,

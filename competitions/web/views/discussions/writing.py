@@ -18,7 +18,7 @@ from competitions.discussions.images import image_add
 from competitions.discussions.models import Post, Topic
 from competitions.discussions.moderation import post_report
 from competitions.discussions.refusals import EDITED_MEANWHILE, NOT_YOUR_POST, NUMBERS_UNDER_SEAL
-from competitions.discussions.rights import require_may_write, require_topic_open, require_writer
+from competitions.discussions.rights import require_may_write, require_preview, require_topic_open, require_writer
 from competitions.discussions.services import Draft, post_delete, post_edit, reply_create, topic_create, topic_solve
 from competitions.discussions.texts import quoted
 from competitions.resources.rooms import takes_images
@@ -82,12 +82,14 @@ def _act(request: HttpRequest, visited: Visit, form: ReplyForm, save: Save, cont
         values["text"] = _with_image(request, visited, upload, values["text"])
         _show_text(form, values["text"])
     if upload is not None or values["action"] in ("preview", "image"):
+        require_preview(person(request))
         preview = Post(body=values["text"])
         context["preview"] = mark_safe(
             preview.rendering.shown(image_addresses(visited, [preview]))
         )  # harmless tags alone
         return None
     draft = Draft(person(request), values["text"], values["key"], values["confirm_numbers"])
+    draft.lay_out()
     return save(draft, form)
 
 
