@@ -107,7 +107,7 @@ def reply_create(*, topic: Topic, draft: Draft, now: datetime) -> Post:
 
 
 def _checked(competition: Competition, draft: Draft, title: str = "") -> str:
-    """The text as it is stored. Raises the refusal of its bounds, mentions, or numbers, those in the title too."""
+    """The text as it is stored. Raises the refusal of its bounds, its mentions, or numbers in it."""
     text = texts.checked_text(draft.text)
     if (count := len(texts.mentions(text).people) + len(texts.mentions(text).teams)) > MOST_MENTIONS:
         raise TOO_MANY_MENTIONS(count=count, limit=MOST_MENTIONS)

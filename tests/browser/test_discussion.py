@@ -12,7 +12,7 @@ QUIET = "/competitions/gap/discussion/"
 def test_a_question_is_answered_solved_and_moderated(new_visitor: NewVisitor) -> None:
     ada, olga = new_visitor("ada", java_script_enabled=False), new_visitor("olga")
     page = ada.visit(QUIET)
-    page.get_by_role("link", name="New topic").click()
+    page.get_by_role("link", name="New topic", exact=True).click()
     page.get_by_label("Title").fill("Is the test set shuffled?")
     page.get_by_label("Text").fill("See `data.csv`.")
     page.get_by_role("button", name="Open the topic").click()

@@ -1,4 +1,4 @@
-"""Pages of a discussion: lists, topics, forms, moderation, what people are told, and the door of a Discourse."""
+"""Pages of a discussion: lists, topics, forms, moderation, notifications, and a Discourse."""
 
 from __future__ import annotations
 
@@ -205,8 +205,8 @@ def test_the_forms_write_preview_warn_and_keep_what_was_typed(site: Scenario, me
         True,
     )
     numbers = sent | {"text": "I get 0.0871."}
-    asked = member.post(new, numbers | {"action": "post"})
-    assert (asked.status_code, "Is this a sealed score?" in asked.content.decode()) == (409, True)
+    warned = member.post(new, numbers | {"action": "post"})
+    assert (warned.status_code, "Is this a sealed score?" in warned.content.decode()) == (409, True)
     for _ in range(2):  # a double click
         done = member.post(new, numbers | {"confirm_numbers": "on"})
         assert done.status_code == 302
@@ -415,9 +415,9 @@ def test_a_discourse_learns_who_somebody_is(site: Scenario, member: Client, sett
         assert f"{answer.scheme}://{answer.netloc}{answer.path}" == right["return_sso_url"]
         sent = {name: values[0] for name, values in parse_qs(answer.query).items()}
         assert sent["sig"] == hmac.new(SECRET.encode(), sent["sso"].encode(), hashlib.sha256).hexdigest()
-        said = {name: values[0] for name, values in parse_qs(base64.b64decode(sent["sso"]).decode()).items()}
-        assert (said["nonce"], said["external_id"], said["email"]) == ("n0nce", str(user.pk), user.email)
-        assert said["require_activation"] == ("false" if confirmed else "true")
+        answered = {name: values[0] for name, values in parse_qs(base64.b64decode(sent["sso"]).decode()).items()}
+        assert (answered["nonce"], answered["external_id"], answered["email"]) == ("n0nce", str(user.pk), user.email)
+        assert answered["require_activation"] == ("false" if confirmed else "true")
     assert "/accounts/login/" in Client().get(door, signed(right)).headers["Location"]
     robot = user_client(person(is_robot=True)).get(door, signed(right))
     assert "/accounts/login/" in robot.headers["Location"], "it has no session"
@@ -449,9 +449,9 @@ def test_what_the_forum_did_not_sign_or_leads_elsewhere_is_refused(
 
 def test_programs_read_and_write_as_people_do(site: Scenario, member: Client) -> None:
     topics = f"/api/v1/competitions/{site.competition.slug}/topics/"
-    made = member.post(topics, {"title": "Seeds", "text": "Which?"}, content_type="application/json")
-    assert (made.status_code, made.json()["title"], made.json()["state"]) == (201, "Seeds", "shown")
-    posts = f"{topics}{made.json()['topic']}/posts/"
+    created = member.post(topics, {"title": "Seeds", "text": "Which?"}, content_type="application/json")
+    assert (created.status_code, created.json()["title"], created.json()["state"]) == (201, "Seeds", "shown")
+    posts = f"{topics}{created.json()['topic']}/posts/"
     sealed = member.post(posts, {"text": "0.1234"}, content_type="application/json")
     assert (sealed.status_code, sealed.json()["code"]) == (409, "numbers_under_seal")
     answer = member.post(posts, {"text": "0.1234", "confirm_numbers": True}, content_type="application/json")

@@ -485,7 +485,7 @@ def test_whoever_joins_does_not_wait_for_a_push_and_is_counted_later(site: Scena
 
 
 def test_a_reply_that_is_sent_many_times_at_once_is_one_and_counters_hold(site: Scenario) -> None:
-    """A browser's double click, replies of three people, and an organizer who excludes one of them meanwhile."""
+    """Double clicks, replies of three people, and an organizer who excludes one of them meanwhile."""
     people = [site.member(), site.member(site.join()), site.member(site.join())]
     opening = topic_create(
         competition=site.competition, draft=Draft(people[0], "Which seed?"), title="Seeds", now=site.now
@@ -496,8 +496,8 @@ def test_a_reply_that_is_sent_many_times_at_once_is_one_and_counters_hold(site: 
     def act(number: int) -> str:
         who = number % 4
         if who == 3:
-            ban = {"by": site.organizer, "reason": "Spam.", "removes": True, "now": site.now}
-            writer_ban(competition=site.competition, user=people[2], **ban)
+            where, by = site.competition, site.organizer
+            writer_ban(competition=where, user=people[2], by=by, reason="Spam.", removes=True, now=site.now)
             return "excluded"
         return str(reply_create(topic=topic, draft=Draft(people[who], f"Seed {who}", keys[who]), now=site.now).pk)
 
