@@ -19,7 +19,7 @@ from django.utils import timezone
 from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSED_CALLS
-from competitions.discussions.models import Post, PostImage
+from competitions.discussions.models import PostImage
 from competitions.discussions.services import Draft, topic_create
 from competitions.environments.models import EnvironmentFile
 from competitions.notifications.mails import OptOut
@@ -407,14 +407,6 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     webhook = Webhook.objects.create(
         competition=site.competition, team=site.team, url="https://example.org/", created_at=site.now
     )
-    post = open_topic(site)
-    image = PostImage.objects.create(
-        competition=site.competition,
-        author=site.member(),
-        post=post,
-        file=store_bytes(png_bytes()),
-        created_at=site.now,
-    )
     people = {
         "S": stranger,
         "M": site.member(),
@@ -432,16 +424,21 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
             "column_key": "mae", "link": link.key, "link_token": signed_token(link),
-            "topic": post.topic_id, "post": post.pk, "image": image.key,
+            **discussion_arguments(site),
             "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
 
 
-def open_topic(site: Scenario) -> Post:
-    """The first post of a topic of the team's member."""
-    draft = Draft(site.member(), "Which seed do you use?")
-    return topic_create(competition=site.competition, draft=draft, title="Seeds", now=site.now)
+def discussion_arguments(site: Scenario) -> dict[str, Any]:
+    """A topic of the team's member, its first post, and an image in it."""
+    member, file = site.member(), store_bytes(png_bytes())
+    draft = Draft(member, "Which seed do you use?")
+    post = topic_create(competition=site.competition, draft=draft, title="Seeds", now=site.now)
+    image = PostImage.objects.create(
+        competition=site.competition, author=member, post=post, file=file, created_at=site.now
+    )
+    return {"topic": post.topic_id, "post": post.pk, "image": image.key}
 
 
 def named_patterns() -> Iterator[tuple[str, URLPattern]]:
