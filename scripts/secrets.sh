@@ -26,6 +26,6 @@ keep queue_token "podiumq_$(random)"
 keep database_url "postgres://podium:$postgres_password@postgres:5432/podium"
 keep broker_url "redis://:$redis_password@redis:6379/0"
 keep cache_url "rediscache://:$redis_password@redis:6379/1"
-# Those of other sites whose accounts people sign in with: empty until somebody writes them.
-for name in github orcid oidc; do [ -e "$folder/${name}_secret" ] || : >"$folder/${name}_secret"; done
+# Those of other sites whose accounts people sign in with, and of a forum: empty until somebody writes them.
+for name in github orcid oidc discourse; do [ -e "$folder/${name}_secret" ] || : >"$folder/${name}_secret"; done
 chmod 444 "$folder"/*

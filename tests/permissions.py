@@ -19,6 +19,8 @@ from django.utils import timezone
 from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSED_CALLS
+from competitions.discussions.models import PostImage
+from competitions.discussions.services import Draft, topic_create
 from competitions.environments.models import EnvironmentFile
 from competitions.leaderboards.rescoring.services import proposal_begin
 from competitions.notifications.mails import OptOut
@@ -50,7 +52,8 @@ WORKSPACE_GET = (
     "overview", "submissions", "submissions-csv", "slices-csv", "teams", "teams-csv", "team", "team-settings", "registrations",
     "registrations-csv", "announcements", "announcement-new", "announcement", "mail", "settings", "pages", "page-new", "page", "images",
     "rules", "phases", "phase-new", "phase", "webhooks", "boards", "board", "board-new", "board-delete", "data", "task", "task-new",
-    "task-delete", "questions", "question", "question-new", "question-delete", "winners", "proposals", "proposal", "proposal-status",
+    "task-delete", "questions", "question", "question-new", "question-delete", "winners", "discussion", "proposals", "proposal",
+    "proposal-status",
 )  # fmt: skip
 OWN_FILE = ("own-file", "own-file-download", "own-file-delete")
 WORKSPACE_POST = ("organizers", "visibility", "image-delete")
@@ -76,6 +79,24 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:data": ("get", EVERYBODY, {}),
     "web:announcement-feed": ("get", EVERYBODY, {}),
     "web:leader-feed": ("get", EVERYBODY, {}),
+    "web:discussion": ("get", EVERYBODY, {}),
+    "web:discussion-feed": ("get", EVERYBODY, {}),
+    "web:discussion-follow": ("post", "", {"A": 302, "SMTOXR": 422}),  # says neither yes nor no
+    "web:topic": ("get", EVERYBODY, {}),
+    "web:topic-feed": ("get", EVERYBODY, {}),
+    "web:topic-new": ("get", "MTOR", {"A": 302, "SX": 403}),
+    "web:topic-reply": ("get", "MTOR", {"A": 302, "SX": 403}),
+    "web:topic-follow": ("post", "", {"A": 302, "SMTOXR": 422}),
+    "web:topic-solve": ("post", "MOR", {"A": 302, "STX": 403}),
+    "web:post-edit": ("get", "M", {"A": 302, "STOXR": 403}),
+    "web:post-delete": ("get", "M", {"A": 302, "STOXR": 403}),
+    "web:post-history": ("get", EVERYBODY, {}),
+    "web:post-report": ("get", "MTOR", {"A": 302, "SX": 403}),
+    "web:post-image": ("get", EVERYBODY, {}),
+    "web:discourse": ("get", "", {"A": 302, "SMTOXR": 404}),  # the site has none
+    "organize:topic-act": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),  # says nothing
+    "organize:post-act": ("post", "", {"A": 302, "SMTX": 404, "OR": 422}),
+    "organize:writer-readmit": ("post", "OR", {"A": 302, "SMTX": 404}),
     "web:competition-calendar": ("get", EVERYBODY, {}),
     "web:calendar": ("get", EVERYBODY, {}),  # the address is the secret
     "web:rules": ("get", EVERYBODY, {}),
@@ -194,6 +215,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:docs": ("get", EVERYBODY, {}),
     "api:competitions": ("get", EVERYBODY, {}),
     "api:competition": ("get", EVERYBODY, {}),
+    "api:topics": ("get", EVERYBODY, {}),
+    "api:topic-posts": ("get", EVERYBODY, {}),
     "api:files": ("get", EVERYBODY, {}),
     "api:file": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
@@ -413,9 +436,21 @@ def make_permission_site(site: Scenario) -> PermissionSite:
             "team": site.team.key, "number": news.pk, "upload": upload.key, "merge": merge.key, "draft": draft.key, "role": "input_data",
             "environment_file": weights.key, "page": page.pk, "sha256": "0" * 64, "webhook": webhook.key,
             "column_key": "mae", "proposal": proposal.number, "link": link.key, "link_token": signed_token(link),
+            **discussion_arguments(site),
             "notification": Notification.objects.filter(user=site.member()).earliest("pk").pk,
         },
     )  # fmt: skip
+
+
+def discussion_arguments(site: Scenario) -> dict[str, Any]:
+    """A topic of the team's member, its first post, and an image in it."""
+    member, file = site.member(), store_bytes(png_bytes())
+    draft = Draft(member, "Which seed do you use?")
+    post = topic_create(competition=site.competition, draft=draft, title="Seeds", now=site.now)
+    image = PostImage.objects.create(
+        competition=site.competition, author=member, post=post, file=file, created_at=site.now
+    )
+    return {"topic": post.topic_id, "post": post.pk, "image": image.key}
 
 
 def named_patterns() -> Iterator[tuple[str, URLPattern]]:
@@ -539,6 +574,20 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     },
     ("web:notification",): lambda world: {"pk": world.arguments["notification"]},
     ("web:notifications-stop",): lambda world: {"token": OptOut(world.site.member().pk).token},
+    (
+        "web:topic",
+        "api:topic-posts",
+        "web:topic-feed",
+        "web:topic-reply",
+        "web:topic-follow",
+        "web:topic-solve",
+        "organize:topic-act",
+    ): lambda world: {"pk": world.arguments["topic"]},
+    ("web:post-edit", "web:post-delete", "web:post-history", "web:post-report", "organize:post-act"): lambda world: {
+        "pk": world.arguments["post"]
+    },
+    ("web:post-image",): lambda world: {"key": world.arguments["image"]},
+    ("organize:writer-readmit",): lambda world: {"pk": world.site.member().pk},
     ("web:public-team",): lambda world: {"key": world.site.team.key},
     ("accounts:token-revoke",): lambda world: {"pk": 0},
 }

@@ -19,6 +19,10 @@ class Kind(models.TextChoices):
     REGISTRATION = "registration", "Decisions on my registration"
     DISQUALIFICATION = "disqualification", "Disqualifications and reinstatements"
     REVEAL = "reveal", "Sealed scores become public"
+    TOPIC = "topic", "New topics in discussions that I follow"
+    REPLY = "reply", "Replies in topics that I follow, until I look"
+    MENTION = "mention", "Somebody mentions me or my team in a discussion"
+    MODERATION = "moderation", "Posts to look at as an organizer, and decisions on mine"
 
 
 class Delivery(models.TextChoices):

@@ -6,11 +6,13 @@ from django.urls import path
 
 from competitions.web.feeds.atom import AnnouncementFeed, LeaderFeed
 from competitions.web.feeds.calendars import competition_calendar, personal_calendar
+from competitions.web.feeds.discussions import DiscussionFeed, TopicFeed
 from competitions.web.views import (
     branding,
     changes,
     competitions,
     conducts,
+    discourse,
     environments,
     links,
     me,
@@ -21,6 +23,7 @@ from competitions.web.views import (
     winners,
 )
 from competitions.web.views.boards import costs, entries, leaderboard, reveal, snapshots, uncertainty
+from competitions.web.views.discussions import topics, writing
 from competitions.web.views.submissions import finals, submission, submissions
 
 app_name = "web"
@@ -53,6 +56,21 @@ urlpatterns = [
     path(f"{COMPETITION}how-it-is-run/", conducts.conduct_page, name="conduct"),
     path(f"{COMPETITION}how-it-is-run.tex", conducts.conduct_file, name="conduct-file"),
     path(f"{COMPETITION}pages/<slug:page_slug>/", competitions.page, name="page"),
+    path(f"{COMPETITION}discussion/", topics.discussion, name="discussion"),
+    path(f"{COMPETITION}discussion.atom", DiscussionFeed(), name="discussion-feed"),
+    path(f"{COMPETITION}discussion/new/", writing.new, name="topic-new"),
+    path(f"{COMPETITION}discussion/follow/", writing.follow, name="discussion-follow"),
+    path(f"{COMPETITION}discussion/<int:pk>/", topics.topic, name="topic"),
+    path(f"{COMPETITION}discussion/<int:pk>.atom", TopicFeed(), name="topic-feed"),
+    path(f"{COMPETITION}discussion/<int:pk>/reply/", writing.reply, name="topic-reply"),
+    path(f"{COMPETITION}discussion/<int:pk>/follow/", writing.follow, name="topic-follow"),
+    path(f"{COMPETITION}discussion/<int:pk>/solve/", writing.solve, name="topic-solve"),
+    path(f"{COMPETITION}discussion/posts/<int:pk>/edit/", writing.edit, name="post-edit"),
+    path(f"{COMPETITION}discussion/posts/<int:pk>/delete/", writing.delete, name="post-delete"),
+    path(f"{COMPETITION}discussion/posts/<int:pk>/history/", topics.history, name="post-history"),
+    path(f"{COMPETITION}discussion/posts/<int:pk>/report/", writing.report, name="post-report"),
+    path(f"{COMPETITION}discussion/images/<uuid:key>/", topics.image, name="post-image"),
+    path("discourse/sign-in/", discourse.sign_in, name="discourse"),
     path(f"{COMPETITION}announcements.atom", AnnouncementFeed(), name="announcement-feed"),
     path(f"{COMPETITION}deadlines.ics", competition_calendar, name="competition-calendar"),
     path("calendars/<str:token>.ics", personal_calendar, name="calendar"),

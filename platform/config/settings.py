@@ -80,6 +80,7 @@ INSTALLED_APPS = [
     "competitions.runs",
     "competitions.leaderboards",
     "competitions.winners",
+    "competitions.discussions",
     "competitions.bundles",
     "competitions.api",
     "competitions.codabench_api",
@@ -263,6 +264,15 @@ _identity = {
 SOCIALACCOUNT_PROVIDERS = identity_providers.identity_providers(_identity)
 SOCIALACCOUNT_ADAPTER = "accounts.sign_in.ConnectedAccountAdapter"
 SOCIALACCOUNT_REQUESTS_TIMEOUT = 10  # seconds
+# A Discourse whose people sign in here (DiscourseConnect): its address, and the secret that its settings have, too.
+DISCOURSE_URL = env.str("PODIUM_DISCOURSE_URL", default="").rstrip("/")
+DISCOURSE_SECRET = env.str("PODIUM_DISCOURSE_SECRET", default="")
+if bool(DISCOURSE_URL) != bool(DISCOURSE_SECRET):
+    raise ImproperlyConfigured("Set PODIUM_DISCOURSE_URL and PODIUM_DISCOURSE_SECRET together, or none of them.")
+if DISCOURSE_URL and (not DISCOURSE_URL.startswith(("https://", "http://")) or len(DISCOURSE_SECRET) < 16):
+    raise ImproperlyConfigured(
+        "PODIUM_DISCOURSE_URL is an address that begins with https://, and PODIUM_DISCOURSE_SECRET has 16 or more characters."
+    )
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # browsers themselves allow that at localhost alone
@@ -422,7 +432,11 @@ CONTENT_SECURITY_POLICY = {
         "font-src": [SELF],
         "connect-src": [SELF],
         "frame-src": [SELF],  # the page with a submission's details, which brings a policy of its own
-        "form-action": [SELF, *identity_providers.sign_in_origins(_identity)],
+        "form-action": [
+            SELF,
+            *identity_providers.sign_in_origins(_identity),
+            *(["/".join(DISCOURSE_URL.split("/")[:3])] if DISCOURSE_URL else []),  # the form to sign in may lead there
+        ],
         "base-uri": [NONE],
         "frame-ancestors": [NONE],
         "manifest-src": [SELF],

@@ -116,6 +116,20 @@ PAGES: dict[str, tuple[str, str]] = {
     "leaderboard-sealed": ("ada", f"{GAP}/leaderboard/?phase=test-challenge"),
     "leaderboard-empty": ("", "/competitions/quiet/leaderboard/"),
     "history": ("ada", f"{GAP}/leaderboard/history/?phase=test-dev"),
+    "discussion": ("", f"{GAP}/discussion/"),
+    "discussion-member": ("ada", f"{GAP}/discussion/?show=followed"),
+    "discussion-empty": ("olga", "/competitions/quiet/discussion/"),
+    "discussion-nothing-fits": ("ada", f"{GAP}/discussion/?q=unheard"),
+    "topic": ("ada", f"{GAP}/discussion/1/"),
+    "topic-organizer": ("olga", f"{GAP}/discussion/1/"),
+    "topic-long": ("", f"{GAP}/discussion/2/?at=20"),
+    "topic-locked": ("ada", f"{GAP}/discussion/3/"),
+    "topic-new": ("ada", f"{GAP}/discussion/new/"),
+    "topic-new-excluded": ("dan", f"{GAP}/discussion/new/"),
+    "post-edit": ("ada", f"{GAP}/discussion/posts/1/edit/"),
+    "post-history": ("ada", f"{GAP}/discussion/posts/1/history/"),
+    "post-report": ("ada", f"{GAP}/discussion/posts/2/report/"),
+    "workspace-discussion": ("olga", f"/host{GAP}/discussion/"),
     "team-none": ("sam", f"{GAP}/team/"),
     "team": ("ada", f"{GAP}/team/"),
     "webhooks": ("ada", f"{GAP}/team/webhooks/"),
@@ -409,6 +423,20 @@ def join_by_link(visitor: Visitor) -> None:
     visitor.visit(link[0])
 
 
+def number_in_a_post(visitor: Visitor) -> None:
+    page = visitor.visit(f"{GAP}/discussion/new/")
+    page.get_by_label("Title").fill("A strange score")
+    page.get_by_label("Text").fill("We get 0.0871, **why**?")
+    page.get_by_role("button", name="Open the topic").click()
+    page.get_by_text("Is this a sealed score?").wait_for()
+
+
+def post_preview(visitor: Visitor) -> None:
+    page = visitor.visit(f"{GAP}/discussion/1/")
+    page.get_by_label("Text").fill("# Well\n\nIt is $e^{i\\pi} = -1$.\n\n> a quote")
+    page.get_by_role("button", name="Preview").click()
+
+
 # Name -> who, and what they do before the picture is taken.
 MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "workspace-phase-impact": ("olga", lower_quota),
@@ -421,6 +449,8 @@ MOMENTS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
     "workspace-settings-wrong": ("olga", settings_wrong),
     "team-link": ("ben", invitation_link),
     "join": ("ben", join_by_link),
+    "topic-new-number": ("ada", number_in_a_post),
+    "post-preview": ("ada", post_preview),
     "login-wrong": ("", wrong_sign_in),
     "signup-wrong": ("", wrong_sign_up),
     "submit-wrong-file": ("ada", wrong_file),

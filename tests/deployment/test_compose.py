@@ -249,7 +249,12 @@ def test_secrets_are_made_once_and_kept(tmp_path: Path) -> None:
         subprocess.run([REPOSITORY / "scripts" / "secrets.sh"], env=environment, check=True, capture_output=True)
         values.append({path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()})
     assert values[0] == values[1]
-    assert {name for name, value in values[0].items() if not value} == {"github_secret", "orcid_secret", "oidc_secret"}
+    assert {name for name, value in values[0].items() if not value} == {
+        "github_secret",
+        "orcid_secret",
+        "oidc_secret",
+        "discourse_secret",
+    }
     assert all(len(value) >= 32 and value == value.strip() for value in values[0].values() if value)
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
 

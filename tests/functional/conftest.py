@@ -30,12 +30,13 @@ def one_interpreter_for_calls(django_db_setup: None) -> Iterator[None]:
     """Tables, replicates, gaps and images are read in one other interpreter, not each in a new one."""
     from competitions.bundles import samples
     from competitions.catalog.texts import images
+    from competitions.discussions import images as post_images
     from competitions.leaderboards.uncertainty import reading
     from competitions.organize.tables import program
     from competitions.winners import gaps
 
     with ExitStack() as patches:
-        for module in (reading, program, gaps, images, samples):
+        for module in (reading, program, gaps, images, post_images, samples):
             patches.enter_context(mock.patch.object(module, "run_bounded", run_call))
         yield
 

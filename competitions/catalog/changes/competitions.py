@@ -68,3 +68,10 @@ def files_are_opened(competition: Competition, changes: FieldValues, now: dateti
         yield "Everybody who takes part may download the ingestion and scoring programs from now on."
     if changes.get("make_input_data_available") is True:
         yield "Everybody who takes part may download the input data from now on."
+
+
+@impact_check(Competition)
+def discussion_moves(competition: Competition, changes: FieldValues, now: datetime) -> Iterator[str]:
+    here = Competition.Discussion.HERE
+    if competition.is_published and competition.discussion == here and changes.get("discussion", here) != here:
+        yield "Topics and replies on this site are shown no longer. They stay stored, and come back with the discussion."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.core.validators import MinValueValidator
+from django.core.validators import MinValueValidator, URLValidator
 from django.db import models
 from django.db.models import Q
 
@@ -78,6 +78,16 @@ class Competition(models.Model):
     class Type(models.TextChoices):
         COMPETITION = "competition", "competition"
         BENCHMARK = "benchmark", "benchmark"
+
+    class Discussion(models.TextChoices):
+        HERE = "here", "On this site"
+        ELSEWHERE = "elsewhere", "In a forum elsewhere"
+        OFF = "off", "None"
+
+    class Review(models.TextChoices):
+        LINKS = "links", "First posts with links or images"
+        FIRST = "first", "Every first post"
+        NONE = "none", "None"
 
     slug = models.SlugField(max_length=60, unique=True)
     title = OneLineField(max_length=256)
@@ -190,6 +200,30 @@ class Competition(models.Model):
     make_input_data_available = models.BooleanField(
         "input data for participants", default=False, help_text="Input data can be downloaded on the page Data."
     )
+    discussion = models.CharField(
+        max_length=10,
+        choices=Discussion,
+        default=Discussion.HERE,
+        db_default=Discussion.HERE,
+        help_text="Where people discuss. What was written stays stored when it is off, and is shown again when it is on.",
+    )
+    discussion_url = OneLineField(
+        "address of the forum",
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[URLValidator(schemes=["https", "http"])],
+        help_text="Where the tab Discussion leads, for a forum elsewhere.",
+    )
+    discussion_review = models.CharField(
+        "posts that wait for an organizer",
+        max_length=10,
+        choices=Review,
+        default=Review.LINKS,
+        db_default=Review.LINKS,
+        help_text="Until an organizer has let a post of a person be shown, or one has been shown for a day.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = CompetitionQuerySet.as_manager()
@@ -212,6 +246,7 @@ class Competition(models.Model):
             "make_programs_available",
             "make_input_data_available",
         ),
+        "Discussion": ("discussion", "discussion_url", "discussion_review"),
         "Address": ("slug", "competition_type", "series"),
     }
     bundle: ClassVar[Mapping[str, str]] = {
@@ -233,6 +268,9 @@ class Competition(models.Model):
         "max_team_size": "podium.max_team_size",
         "registration_closes_at": "podium.registration_closes",
         "merges_close_at": "podium.merges_close",
+        "discussion": "podium.discussion",
+        "discussion_url": "podium.discussion_url",
+        "discussion_review": "podium.discussion_review",
     }
 
     class Meta:
@@ -244,6 +282,11 @@ class Competition(models.Model):
             models.CheckConstraint(
                 name="competition_tags_between_commas",
                 condition=Q(tag_line="") | Q(tag_line__startswith=",", tag_line__endswith=","),
+            ),
+            models.CheckConstraint(
+                name="competition_forum_elsewhere_has_an_address",
+                condition=~Q(discussion="elsewhere") | ~Q(discussion_url=""),
+                violation_error_message="Discussion: give the address of the forum elsewhere, or choose another place.",
             ),
         ]
 

@@ -174,6 +174,14 @@ class FilesForm(SettingsForm):
         fields = Competition.form["Results and files"]
 
 
+class DiscussionForm(SettingsForm):
+    """The place where people discuss, and which posts wait for an organizer."""
+
+    class Meta:
+        model = Competition
+        fields = Competition.form["Discussion"]
+
+
 class AddressForm(SettingsForm):
     """The competition's address, kind and series."""
 
@@ -195,6 +203,7 @@ SECTIONS: Final[Mapping[str, tuple[str, type[SettingsForm]]]] = {
     "entry": ("Taking part", EntryForm),
     "running": ("Running", RunningForm),
     "files": ("Results and files", FilesForm),
+    "discussion": ("Discussion", DiscussionForm),
     "address": ("Address", AddressForm),
 }
 

@@ -156,7 +156,7 @@ def picture(request: HttpRequest, slug: str, kind: Literal["logo", "cover"]) -> 
     stored = competition.logo if kind == "logo" else competition.cover
     if stored is None:
         raise Http404
-    return _image_response(request, competition, stored)
+    return image_response(request, stored, is_public=competition.is_published)
 
 
 @login_not_required
@@ -166,10 +166,10 @@ def image(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     competition = visit(request, slug).competition
     image = get_object_or_404(competition.images.select_related("file", "small"), name=name)
     stored = image.small if request.GET.get("size") == "small" and image.small else image.file
-    return _image_response(request, competition, stored)
+    return image_response(request, stored, is_public=competition.is_published)
 
 
-def _image_response(request: HttpRequest, competition: Competition, stored: StoredFile) -> HttpResponseBase:
+def image_response(request: HttpRequest, stored: StoredFile, *, is_public: bool) -> HttpResponseBase:
     """The image with the type that its first bytes say; anything that is no image is not served."""
     with open_stored(stored) as file:
         content_type = image_type(file.read(HEAD_BYTES))
@@ -177,7 +177,7 @@ def _image_response(request: HttpRequest, competition: Competition, stored: Stor
         raise Http404
     response = stored_response(request, stored, content_type=content_type)
     if response.status_code == 200:  # a redirect to the store is valid for less than that
-        response.headers["Cache-Control"] = f"{'public' if competition.is_published else 'private'}, max-age=3600"
+        response.headers["Cache-Control"] = f"{'public' if is_public else 'private'}, max-age=3600"
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response
 

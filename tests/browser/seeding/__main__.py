@@ -29,6 +29,7 @@ def fill(folder: Path, now: datetime) -> None:
     from competitions.catalog.models import CompetitionOrganizer
     from competitions.compute.models import ComputeWorker, Queue, queue_issue_token
     from tests.browser.seeding.crowd import crowd
+    from tests.browser.seeding.discussion import discussion
     from tests.browser.seeding.growing_boards import growing_boards
     from tests.browser.seeding.smoke_runs import smoke_runs
 
@@ -59,6 +60,7 @@ def fill(folder: Path, now: datetime) -> None:
     questions(waiting)
     merges(gap)
     webhooks(gap)
+    discussion(gap)
     last = competition("finals", "Finals", organizer, Queue.objects.create(name="finals"), now)
     phases(last)
     finals(last)

@@ -24,6 +24,9 @@ SET: dict[type[Model], dict[str, Any]] = {
     Competition: {
         "registration_policy": "approval",
         "competition_type": "benchmark",
+        "discussion": "elsewhere",
+        "discussion_url": "https://forum.example.org/c/gap",
+        "discussion_review": "first",
         "logo": None,
         "docker_image": "podium/r:1",
         "tag_line": ",graphs,in vitro,",

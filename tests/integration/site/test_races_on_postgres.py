@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,10 @@ from competitions.catalog.models import Competition, Leaderboard, Phase, SealedK
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.catalog.services import phase_reveal
 from competitions.compute import wakeups
+from competitions.discussions.models import Post, Topic
+from competitions.discussions.moderation import writer_ban
+from competitions.discussions.reading import topic_page
+from competitions.discussions.services import Draft, reply_create, topic_create
 from competitions.leaderboards import picks
 from competitions.leaderboards.models import Commitment, Entry, Pick
 from competitions.leaderboards.picks import pick_add
@@ -477,3 +482,29 @@ def test_whoever_joins_does_not_wait_for_a_push_and_is_counted_later(site: Scena
     assert numbers.get(pk=site.competition.pk) == 1
     assert (teams.teams_recount(now=site.now), teams.teams_recount(now=site.now)) == (1, 0)
     assert numbers.get(pk=site.competition.pk) == 2
+
+
+def test_a_reply_that_is_sent_many_times_at_once_is_one_and_counters_hold(site: Scenario) -> None:
+    """Double clicks, replies of three people, and an organizer who excludes one of them meanwhile."""
+    people = [site.member(), site.member(site.join()), site.member(site.join())]
+    opening = topic_create(
+        competition=site.competition, draft=Draft(people[0], "Which seed?"), title="Seeds", now=site.now
+    )
+    topic = Topic.objects.select_related("competition").get(pk=opening.topic_id)
+    keys = [uuid.uuid4() for _ in people]
+
+    def act(number: int) -> str:
+        who = number % 4
+        if who == 3:
+            where, by = site.competition, site.organizer
+            writer_ban(competition=where, user=people[2], by=by, reason="Spam.", removes=True, now=site.now)
+            return "excluded"
+        return str(reply_create(topic=topic, draft=Draft(people[who], f"Seed {who}", keys[who]), now=site.now).pk)
+
+    outcomes = at_once(12, act)
+    assert outcomes["excluded"] == 3
+    assert set(outcomes) - {"banned", "excluded"} <= {str(pk) for pk in Post.objects.values_list("pk", flat=True)}
+    assert Post.objects.filter(topic=topic, author=people[0], is_opening=False).count() == 1
+    shown = Post.objects.filter(topic=topic, is_opening=False, state=Post.State.SHOWN).count()
+    assert Topic.objects.get(pk=topic.pk).reply_count == shown
+    assert topic_page(site.competition, people[0], words="whic see").topics == [topic]

@@ -1,0 +1,1 @@
+"""Discussion of a competition: topics, replies, who follows them, and their moderation."""

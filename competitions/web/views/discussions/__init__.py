@@ -1,0 +1,1 @@
+"""Pages of a discussion: topics, posts, and what people do with them."""
