@@ -26,7 +26,7 @@ SCORE: Final = re.compile(
     r"(?<![\w.-])-?(?:(?:\d{0,6}\.|0,)\d{2,17}(?:e[+-]?\d{1,3})?|\d{1,6}(?:\.\d)?e[+-]?\d{1,3})%?(?![\w.]*\w)",
     re.IGNORECASE,
 )
-NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+NUMBER: Final = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 CELLS: Final = re.compile(r"[\s,;|]+")
 
 

@@ -7,10 +7,8 @@ from competitions.organize.views import (
     boards,
     data,
     discussion,
-    new_solutions,
     pages,
     phases,
-    proposals,
     questions,
     rules,
     settings,
@@ -22,6 +20,7 @@ from competitions.organize.views import (
 )
 from competitions.organize.views.guided import build, draft, start
 from competitions.organize.views.own import files, queues, series
+from competitions.organize.views.scoring import new_solutions, proposals
 
 app_name = "organize"
 urlpatterns = [

@@ -1,0 +1,1 @@
+"""Pages of what changes scores: new solutions and proposals."""
