@@ -89,8 +89,8 @@ def _scored_as_before(proposal: Proposal) -> Q:
 @transaction.atomic
 def submission_rescore(*, proposal: Proposal, submission: Submission, now: datetime) -> Rescoring:
     """Queue a copy of the submission on the proposal's queue, behind everything that teams sent in."""
-    tasks = scored_tasks(proposal).filter(pk__in=submission.runs.values("task")).order_by("pk")
-    originals = submission.runs.filter(task__in=tasks, is_smoke=False, fills_board=False)
+    originals = submission.runs.filter(task__in=scored_tasks(proposal), is_smoke=False, fills_board=False)
+    tasks = Task.objects.filter(pk__in=originals.values("task")).order_by("pk")
     predictions = {run.task_id: stored_predictions(run) for run in originals}
     names = COPIED if all(predictions.values()) else COPIED + ENVIRONMENT
     copy = Submission.objects.create(

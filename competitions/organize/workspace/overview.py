@@ -52,7 +52,9 @@ def attention_items(competition: Competition, *, now: datetime) -> list[Attentio
 
 def _failed_by_us(competition: Competition, now: datetime) -> list[Attention]:
     """Scoring that failed by the setup within a week: the teams were told that the organizers know."""
-    recent = Submission.objects.filter(reason__in=ORGANIZERS_OWN, finished_at__gte=now - timedelta(days=7))
+    recent = Submission.objects.filter(
+        reason__in=ORGANIZERS_OWN, finished_at__gte=now - timedelta(days=7), rescores=None
+    )
     count = recent.filter(phase__competition=competition)[:MOST_COUNTED].count()
     if not count:
         return []

@@ -23,7 +23,7 @@ Counts = list[tuple[str, int]]  # submissions by team
 def organizers_notify(*, now: datetime) -> int:
     """For the reconciler: mail organizers of submissions that failed by no team's fault; returns how many."""
     recent = [
-        Submission.objects.filter(failed, finished_at__gt=now - PERIOD).values("phase")
+        Submission.objects.filter(failed, finished_at__gt=now - PERIOD, rescores=None).values("phase")
         for failed in (OF_ORGANIZERS, OF_PLATFORM)
     ]
     is_affected = Q(pk__in=recent[0]) | Q(pk__in=recent[1])
@@ -57,7 +57,7 @@ def _notify(phase: Phase, since: datetime) -> int:
 
 
 def _counts(phase: Phase, failed: Q, since: datetime) -> Counts:
-    submissions = Submission.objects.filter(failed, phase=phase, finished_at__gt=since)
+    submissions = Submission.objects.filter(failed, phase=phase, finished_at__gt=since, rescores=None)
     return list(submissions.values_list("team__name").annotate(count=Count("pk")).order_by("-count", "team__name"))
 
 

@@ -20,6 +20,7 @@ from competitions.resources.storage import store_bytes
 from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Rescoring, Run, RunOutput
+from competitions.runs.planning import runs_add
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
@@ -178,7 +179,14 @@ def test_code_is_scored_from_the_predictions_that_it_left(site: Scenario) -> Non
     RunOutput.objects.create(run=run, attempt=run.attempt, name="predictions.zip", file=store_bytes(b"predictions"))
     body = {"outcome": "finished", "scores": {"mae": 0.3}}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    task = site.phase.tasks.get()
+    mini = Task.objects.create(competition=site.competition, name="mini", scoring_program=task.scoring_program)
+    runs_add(
+        submission=code, tasks=[mini], priority=0, now=site.now, is_smoke=True
+    )  # shares the program, and has no score
+    mini.runs.update(state=State.FINISHED)
     begun = proposal(site, start=False)
+    assert begun.files.count() == 2
     costs = rescoring_costs(begun, now=site.now)
     assert (costs.submissions, costs.runs, costs.whole) == (1, 1, 0)
     services.proposal_start(proposal=begun, now=site.now)
