@@ -83,7 +83,7 @@ def topic_create(*, competition: Competition, draft: Draft, title: str, now: dat
         last_post_at=now,
         created_at=now,
     )
-    return _write(topic, draft, text, reason, now, is_opening=True)
+    return _write(topic, draft, text, reason, now, is_opening=True, by_organizer=is_organizer)
 
 
 @transaction.atomic
@@ -103,7 +103,7 @@ def reply_create(*, topic: Topic, draft: Draft, now: datetime) -> Post:
     if not topic.is_shown:
         raise POST_HIDDEN(state="waiting for an organizer, or removed")
     reason = "" if is_organizer else _admit(draft, wait_reason(writer, text, now), now)
-    return _write(topic, draft, text, reason, now, is_opening=False)
+    return _write(topic, draft, text, reason, now, is_opening=False, by_organizer=is_organizer)
 
 
 def _checked(competition: Competition, draft: Draft, title: str = "") -> str:
@@ -132,12 +132,14 @@ def _admit(draft: Draft, reason: str, now: datetime) -> str:
     return reason
 
 
-def _write(topic: Topic, draft: Draft, text: str, reason: str, now: datetime, *, is_opening: bool) -> Post:
+def _write(
+    topic: Topic, draft: Draft, text: str, reason: str, now: datetime, *, is_opening: bool, by_organizer: bool
+) -> Post:
     post = Post.objects.create(
         topic=topic,
         is_opening=is_opening,
         author=draft.author,
-        by_organizer=organizes_competition(draft.author, topic.competition),
+        by_organizer=by_organizer,
         body=text,
         state=Post.State.WAITING if reason else Post.State.SHOWN,
         key=draft.key or uuid.uuid4(),
