@@ -72,7 +72,7 @@ def _entry(subject: Conduct) -> Iterator[str]:
 
 
 def _hidden(subject: Conduct) -> Iterator[str]:
-    yield "Labels are mounted into the scoring container alone; no program of a team ever runs there."
+    yield "Hidden labels are mounted into the scoring container alone; no program of a team ever runs there."
     yield from _grouped(_of_boards(subject, _visibility))
 
 
@@ -89,6 +89,8 @@ def _board_name(phase: Phase, board: Leaderboard) -> str:
 
 
 def _visibility(phase: Phase, board: Leaderboard) -> str:
+    if board.is_hidden:
+        return "organizers alone see it."
     if scores_are_public(board):
         when = f" since the reveal of {_at(phase.revealed_at, '')}" if board.was_revealed else " as they come"
         return f"everybody sees scores{when}."

@@ -28,7 +28,7 @@ def test_it_names_no_board_that_its_reader_may_not_know(site: Scenario) -> None:
     Leaderboard.objects.filter(phase=site.phase).update(is_hidden=True, title="Private board")
     url = reverse("web:conduct", args=[site.competition.slug])
     assert "Private board" not in Client().get(url).text
-    assert "Private board" in user_client(site.organizer).get(url).text
+    assert "test-dev, Private board: organizers alone see it." in user_client(site.organizer).get(url).text
 
 
 def test_it_comes_as_latex_with_everything_escaped(site: Scenario) -> None:
