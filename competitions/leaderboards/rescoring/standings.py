@@ -14,8 +14,8 @@ from competitions.leaderboards.ranking.values import primary_column
 from competitions.leaderboards.uncertainty.reading import read_missing
 from competitions.leaderboards.uncertainty.refreshing import row_tiers
 
-FIRST: Final = 100  # teams of which rows are kept, by rank
-MOVED: Final = 100  # more of them, by how far they move
+FIRST: Final = 30  # teams of which rows are kept, by rank before and after
+MOVED: Final = 30  # more of them, by how far they move
 
 
 @dataclass(frozen=True)

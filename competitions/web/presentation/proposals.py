@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from competitions.catalog.models import Leaderboard, Proposal
 from competitions.disclosure.readers import Reader
@@ -10,8 +10,6 @@ from competitions.disclosure.scores import may_see_board
 from competitions.leaderboards.models import ProposedStanding, Snapshot
 from competitions.leaderboards.snapshots import snapshot_path
 from competitions.teams.models import Team
-
-SHOWN: Final = 50
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def shown_standings(proposal: Proposal, reader: Reader, *, would: bool) -> list[
         for standing in rows.prefetch_related("leaderboard__columns")
         if not standing.leaderboard.is_hidden or reader.organizes(standing.leaderboard.phase)
     ]
-    named = {row["team"] for standing in standings for row in standing.rows[:SHOWN]}
+    named = {row["team"] for standing in standings for row in standing.rows}
     named |= {
         team for standing in standings for name in ("first_before", "first_after") for team in standing.facts[name]
     }
@@ -62,7 +60,7 @@ def _standing(standing: ProposedStanding, names: Mapping[int, str], reader: Read
         board=board,
         is_withheld=is_withheld,
         sentences=[] if is_withheld else list(_sentences(standing.facts, names, would=would)),
-        moves=[] if is_withheld else [_move(row, names) for row in standing.rows[:SHOWN]],
+        moves=[] if is_withheld else [_move(row, names) for row in standing.rows],
         has_tiers=bool(standing.facts["has_tiers"]),
         snapshot=standing.snapshot,
         snapshot_url=snapshot_path(standing.snapshot) if standing.snapshot is not None else "",
