@@ -184,15 +184,21 @@ def _attach(run: Run, files: Sequence[ProposedFile]) -> None:
 
 @transaction.atomic
 def scores_take(*, rescoring: Rescoring, actor: str, now: datetime) -> bool:
-    """Give the submission what its copy scored; False for what was taken, or still runs.
+    """Give the submission what its copy scored; False for what was taken, or while either still runs.
 
-    Lock its runs before; boards are told by the caller, unless the submission's status changes.
+    What was cancelled since stays so. Lock its runs before; boards are told by the caller, unless the submission's status
+    changes.
     """
     proposal, copies = rescoring.proposal, {run.task_id: run for run in rescoring.copy.runs.all()}
     if rescoring.taken_at is not None or not all(_was_scored(run) for run in copies.values()):
         return False
+    runs = list(rescoring.submission.runs.filter(task__in=copies, is_smoke=False, fills_board=False))
+    if not all(run.is_final for run in runs):
+        return False
     earlier = []
-    for run in rescoring.submission.runs.filter(task__in=copies, is_smoke=False, fills_board=False):
+    for run in runs:
+        if run.state == State.CANCELLED:
+            continue
         earlier.append(_before(run))
         run_take(run=run, source=copies[run.task_id], actor=actor, now=now, note=f"proposal {proposal.number}")
     rescoring.taken_at, rescoring.former = now, earlier

@@ -14,6 +14,7 @@ from competitions.submissions.models import Submission
 from competitions.submissions.quota import smoke_allowance
 from competitions.submissions.signals import submission_settled
 from competitions.submissions.states import FINAL, HELD, REASONS, Reason, State
+from workers.protocol.stages import StageName
 
 _ENDS: Final = (State.QUEUED, State.FINISHED, State.FAILED, State.CANCELLED)  # QUEUED: another attempt
 NEXT: Final[dict[State, tuple[State, ...]]] = {  # a state without a row is final
@@ -119,20 +120,23 @@ def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
     return bool(moved)
 
 
-OF_INGESTION: Final = ("stages", "timings", "host", "worker_version", "outputs")  # of a receipt
+OF_INGESTION: Final = ("timings", "host", "worker_version")  # of a receipt
+
+
+OUTPUTS_OF_INGESTION: Final = ("predictions.zip", "ingestion.log")
 
 
 @transaction.atomic
 def run_take(*, run: Run, source: Run, actor: str, now: datetime, note: str) -> None:
     """Give an ended run the result of another ended one as its next attempt: scores, receipt and outputs.
 
-    What its own program used stays, where the other began with the predictions that it left.
+    What its own program used stays, where the other began with the predictions that it left. The run must be locked.
     """
+    assert run.is_final, "one that runs has a result of its own to come"
     has_predictions = source.ingested_attempt is not None
     receipt = source.receipt | {"rescored_by": str(source.pk)}
     if has_predictions:
-        own = {name: run.receipt[name] for name in OF_INGESTION if name in run.receipt}
-        receipt |= {"ingestion": run.receipt.get("ingestion", own)}
+        receipt |= {"ingestion": run.receipt.get("ingestion") or _ingestion_part(run.receipt)}
     predicted = run.attempt if run.ingested_attempt is None else run.ingested_attempt
     changes: dict[str, Any] = {
         "state": source.state,
@@ -157,6 +161,14 @@ def run_take(*, run: Run, source: Run, actor: str, now: datetime, note: str) -> 
         RunOutput(run=run, attempt=run.attempt + 1, name=name, file_id=file) for name, file in outputs
     )
     _update_submission(run.pk, now, is_ended=True)
+
+
+def _ingestion_part(receipt: dict[str, Any]) -> dict[str, Any]:
+    """The part of a receipt that is about the program, where one worker ran it and scored what it left."""
+    of_program = {name: receipt[name] for name in OF_INGESTION if name in receipt}
+    stages = [stage for stage in receipt.get("stages", []) if stage.get("name") != StageName.SCORING]
+    outputs = {name: digest for name, digest in receipt.get("outputs", {}).items() if name in OUTPUTS_OF_INGESTION}
+    return of_program | {"stages": stages, "outputs": outputs}
 
 
 def submission_status(runs: list[Run]) -> tuple[State, str]:

@@ -39,6 +39,7 @@ class Migration(migrations.Migration):
                 ('column_decides', models.BooleanField(default=False, help_text='The board ranks by it from then on.')),
                 ('column_is_new', models.BooleanField(default=False, editable=False, help_text="No run has this score yet, so all of the board's phase are scored again.")),
                 ('needs_work', models.BooleanField(default=False, editable=False)),
+                ('tries_again', models.BooleanField(default=False, editable=False, help_text='Copies that were not scored are to be run again.')),
                 ('asked_at', models.DateTimeField(editable=False, help_text='When work was last asked for.')),
                 ('compared_count', models.PositiveIntegerField(editable=False, help_text='Rescored submissions that the comparison is of.', null=True)),
                 ('compared_at', models.DateTimeField(editable=False, null=True)),

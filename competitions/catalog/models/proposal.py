@@ -65,6 +65,9 @@ class Proposal(AskedRow):
         help_text="No run has this score yet, so all of the board's phase are scored again.",
     )
     needs_work = models.BooleanField(default=False, editable=False)
+    tries_again = models.BooleanField(
+        default=False, editable=False, help_text="Copies that were not scored are to be run again."
+    )
     asked_at = models.DateTimeField(editable=False, help_text="When work was last asked for.")
     compared_count = models.PositiveIntegerField(
         null=True, editable=False, help_text="Rescored submissions that the comparison is of."

@@ -15,6 +15,7 @@ from competitions.catalog.changes.boards import store_board
 from competitions.catalog.models import Leaderboard, Phase, Proposal, Task
 from competitions.leaderboards.commitment.amendments import amending
 from competitions.leaderboards.models import ProposedStanding
+from competitions.leaderboards.rescoring.services import column_faults
 from competitions.leaderboards.rescoring.standings import compare, shown_rows, team_standings, tiers_now
 from competitions.leaderboards.services import board_follow, board_rebuild, boards_locked
 from competitions.resources.models import Resource
@@ -28,6 +29,13 @@ PROPOSAL_OUTDATED: Final = RefusalKind(
     409,
     "proposal_outdated",
     "The {slot} of the task “{task}” was replaced since it was proposed. Drop this proposal, and propose it again for what is there now.",
+)
+
+
+PROPOSAL_COLUMN_REFUSED: Final = RefusalKind(
+    409,
+    "proposal_column_refused",
+    "The column cannot stand on the board any more: {faults} Drop this proposal, and begin another one.",
 )
 
 
@@ -61,7 +69,8 @@ def proposal_rehearse(proposal: Proposal, *, is_wanted: Callable[[], bool], now:
 def proposal_adopt(proposal: Proposal, *, now: datetime, is_wanted: Callable[[], bool]) -> list[ProposedStanding]:
     """Put the proposal in force and return what it did to each board, not saved.
 
-    Locks: every run that takes other scores over, then the boards. Raises `Stopped` or `PROPOSAL_OUTDATED`.
+    Locks: every run that takes other scores over, then the boards. Raises `Stopped`, `PROPOSAL_OUTDATED` or
+    `PROPOSAL_COLUMN_REFUSED`.
     """
     rescorings = _lock_runs(_untaken(proposal))
     affected = affected_boards(proposal)
@@ -109,6 +118,8 @@ def _rebuild(proposal: Proposal, now: datetime) -> None:
     """Rank every affected board by the scores of now; the one with the other column by that."""
     for board in affected_boards(proposal):
         if board.pk == proposal.board_id:
+            if faults := column_faults(proposal):
+                raise PROPOSAL_COLUMN_REFUSED(faults=" ".join(faults))
             store_board(board, proposal.columns_after(board), now=now)  # which ranks it, too
         else:
             board_rebuild(board)

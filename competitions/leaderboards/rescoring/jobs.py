@@ -17,7 +17,13 @@ from competitions.leaderboards.rescoring.adopting import (
     proposal_rehearse,
     take_late_scores,
 )
-from competitions.leaderboards.rescoring.services import PROPOSAL_JOB, ask_work, is_complete
+from competitions.leaderboards.rescoring.services import (
+    PROPOSAL_JOB,
+    ask_work,
+    copies_cancel,
+    copies_rerun,
+    is_complete,
+)
 from competitions.leaderboards.snapshots import snapshot_before
 from competitions.notifications.models import Kind
 from competitions.notifications.services import notify
@@ -73,6 +79,12 @@ def _back(proposal: Proposal) -> dict[str, str]:
 
 
 def _work(proposal: Proposal, claimed: Claim) -> None:
+    if proposal.state == State.DROPPED:
+        copies_cancel(proposal, now=timezone.now())
+        claimed.release(needs_work=False, attempts=0, is_settled=True)
+        return
+    if proposal.tries_again:
+        copies_rerun(proposal, now=timezone.now())
     for pk in list(missing_submissions(proposal).values_list("pk", flat=True)):
         if not claimed.renew():
             raise Stopped
@@ -129,7 +141,9 @@ def _tell(proposal: Proposal) -> None:
 
 def proposals_carry_on(*, now: datetime) -> int:
     """For the reconciler: go on with proposals where submissions came or ended; returns how many."""
-    unsettled = Proposal.objects.filter(is_settled=False, needs_work=False).exclude(state=State.DRAFT)
+    unsettled = Proposal.objects.filter(is_settled=False, needs_work=False).exclude(
+        state__in=[State.DRAFT, State.DROPPED]
+    )
     return sum(_carry_on(proposal, now) for proposal in unsettled.select_related("board"))
 
 

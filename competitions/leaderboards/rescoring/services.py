@@ -192,15 +192,19 @@ def ask_work(proposal: Proposal, *, now: datetime) -> None:
 
 @transaction.atomic
 def proposal_drop(*, proposal: Proposal, by: User, now: datetime) -> None:
-    """End a proposal without a change; what waits to be scored is cancelled. Raises `PROPOSAL_NOT_OPEN`."""
+    """End a proposal without a change; the background cancels what waits. Raises `PROPOSAL_NOT_OPEN`."""
     locked = _locked(proposal, [Proposal.State.DRAFT, Proposal.State.SCORING])
     locked.state, locked.ended_at, locked.ended_by = Proposal.State.DROPPED, now, by
-    locked.needs_work, locked.is_settled = False, True
-    locked.save(update_fields=["state", "ended_at", "ended_by", "needs_work", "is_settled"])
-    runs = Run.objects.filter(submission__rescores__proposal=locked)
+    locked.save(update_fields=["state", "ended_at", "ended_by"])
+    ask_work(locked, now=now)
+
+
+def copies_cancel(proposal: Proposal, *, now: datetime) -> None:
+    """Cancel the runs of a dropped proposal that wait, and ask the workers to stop the others."""
+    runs = Run.objects.filter(submission__rescores__proposal=proposal)
     runs.filter(state__in=HELD).update(cancel_requested_at=now)
-    for run in runs.filter(state=State.QUEUED).select_for_update(of=("self",)).order_by("pk"):
-        run_move(run, source=State.QUEUED, target=State.CANCELLED, actor=f"proposal:{locked.number}", now=now)
+    for run in runs.filter(state=State.QUEUED).order_by("pk"):
+        run_move(run, source=State.QUEUED, target=State.CANCELLED, actor=f"proposal:{proposal.number}", now=now)
 
 
 @transaction.atomic
@@ -242,13 +246,18 @@ def untried(proposal: Proposal) -> QuerySet[Rescoring]:
 
 
 @transaction.atomic
-def proposal_retry(*, proposal: Proposal, by: User, now: datetime) -> None:
-    """Run again what was not scored, and compare anew. Raises `PROPOSAL_NOT_OPEN`."""
+def proposal_retry(*, proposal: Proposal, now: datetime) -> None:
+    """Have what was not scored run again, and compare anew. Raises `PROPOSAL_NOT_OPEN`."""
     locked = _locked(proposal, [Proposal.State.SCORING])
-    for rescoring in untried(locked).select_related("copy"):
-        submission_rerun(submission=rescoring.copy, actor=f"organizer:{by.username}", now=now)
-    Proposal.objects.filter(pk=locked.pk).update(fault="", compared_count=None)
+    Proposal.objects.filter(pk=locked.pk).update(fault="", compared_count=None, tries_again=True)
     ask_work(locked, now=now)
+
+
+def copies_rerun(proposal: Proposal, *, now: datetime) -> None:
+    """Run again the copies that ended without being scored."""
+    for rescoring in untried(proposal).select_related("copy"):
+        submission_rerun(submission=rescoring.copy, actor=f"proposal:{proposal.number}", now=now)
+    Proposal.objects.filter(pk=proposal.pk).update(tries_again=False)
 
 
 def is_complete(proposal: Proposal) -> bool:

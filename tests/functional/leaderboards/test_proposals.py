@@ -21,6 +21,7 @@ from competitions.runs import dispatch
 from competitions.runs.leases import reports
 from competitions.runs.models import Rescoring, Run, RunOutput
 from competitions.runs.planning import runs_add
+from competitions.runs.services import submission_rerun
 from competitions.runs.worker_api.jobs import job_for
 from competitions.submissions.models import Submission
 from competitions.submissions.states import Kind, State
@@ -177,8 +178,11 @@ def test_code_is_scored_from_the_predictions_that_it_left(site: Scenario) -> Non
     code = site.submit(kind=Kind.CODE, content=zip_bytes({"metadata": "command: python3 a.py"}), name="code.zip")
     run = site.claim()
     RunOutput.objects.create(run=run, attempt=run.attempt, name="predictions.zip", file=store_bytes(b"predictions"))
+    RunOutput.objects.create(run=run, attempt=run.attempt, name="scoring-losses.npz", file=store_bytes(b"losses"))
+    stages = [{"name": name, "image": "i", "outcome": "exited"} for name in ("ingestion", "scoring")]
     body = {"outcome": "finished", "scores": {"mae": 0.3}}
     reports.run_complete(**lease(run), result=read_result(body, columns=["mae"]), now=site.now)
+    Run.objects.filter(pk=run.pk).update(receipt=Run.objects.get(pk=run.pk).receipt | {"stages": stages})
     task = site.phase.tasks.get()
     mini = Task.objects.create(competition=site.competition, name="mini", scoring_program=task.scoring_program)
     runs_add(
@@ -205,6 +209,9 @@ def test_code_is_scored_from_the_predictions_that_it_left(site: Scenario) -> Non
     apply(site, begun)
     code.refresh_from_db()
     assert [(score.values["mae"], score.submission_id) for score in Score.objects.all()] == [(0.7, code.pk)]
+    of_program = Run.objects.get(pk=run.pk).receipt["ingestion"]
+    assert [stage["name"] for stage in of_program["stages"]] == ["ingestion"]
+    assert set(of_program["outputs"]) == {"predictions.zip"}, "nothing of what its former scoring left"
 
 
 def test_a_failure_is_said_and_takes_the_score_with_it(site: Scenario, two: list[Submission]) -> None:
@@ -232,7 +239,8 @@ def test_what_could_not_be_run_is_run_again_before_it_is_applied(site: Scenario,
     digest = services.comparison_digest(begun)
     with refuses(services.PROPOSAL_UNTRIED):
         services.proposal_apply(proposal=begun, by=site.organizer, confirmed=digest, now=site.now)
-    services.proposal_retry(proposal=begun, by=site.organizer, now=site.now)
+    services.proposal_retry(proposal=begun, now=site.now)
+    work(site)
     answer(site, {first.pk: 0.01})
     carry_on(site)
     apply(site, begun)
@@ -244,7 +252,10 @@ def test_dropped_it_leaves_no_trace_on_boards(site: Scenario, two: list[Submissi
     with refuses(services.PROPOSAL_IN_WORK):
         services.proposal_start(proposal=proposal(site, start=False), now=site.now)
     services.proposal_drop(proposal=begun, by=site.organizer, now=site.now)
+    work(site)
     assert site.claim_nothing()
+    begun.refresh_from_db()
+    assert begun.is_settled
     with refuses(services.PROPOSAL_NOT_OPEN):
         services.proposal_drop(proposal=begun, by=site.organizer, now=site.now)
     assert Score.objects.count() == 2
@@ -284,6 +295,34 @@ def test_a_proposal_for_a_version_that_is_gone_is_not_applied(site: Scenario, tw
     assert begun.state == Proposal.State.SCORING
     assert "was replaced since it was proposed" in begun.fault
     assert ranks(site.phase.leaderboard)[0] == (two[0].team_id, 0.1)
+
+
+def test_a_submission_that_is_run_again_meanwhile_takes_its_scores_over_when_it_has_ended(
+    site: Scenario, two: list[Submission]
+) -> None:
+    first, second = two
+    begun = proposal(site)
+    answer(site, {first.pk: 0.5, second.pk: 0.4})
+    carry_on(site)
+    submission_rerun(submission=first, actor="organizer:o", now=site.now)
+    apply(site, begun)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4)]
+    assert not RunOutput.objects.filter(run__submission=first).exists()
+    answer(site, {first.pk: 0.3})
+    carry_on(site)
+    assert ranks(site.phase.leaderboard) == [(second.team_id, 0.4), (first.team_id, 0.5)]
+
+
+def test_a_column_that_another_phase_has_sealed_since_is_not_applied(site: Scenario, two: list[Submission]) -> None:
+    begun = proposal(site, column_key="rmse")
+    answer(site, {sent.pk: 0.4 for sent in two}, key="rmse")
+    carry_on(site)
+    site.sealed.tasks.set(site.phase.tasks.all())
+    Column.objects.create(leaderboard=site.sealed.leaderboard, key="rmse", title="RMSE", index=1)
+    apply(site, begun)
+    assert begun.state == Proposal.State.SCORING
+    assert "cannot stand on the board any more" in begun.fault
+    assert not site.phase.leaderboard.columns.filter(key="rmse").exists()
 
 
 def test_a_sealed_board_stays_sealed_and_its_commitment_stays_true(site: Scenario) -> None:

@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Competition, Proposal, ProposedFile, Task
 from competitions.disclosure.readers import reader_for
@@ -152,7 +151,7 @@ def _act(request: HttpRequest, competition: Competition, chosen: Proposal) -> Ma
             proposal_comment(proposal=chosen, text=form.cleaned_data["text"], by=by, now=now)
         return {"comment_form": form}
     if values["action"] == "start":
-        return _start(request, competition, chosen, by)
+        return _start(request, chosen)
     acts: dict[str, tuple[Callable[[], None], str]] = {
         "remove-file": (
             lambda: proposal_remove_file(proposal=chosen, pk=values["file"] or 0),
@@ -162,7 +161,7 @@ def _act(request: HttpRequest, competition: Competition, chosen: Proposal) -> Ma
             lambda: proposal_drop(proposal=chosen, by=by, now=now),
             "The proposal is dropped. No score has changed.",
         ),
-        "retry": (lambda: proposal_retry(proposal=chosen, by=by, now=now), "What was not scored is tried again."),
+        "retry": (lambda: proposal_retry(proposal=chosen, now=now), "What was not scored is tried again."),
         "apply": (
             lambda: proposal_apply(proposal=chosen, by=by, confirmed=values["confirmed"], now=now),
             "The proposal is being applied. Teams are told when it is.",
@@ -186,12 +185,11 @@ def _set(request: HttpRequest, competition: Competition, chosen: Proposal) -> Pr
     return form
 
 
-def _start(request: HttpRequest, competition: Competition, chosen: Proposal, by: User) -> Mapping[str, BaseForm]:
+def _start(request: HttpRequest, chosen: Proposal) -> Mapping[str, BaseForm]:
     try:
         proposal_start(proposal=chosen, now=timezone.now())
     except ValidationError as error:
-        form = ProposalSettingsForm(competition, by, instance=chosen)
         messages.error(request, " ".join(error.messages))
-        return {"settings_form": form}
+        return {}
     messages.success(request, "Submissions are being scored by the proposal. The leaderboard stays as it is.")
     return {}
