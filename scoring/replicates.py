@@ -147,7 +147,7 @@ Sample = Callable[[], tuple[SampledScore, Resampling]]
 
 @dataclass
 class Deadline:
-    """So many seconds of processor time, as the phase gives them to replicates."""
+    """So many seconds from its making, as the phase gives them to replicates."""
 
     seconds: float
     began: float = field(default_factory=time.monotonic)
@@ -184,7 +184,7 @@ def replicate_scores(
     Raises `ScoringInputError` (``bad_parameter``) for strata of a score that is no mean.
 
     >>> half = SampledScore(0.5, 100, np.array([0.0, 1.0] * 50), of_rows=lambda chosen: 0.0)
-    >>> scores = replicate_scores(half, Resampling("test", 100), deadline=Deadline(10))
+    >>> scores = replicate_scores(half, Resampling("test", 100), deadline=Deadline(600))
     >>> scores.shape, round(float(scores.mean()), 1), bool(0.045 < scores.std() < 0.055)
     ((1000,), 0.5, True)
     """

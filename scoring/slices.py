@@ -160,7 +160,7 @@ def scores_by_slice(
     >>> right = np.array([1.0, 0.0, 1.0])
     >>> sampled = SampledScore(2 / 3, 3, right, lambda places: float(right[places].mean()))
     >>> slicing = Slicing.of(np.array(["b", "a", "b"]))
-    >>> scores_by_slice({"acc": (sampled, Resampling("test", 3))}, {"acc": {"by": slicing}}, Deadline(10))["acc"]["by"]
+    >>> scores_by_slice({"acc": (sampled, Resampling("test", 3))}, {"acc": {"by": slicing}}, Deadline(600))["acc"]["by"]
     [Slice(value='a', items=1, score=0.0, low=None, high=None), Slice(value='b', items=2, score=1.0, low=None, high=None)]
     """
     by_key: Slices = {key: {} for key in samples}

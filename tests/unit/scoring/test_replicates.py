@@ -40,7 +40,7 @@ def without_losses(losses: Any) -> SampledScore:
 
 
 def on(sampled: SampledScore, resampling: Resampling, **more: Any) -> Any:
-    return replicate_scores(sampled, resampling, **({"deadline": Deadline(60)} | more))
+    return replicate_scores(sampled, resampling, **({"deadline": Deadline(3600)} | more))
 
 
 def test_a_weighted_mean_is_the_mean_of_the_items_that_were_drawn() -> None:
@@ -95,7 +95,7 @@ def test_resamples_without_a_value_are_no_numbers_and_most_of_them_give_none() -
     assert on(sometimes(0.9), Resampling("test", 500)) is None
 
 
-def run(folder: Path, seconds: str = "60", monkeypatch: pytest.MonkeyPatch | None = None) -> dict[str, Replicates]:
+def run(folder: Path, seconds: str = "3600", monkeypatch: pytest.MonkeyPatch | None = None) -> dict[str, Replicates]:
     """Run the scoring program; the replicates that it writes beside its scores."""
     if monkeypatch is not None:
         monkeypatch.setenv(replicates.SECONDS_VARIABLE, seconds)

@@ -30,7 +30,7 @@ def mean_score(losses: np.ndarray[Any, Any]) -> SampledScore:
 
 
 def sliced(
-    sampled: SampledScore, labels: np.ndarray[Any, Any], *, seconds: float = 60, **codes: Any
+    sampled: SampledScore, labels: np.ndarray[Any, Any], *, seconds: float = 3600, **codes: Any
 ) -> dict[str, Slice]:
     samples = {"mae": (sampled, Resampling("test", len(labels), **codes))}
     by_value = scores_by_slice(samples, {"mae": {"by": Slicing.of(labels)}}, Deadline(seconds))
@@ -159,7 +159,7 @@ def test_a_file_of_another_kind_is_refused(content: bytes) -> None:
         read(content)
 
 
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *, seconds: str = "60", ends: int = 0) -> Any:
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, *, seconds: str = "3600", ends: int = 0) -> Any:
     """Run the scoring program; the slices that it writes beside its scores."""
     monkeypatch.setenv(SECONDS_VARIABLE, seconds)
     assert program.main([str(folder / "input"), str(folder / "output")]) == ends

@@ -26,7 +26,7 @@ def with_losses(losses: Any) -> SampledScore:
 
 
 def resample(sampled: SampledScore, resampling: Resampling, resamples: int = 1000) -> Any:
-    replicates = replicate_scores(sampled, resampling, deadline=Deadline(60), resamples=resamples)
+    replicates = replicate_scores(sampled, resampling, deadline=Deadline(3600), resamples=resamples)
     assert replicates is not None
     return replicates
 
