@@ -69,6 +69,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
     "web:legal": ("get", "", {EVERYBODY: 404}),
     "web:series": ("get", EVERYBODY, {}),
+    "web:demo": ("get", "", {EVERYBODY: 404}),  # this site is none
+    "web:demo-enter": ("post", "", {EVERYBODY: 404}),
     "web:me": ("get", SIGNED_IN, {"A": 302}),
     "web:notifications": ("get", SIGNED_IN, {"A": 302}),
     "web:notification": ("get", "M", {"A": 302, "STOXR": 404}),

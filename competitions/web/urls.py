@@ -7,6 +7,7 @@ from django.urls import path
 from competitions.web.feeds.atom import AnnouncementFeed, LeaderFeed
 from competitions.web.feeds.calendars import competition_calendar, personal_calendar
 from competitions.web.feeds.discussions import DiscussionFeed, TopicFeed
+from competitions.web.public_demo import demo, demo_enter
 from competitions.web.views import (
     branding,
     changes,
@@ -43,6 +44,8 @@ urlpatterns = [
     path("brand.css", branding.colours, name="brand-colours"),
     path("brand/sign", branding.sign, name="brand-sign"),
     path("about/<slug:name>/", branding.legal, name="legal"),
+    path("demo/", demo, name="demo"),
+    path("demo/<str:username>/", demo_enter, name="demo-enter"),
     path("me/", me.me, name="me"),
     path("notifications/", notifications.inbox, name="notifications"),
     path("notifications/<int:pk>/", notifications.follow, name="notification"),

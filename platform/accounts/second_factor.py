@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.deprecation import MiddlewareMixin
 
+from accounts.demo import is_demo_account
 from accounts.models import User
 from core.refusals import RefusalKind, refusal_response
 
@@ -25,9 +26,14 @@ SECOND_FACTOR_REQUIRED: Final = RefusalKind(
 
 
 def lacks_second_factor(user: object) -> bool:
-    """True while the account has to turn on a second factor first. Robots have only tokens."""
+    """True while the account has to turn on a second factor first. Robots have only tokens.
+
+    Nor does an account of a public demo, which can do nothing.
+    """
     is_staff = isinstance(user, User) and (user.is_staff or user.is_superuser) and not user.is_robot
-    return settings.REQUIRE_STAFF_MFA and is_staff and not is_mfa_enabled(user, types=SECOND_FACTORS)
+    if not settings.REQUIRE_STAFF_MFA or not is_staff or is_demo_account(user):
+        return False
+    return not is_mfa_enabled(user, types=SECOND_FACTORS)
 
 
 class SecondFactorMiddleware(MiddlewareMixin):

@@ -53,6 +53,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
         """The page that the person was on the way to; after a confirmed sign-up nothing else remembers it."""
         return str(request.session.get(AFTER_SIGN_IN) or super().get_login_redirect_url(request))
 
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Nobody makes an account on a public demo: it could do nothing."""
+        return not settings.PUBLIC_DEMO
+
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Without allauth's own limit, by which anybody can lock a user name for everybody."""
 

@@ -8,6 +8,7 @@ allowed hosts must be given, and a missing one stops the start. `NAME_FILE` wins
 import gc
 import ipaddress
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -115,6 +116,7 @@ MIDDLEWARE = [
     "django_permissions_policy.PermissionsPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "competitions.web.public_demo.ReadOnlyMiddleware",  # of a public demo alone
     "competitions.web.middleware.BodyMiddleware",  # before whatever reads a body
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -273,6 +275,12 @@ if DISCOURSE_URL and (not DISCOURSE_URL.startswith(("https://", "http://")) or l
     raise ImproperlyConfigured(
         "PODIUM_DISCOURSE_URL is an address that begins with https://, and PODIUM_DISCOURSE_SECRET has 16 or more characters."
     )
+# A public demo: these accounts need no password and change nothing. `manage.py demo` begins anew each day at this time, UTC.
+PUBLIC_DEMO = env.bool("PODIUM_DEMO", default=False)
+DEMO_ACCOUNTS = env.list("PODIUM_DEMO_ACCOUNTS", default=["ada", "organizer"])
+DEMO_RESET = env.str("PODIUM_DEMO_RESET", default="03:00")
+if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", DEMO_RESET):
+    raise ImproperlyConfigured("PODIUM_DEMO_RESET is a time of day in UTC, such as 03:00.")
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # browsers themselves allow that at localhost alone

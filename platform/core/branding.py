@@ -83,7 +83,11 @@ def _luminance(colour: str, setting: str) -> float:
 
 
 def brand_context(request: HttpRequest) -> dict[str, object]:
-    """For every template: the brand, and the legal pages that there are."""
+    """For every template: the brand, the legal pages that there are, and if the site is a public demo."""
     from django.conf import settings
 
-    return {"brand": settings.BRAND, "legal_pages": [(name, LEGAL_PAGES[name]) for name in settings.BRAND.legal]}
+    return {
+        "brand": settings.BRAND,
+        "legal_pages": [(name, LEGAL_PAGES[name]) for name in settings.BRAND.legal],
+        "is_public_demo": settings.PUBLIC_DEMO,
+    }

@@ -26,6 +26,7 @@ from examples.classroom.data import SEED, TARGET, TEST_HOURS, TRAIN_HOURS, hours
 from examples.pcqm4mv2_small.bundle import SLUG
 from scoring.tables.splitting import with_usage
 from tests import services
+from tests.browser.example_pictures import take_examples
 from tests.browser.visitor import Visitor
 
 FOLDER: Final = services.REPOSITORY / "docs" / "pictures"
@@ -45,6 +46,7 @@ class DemoSite:
     """The demo's address, and the accounts of its people."""
 
     url: str
+    data_dir: str
     passwords: dict[str, str] = field(default_factory=dict)
 
 
@@ -61,7 +63,7 @@ def demo_site() -> Iterator[DemoSite]:
             text=True,
         )
         try:
-            yield _ready(process, DemoSite(f"http://127.0.0.1:{port}"))
+            yield _ready(process, DemoSite(f"http://127.0.0.1:{port}", folder))
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate()
@@ -89,6 +91,12 @@ def take(page: Page, name: str, *, on_phone: bool = False) -> None:
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         _write(page, f"{name}-phone")
         page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+
+
+def take_light(page: Page, name: str) -> None:
+    """The page as it is, light alone."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    _write(page, name)
 
 
 def _write(page: Page, name: str) -> None:
@@ -191,6 +199,7 @@ def main() -> None:
             if name:
                 visitor.sign_in(name, site.passwords[name])
         take_all(people, site.url)
+        take_examples(people["organizer"], people[""], site.data_dir, take_light)
         for visitor in people.values():
             visitor.check()
 

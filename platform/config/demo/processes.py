@@ -106,7 +106,7 @@ class Processes:
                 process.wait()
 
     def start(self, name: str, command: list[str]) -> None:
-        environment = os.environ | {"PODIUM_SITE_URL": self.url, "DJANGO_SETTINGS_MODULE": "config.settings"}
+        environment = os.environ | self.environment()
         with (self.logs / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
                 command,
@@ -117,6 +117,14 @@ class Processes:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C reaches the demo alone, which stops them in order
             )
+
+    def environment(self) -> dict[str, str]:
+        """Settings of the children. A public demo has an address of its own, beside the one that its worker uses."""
+        local = {"PODIUM_SITE_URL": self.url, "DJANGO_SETTINGS_MODULE": "config.settings"}
+        if not settings.PUBLIC_DEMO:
+            return local
+        public = {"PODIUM_SITE_URL": os.environ.get("PODIUM_SITE_URL", self.url), "PODIUM_SSL_REDIRECT": "false"}
+        return local | public | {"PODIUM_ALLOWED_HOSTS": ",".join({*settings.ALLOWED_HOSTS, "127.0.0.1"})}
 
     def check(self) -> None:
         """Restart background processes that were killed; raise `ProcessFailed` if another child ended."""

@@ -1,13 +1,21 @@
-"""`manage.py demo`: run the demo site until Ctrl-C, or with `--check` until its baselines are scored."""
+"""`manage.py demo`: run the demo site until Ctrl-C, or with `--check` until its baselines are scored.
 
+With `PODIUM_DEMO` it is a public demo, which changes nothing and begins anew each day.
+"""
+
+import os
 import signal
+import sys
 import time
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
 from django.utils import timezone
 
 from competitions.catalog.models import Competition
@@ -17,6 +25,7 @@ from competitions.submissions.models import Submission
 from config.demo import baselines, simulation
 from config.demo.content import DEFAULT, DEMOS
 from config.demo.processes import Processes, ProcessFailed, free_port
+from config.demo.resetting import next_reset, remove_data
 from config.demo.seed import Seed, seed
 from config.schema import UnknownSchema, upgrade_database
 
@@ -58,7 +67,8 @@ class Command(BaseCommand):
         )
         token_file = seed_content.queue_token_file
         try:
-            with Processes(port=free_port(port), token_file=token_file) as processes:
+            port = free_port(port)
+            with Processes(port=port, token_file=token_file) as processes:
                 self.say(f"Web server, reconciler, background and compute worker run (logs in {processes.logs})")
                 self.accounts(processes.url, seed_content)
                 self.score(processes, seed_content, timeout, is_check=check)
@@ -70,6 +80,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             self.say("\nStopped")
+            return
+        if settings.PUBLIC_DEMO and not check:
+            self.begin_anew(port)
 
     def say(self, text: str) -> None:
         self.stdout.write(text)
@@ -134,6 +147,8 @@ class Command(BaseCommand):
 
     def accounts(self, url: str, content: Seed) -> None:
         self.say(f"\n  {url}{content.path}\n")
+        if settings.PUBLIC_DEMO:
+            self.say(f"  Visitors look around without a password: {url}/demo/\n")
         folder = settings.EMAIL_CONFIG["EMAIL_FILE_PATH"]
         self.say(f"  Mails, such as those that confirm the address of a new account, are in {folder}\n")
         if not content.is_new:
@@ -146,10 +161,23 @@ class Command(BaseCommand):
             self.say(f"  {account.role:<10} {account.username:<10} {secret}")
 
     def stay(self, processes: Processes) -> None:
+        """Watch the processes until Ctrl-C, or until a public demo begins anew."""
+        ends = None
+        if settings.PUBLIC_DEMO:
+            ends = next_reset(timezone.now(), datetime.strptime(settings.DEMO_RESET, "%H:%M").time())
+            self.say(f"Nothing that visitors do is saved. Everything begins anew at {ends:%d %B, %H:%M} UTC")
         self.say("Running until Ctrl-C")
-        while True:
+        while ends is None or timezone.now() < ends:
             processes.check()
             time.sleep(1)
+
+    def begin_anew(self, port: int) -> None:
+        """Remove what there is, and start as for the first time, at the same address."""
+        self.say("Beginning anew")
+        connections.close_all()
+        remove_data(Path(settings.DATA_DIR))
+        port_is_named = any(argument.startswith("--port") for argument in sys.argv)
+        os.execv(sys.executable, [sys.executable, *sys.argv, *([] if port_is_named else ["--port", str(port)])])
 
 
 def _interrupt(*_: object) -> None:
