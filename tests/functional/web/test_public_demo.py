@@ -36,6 +36,7 @@ def test_a_visitor_looks_around_without_a_password_and_changes_nothing(demo: Sce
         for method in ("post", "put", "patch", "delete"):
             refused = getattr(visitor, method)(path)
             assert (refused.status_code, REFUSED in refused.content.decode()) == (403, True)
+            assert "<code>read_only_demo</code>" in refused.content.decode()
         refused = visitor.post(f"/api/v1/competitions/{demo.competition.slug}/team/", {"name": "New"}, headers={"Authorization": "Bearer podium_nonsense"})
         assert (refused.status_code, refused.json()["code"]) == (403, "read_only_demo")
         assert Team.objects.count() == count
