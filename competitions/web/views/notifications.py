@@ -31,6 +31,7 @@ from competitions.web.feeds.calendars import calendar_url
 
 PAGE_ROWS: Final = 30
 AS_EVERYWHERE: Final = "as_everywhere"
+WHEN: Final = {Delivery.AT_ONCE: "at once", Delivery.DIGEST: "daily", Delivery.NONE: "never"}
 
 
 class OlderForm(forms.Form):
@@ -46,17 +47,18 @@ class ReadForm(forms.Form):
 
 
 class PreferencesForm(forms.Form):
-    """One choice for each kind; for one competition also that which is made for all."""
+    """One choice for each kind of notification; for one competition also the choice that is made for all."""
 
     def __init__(self, *args: Any, user: User, competition: Competition | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         general, own = stored_preferences(user, None), stored_preferences(user, competition)
         for kind in Kind:
             usual = general.get(kind, DEFAULTS[kind])
-            choices = [(AS_EVERYWHERE, f"As everywhere ({usual.label.lower()})"), *Delivery.choices]
+            choices = [*WHEN.items(), *([(AS_EVERYWHERE, f"as for all: {WHEN[usual]}")] if competition else [])]
             self.fields[kind.value] = forms.ChoiceField(
                 label=kind.label,
-                choices=choices if competition else Delivery.choices,
+                choices=choices,
+                widget=forms.RadioSelect,
                 initial=own.get(kind, AS_EVERYWHERE) if competition else usual,
             )
 

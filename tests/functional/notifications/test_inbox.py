@@ -80,7 +80,7 @@ def test_choices_are_made_for_all_competitions_and_for_one(site: Scenario, membe
     assert member.post(url, fields).status_code == 302
     assert set(stored_preferences(user, None).values()) == {Delivery.DIGEST}
     own = f"{url}?competition={site.competition.slug}"
-    assert "As everywhere (daily digest)" in member.get(own).content.decode()
+    assert "as for all: daily" in member.get(own).content.decode()
     member.post(own, dict.fromkeys(Kind.values, "as_everywhere") | {Kind.MERGE.value: "none"})
     assert stored_preferences(user, site.competition) == {Kind.MERGE: Delivery.NONE}
     wrong = member.post(url, fields | {Kind.MERGE.value: "by pigeon"})

@@ -1,4 +1,4 @@
-// Copies a receipt, and prints it alone. Without script it is text to select, and a file to download.
+// Copies what a button names, and prints a receipt alone. Without script it is text to select, and a file to download.
 (() => {
   "use strict";
   const SHOWN_MS = 2000;
