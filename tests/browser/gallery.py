@@ -261,7 +261,7 @@ def code_as_predictions(visitor: Visitor) -> None:
 
 def refuse_invitation(visitor: Visitor) -> None:
     page = visitor.visit(f"{GAP}/team/")
-    page.get_by_label("Invite somebody").fill("nobody-at-all")
+    page.get_by_label("User name or e-mail address").fill("nobody-at-all")
     page.get_by_role("button", name="Invite").click()
     page.locator(".message.error").wait_for()
 

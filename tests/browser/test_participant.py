@@ -95,7 +95,7 @@ def test_two_people_sign_up_found_a_team_submit_and_stand_on_the_leaderboard(
     oskar = new_visitor()
     sign_up(oskar, site, "oskar")
     oskar.join("gap")
-    page.get_by_label("Invite somebody").fill("oskar@example.net")
+    page.get_by_label("User name or e-mail address").fill("oskar@example.net")
     page.get_by_role("button", name="Invite").click()
     expect(page.get_by_role("table", name="Open invitations")).to_contain_text("oskar")
     oskar.visit("/competitions/gap/data/")
