@@ -42,7 +42,7 @@ class RefusalMiddleware(MiddlewareMixin):
 
 def refusal_answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """As whoever asks reads it: a program, the page's script, or a person."""
-    if request.path.startswith("/api/"):
+    if request.path.startswith(("/api/", "/mcp")):
         return refusal_response(refusal)
     return refusal_toast(refusal) if "HX-Request" in request.headers else refusal_page(request, refusal)
 

@@ -1,0 +1,45 @@
+"""The address `/mcp`."""
+
+from typing import Final, cast
+
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts.models import ApiToken, User
+from competitions.api.authentication import TokenAuthentication
+from competitions.mcp.tools import MAX_BODY_BYTES
+
+METHODS: Final = ["post", "options"]
+
+
+class RawJson(BaseParser):
+    """Leaves the body to the SDK, which says what is wrong with it."""
+
+    media_type = "application/json"
+
+
+class Mcp(APIView):
+    """Messages of the Model Context Protocol by streamable HTTP, without sessions and streams.
+
+    A token alone says who asks: the cookie of a browser stands for nobody here.
+    """
+
+    authentication_classes = [TokenAuthentication]
+    permission_classes = [AllowAny]
+    parser_classes = [RawJson]
+    http_method_names = METHODS
+
+    def body_room(self, request: Request) -> int | None:
+        """A small file in a call, of who sends a token."""
+        return MAX_BODY_BYTES if isinstance(request.user, User) else None
+
+    @extend_schema(exclude=True)
+    def post(self, request: Request) -> HttpResponse:
+        from competitions.mcp.server import answer_message  # the SDK: half a second, which only this address is worth
+
+        token = request.auth if isinstance(request.auth, ApiToken) else None
+        return answer_message(cast("HttpRequest", request._request), token)
