@@ -140,6 +140,16 @@ TOOLS: Final = (
         authors="organizers",
     ),
     Tool(
+        "read_page",
+        "A page of a competition",
+        "A page as Markdown: overview, data, rules, how-it-is-run, or a page of the organizers by its slug. Read the rules first.",
+        "web:page-markdown",
+        arguments={"competition": COMPETITION, "page": _text("Name of the page, as `rules`.")},
+        required=("competition", "page"),
+        in_address={"slug": "competition", "name": "page"},
+        is_public=True,
+    ),
+    Tool(
         "list_files",
         "Files of a competition",
         "Public data and starting kits, with sizes, digests and addresses. A download needs your token and accepted rules.",
