@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import resolve
 from rest_framework.response import Response
 
+from competitions.api.agents import BY_TOOL
 from competitions.mcp.tools import BAD_ARGUMENT, INLINE_BYTES, SUBMIT, Tool
 from core.refusals import problem_response
 
 PASSED_ON: Final = ("HTTP_AUTHORIZATION", "HTTP_X_FORWARDED_FOR", "REMOTE_ADDR", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "wsgi.url_scheme", "HTTP_X_FORWARDED_PROTO")  # fmt: skip
-MARK: Final = "podium.by_agent"  # in the WSGI environment of a call that came by a tool
 JSON: Final = "application/json"
 
 
@@ -44,7 +44,7 @@ def api_call(outer: HttpRequest, method: str, address: str, body: bytes = b"", *
         "CONTENT_LENGTH": str(len(body)),
         "HTTP_ACCEPT": JSON,
         "wsgi.input": BytesIO(body),
-        MARK: True,
+        BY_TOOL: True,
         **headers,
     }
     request = WSGIRequest(environ)

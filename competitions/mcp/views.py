@@ -1,10 +1,9 @@
 """The address `/mcp`."""
 
-from typing import Final, cast
+from typing import cast
 
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import extend_schema
-from rest_framework.parsers import BaseParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -12,15 +11,6 @@ from rest_framework.views import APIView
 from accounts.models import ApiToken, User
 from competitions.api.authentication import TokenAuthentication
 from competitions.mcp.tools import MAX_BODY_BYTES
-
-METHODS: Final = ["post", "options"]
-
-
-class RawJson(BaseParser):
-    """Leaves the body to the SDK, which says what is wrong with it."""
-
-    media_type = "application/json"
-
 
 class Mcp(APIView):
     """Messages of the Model Context Protocol by streamable HTTP, without sessions and streams.
@@ -30,8 +20,7 @@ class Mcp(APIView):
 
     authentication_classes = [TokenAuthentication]
     permission_classes = [AllowAny]
-    parser_classes = [RawJson]
-    http_method_names = METHODS
+    http_method_names = ("post", "options")
 
     def body_room(self, request: Request) -> int | None:
         """A small file in a call, of who sends a token."""

@@ -14,6 +14,7 @@ from django.utils.cache import patch_vary_headers
 
 from competitions.discussions.models import Post
 from competitions.leaderboards.reading.columns import shown_values
+from competitions.web.templatetags.podium import by_agent
 from competitions.web.visit import Visit
 from core.untrusted import NOTICE, fenced
 
@@ -97,12 +98,12 @@ def _overview(visited: Visit, context: Context) -> Iterator[str]:
             _at(phase.closes_at),
             ", ".join(phase.accepted_kinds),
             phase.max_submissions_per_day,
+            phase.agents,
             board.key if board else "",
             "yes" if phase.is_sealed else "no",
         )
         for phase, board in visited.phases_with_known_boards
     ]
-    head.remove("agents")
     yield fenced(markdown_table(head, phases), ORGANIZERS)
     yield from _texts(context["announcements"])
     yield from _texts(context["pages"])
@@ -165,13 +166,15 @@ def _leaderboard(visited: Visit, context: Context) -> Iterator[str]:
 
 
 def _team(entry: Any) -> str:
-    return f"{entry.team.name}{' (baseline)' if entry.is_baseline else ''}"
+    agent = by_agent(entry.values)
+    marks = [*(["baseline"] if entry.is_baseline else []), *([f"agent: {agent}"] if agent else [])]
+    return f"{entry.team.name} ({'; '.join(marks)})" if marks else entry.team.name
 
 
 def _topics(visited: Visit, context: Context) -> Iterator[str]:
     yield f"# Discussion of `{visited.competition.slug}`"
     rows = [
-        (topic.pk, topic.title, _role(topic), topic.reply_count, _at(topic.last_post_at)) for topic in context["page"].topics
+        (topic.pk, topic.title, _role(topic), topic.reply_count, _at(topic.last_post_at)) for topic in [*context["page"].pinned, *context["page"].topics]
     ]
     head = ["topic", "title", "by", "replies", "last post"]
     yield fenced(markdown_table(head, rows), "organizers and participants") if rows else "There are no topics here."
