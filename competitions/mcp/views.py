@@ -6,11 +6,14 @@ from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import ApiToken, User
 from competitions.api.authentication import TokenAuthentication
 from competitions.mcp.tools import MAX_BODY_BYTES
+from core.refusals import message_error
+
 
 class Mcp(APIView):
     """Messages of the Model Context Protocol by streamable HTTP, without sessions and streams.
@@ -25,6 +28,13 @@ class Mcp(APIView):
     def body_room(self, request: Request) -> int | None:
         """A small file in a call, of who sends a token."""
         return MAX_BODY_BYTES if isinstance(request.user, User) else None
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """The API's refusal, in the form that clients of the protocol show."""
+        response = super().handle_exception(exc)
+        response.data = message_error(response.data["detail"], response.data["code"])
+        response.content_type = "application/json"
+        return response
 
     @extend_schema(exclude=True)
     def post(self, request: Request) -> HttpResponse:

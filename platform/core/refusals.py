@@ -69,6 +69,12 @@ def problem_response(status: int, code: str, detail: str, **extra: object) -> Js
     return JsonResponse(problem_document(status, code, detail, **extra), status=status, content_type=CONTENT_TYPE)
 
 
+def message_error(detail: str, code: str, **extra: object) -> dict[str, object]:
+    """The document of a message that was refused before it was read (JSON-RPC), for the clients of `/mcp`."""
+    invalid_request = -32600
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": invalid_request, "message": detail, "data": {"code": code} | extra}}
+
+
 def refusal_response(refusal: Refusal) -> JsonResponse:
     """A refusal as an answer."""
     return problem_response(refusal.http_status, refusal.code, refusal.detail, **refusal.extra)
