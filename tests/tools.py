@@ -43,8 +43,8 @@ def tool_names(token: str = "", revision: str = MODERN) -> set[str]:
     return {tool["name"] for tool in message("tools/list", token=token, revision=revision).json()["result"]["tools"]}
 
 
-def called(tool: str, token: str = "", revision: str = MODERN, **arguments: Any) -> tuple[bool, str]:
+def called(tool: str, token: str = "", **arguments: Any) -> tuple[bool, str]:
     """If a call was done, and its text."""
     params = {"name": tool, "arguments": arguments}
-    result = message("tools/call", params, token=token, revision=revision).json()["result"]
+    result = message("tools/call", params, token=token).json()["result"]
     return not result["isError"], result["content"][0]["text"]

@@ -14,8 +14,8 @@ import typer
 from typer import TyperException
 
 from podium.commands import (
-    agents,
     accounts,
+    agents,
     boards,
     code,
     competitions,

@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 from io import BytesIO
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import jsonschema
@@ -16,9 +16,11 @@ from rest_framework.response import Response
 
 from competitions.api.agents import BY_TOOL
 from competitions.mcp.tools import BAD_ARGUMENT, INLINE_BYTES, SUBMIT, Tool
-from core.refusals import problem_response
 
-PASSED_ON: Final = ("HTTP_AUTHORIZATION", "HTTP_X_FORWARDED_FOR", "REMOTE_ADDR", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "wsgi.url_scheme", "HTTP_X_FORWARDED_PROTO")  # fmt: skip
+PASSED_ON: Final = (
+    "HTTP_AUTHORIZATION", "HTTP_HOST", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "REMOTE_ADDR", "SERVER_NAME", "SERVER_PORT",
+    "wsgi.url_scheme",
+)  # fmt: skip
 JSON: Final = "application/json"
 
 
@@ -51,7 +53,7 @@ def api_call(outer: HttpRequest, method: str, address: str, body: bytes = b"", *
     request.user = AnonymousUser()  # whoever the token stands for; never a session
     match = resolve(path)
     view = match.func.cls.as_view(**match.func.initkwargs, throttle_classes=[])  # type: ignore[attr-defined]  # of DRF
-    response = view(request, *match.args, **match.kwargs)
+    response: HttpResponse = view(request, *match.args, **match.kwargs)
     return response.render() if isinstance(response, Response) else response
 
 
@@ -99,8 +101,3 @@ def _upload(outer: HttpRequest, file_name: str, content: bytes) -> HttpResponse:
         return begun
     kind = {"CONTENT_TYPE": "application/offset+octet-stream", "HTTP_UPLOAD_OFFSET": "0"}
     return api_call(outer, "PATCH", begun.headers["Location"], content, **kind)
-
-
-def refused(refusal: Any) -> HttpResponse:
-    """A refusal as the API answers it."""
-    return cast("HttpResponse", problem_response(refusal.http_status, refusal.code, refusal.detail, **refusal.extra))

@@ -1,4 +1,4 @@
-"""One message of the Model Context Protocol, by the official SDK: a message in, an answer out, nothing stays.
+"""Answers to messages of the Model Context Protocol, by the official SDK: nothing stays of one.
 
 The SDK is ASGI. Its application runs in an event loop that begins and ends with the request; the calls of the API run on the
 request's own thread, where its database connection is.
@@ -19,9 +19,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
 from accounts.models import ApiToken
-from competitions.mcp.calls import refused, tool_call
+from competitions.mcp.calls import tool_call
 from competitions.mcp.tools import BY_NAME, MAX_BODY_BYTES, TOOLS, Tool
-from core.refusals import Refusal
+from core.refusals import Refusal, refusal_response
 from core.untrusted import NOTICE, fenced
 
 MAX_ANSWER_CHARS: Final = 200_000
@@ -50,7 +50,9 @@ def _server(request: HttpRequest, token: ApiToken | None) -> Server[Any]:
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = BY_NAME.get(params.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. `tools/list` names those there are.")
+            raise MCPError(
+                types.INVALID_PARAMS, f"There is no tool {params.name[:100]!r}. `tools/list` names those there are."
+            )
         return await sync_to_async(_called)(request, tool, params.arguments or {})
 
     return Server(
@@ -86,7 +88,7 @@ def _called(request: HttpRequest, tool: Tool, arguments: dict[str, Any]) -> type
     try:
         response = tool_call(request, tool, arguments)
     except Refusal as refusal:
-        response = refused(refusal)
+        response = refusal_response(refusal)
     is_refused = response.status_code >= 400
     parts = _refusal_parts(response) if is_refused else _answer_parts(response.content.decode(), tool.authors)
     return types.CallToolResult(content=[types.TextContent(text="\n\n".join(parts))], is_error=is_refused)
@@ -104,7 +106,10 @@ def _refusal_parts(response: HttpResponse) -> list[str]:
     problem = json.loads(response.content)
     more = {name: problem[name] for name in problem if name not in ("type", "title", "status", "code", "detail")}
     detail = problem["detail"] + (f"\n{json.dumps(more)}" if more else "")
-    return [f"Refused: {problem['status']} {problem['code']}.", fenced(detail, "the site, with words of others in quotes")]
+    return [
+        f"Refused: {problem['status']} {problem['code']}.",
+        fenced(detail, "the site, with words of others in quotes"),
+    ]
 
 
 async def _exchange(server: Server[Any], request: HttpRequest) -> tuple[int, dict[str, str], bytes]:

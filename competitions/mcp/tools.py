@@ -56,10 +56,12 @@ class Tool:
             return reverse(self.route, kwargs=values)
         except NoReverseMatch as error:
             named = ", ".join(f"`{argument}`" for argument in self.in_address.values())
-            raise BAD_ARGUMENT(sentence=f"{named}: give what another tool answered, or what the address has.") from error
+            raise BAD_ARGUMENT(
+                sentence=f"{named}: give what another tool answered, or what the address has."
+            ) from error
 
     def payload(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What is not in the address."""
+        """The arguments that are not in the address."""
         return {name: value for name, value in arguments.items() if name not in self.in_address.values()}
 
     def is_shown_to(self, token: ApiToken | None) -> bool:

@@ -1,8 +1,6 @@
 """The address `/mcp`."""
 
-from typing import cast
-
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -41,4 +39,4 @@ class Mcp(APIView):
         from competitions.mcp.server import answer_message  # the SDK: half a second, which only this address is worth
 
         token = request.auth if isinstance(request.auth, ApiToken) else None
-        return answer_message(cast("HttpRequest", request._request), token)
+        return answer_message(request._request, token)

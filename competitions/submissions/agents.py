@@ -1,4 +1,4 @@
-"""Who submits for a person: they themselves, an ordinary program of theirs, or an agent."""
+"""Senders of submissions: a person, an ordinary program of theirs, or an agent."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from competitions.submissions.refusals import AGENT_NOT_DECLARED, AGENTS_NOT_TAK
 
 @dataclass(frozen=True)
 class Sender:
-    """The agent whose token came, if it was an agent's; and whether it came by a tool, which agents alone use."""
+    """The agent of the token, if it is one's; and if it came by a tool, as agents alone do."""
 
     agent: Agent | None = None
     used_tool: bool = False

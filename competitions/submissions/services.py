@@ -97,7 +97,8 @@ class _Checked:
 def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     """Accept one upload for a phase, as its user's team.
 
-    Raises the `Refusal` that says why not: registration, team, `AGENTS_NOT_TAKEN`, `AGENT_NOT_DECLARED`, `PHASE_NOT_OPEN`, `PhaseClosed`, `KindNotAccepted`, `WhichKind`,
+    Raises the `Refusal` that says why not: registration, team, `AGENTS_NOT_TAKEN`, `AGENT_NOT_DECLARED`,
+    `PHASE_NOT_OPEN`, `PhaseClosed`, `KindNotAccepted`, `WhichKind`,
     `LooksLikeAnotherKind`,
     `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SMOKE_TASK_HIDDEN`, `TOO_MANY_SMOKE_RUNS`,
     `QuotaUsed`, `TooManyRefusedFiles`, `TOO_MANY_SCORING_ERRORS`, `TEAM_STORAGE_USED`,

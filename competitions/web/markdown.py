@@ -1,4 +1,4 @@
-"""Pages of a competition as Markdown, for programs: each from the very context that the page is drawn from.
+"""Pages of a competition as Markdown, each from the context that the page is drawn from.
 
 Outside of the marks of `core/untrusted.py` stand the site's own words, numbers, dates and slugs alone.
 """
@@ -69,7 +69,13 @@ def _at(at: datetime | None) -> str:
 def _links(visited: Visit) -> str:
     """The other pages, by address."""
     start = f"{settings.SITE_URL}/competitions/{visited.competition.slug}"
-    names = ["data", "rules", "how-it-is-run", "leaderboard", *(f"pages/{slug}" for slug, _ in visited.competition.own_tabs)]
+    names = [
+        "data",
+        "rules",
+        "how-it-is-run",
+        "leaderboard",
+        *(f"pages/{slug}" for slug, _ in visited.competition.own_tabs),
+    ]
     if visited.competition.discussion == visited.competition.Discussion.HERE:
         names.append("discussion")
     return "\n".join(["## Pages", "", f"- {start}.md", *(f"- {start}/{name}.md" for name in names)])
@@ -157,10 +163,14 @@ def _leaderboard(visited: Visit, context: Context) -> Iterator[str]:
         return
     yield f"Phase `{phase.slug}`, board `{board.key}`: {board.entry_count} rows, ordered by rule `{board.rule}`."
     columns = context["columns"]
-    described = [(column.key, column.title, column.unit, column.get_sorting_display()) for column in context["board_columns"]]
+    described = [
+        (column.key, column.title, column.unit, column.get_sorting_display()) for column in context["board_columns"]
+    ]
     yield fenced(markdown_table(["column", "title", "unit", "order"], described), ORGANIZERS)
     rows = [(row.rank, _team(row.entry), *shown_values(columns, row.entry.values)) for row in context["rows"]]
-    yield fenced(markdown_table(["rank", "team", *(column.title for column in columns)], rows), "organizers and participants")
+    yield fenced(
+        markdown_table(["rank", "team", *(column.title for column in columns)], rows), "organizers and participants"
+    )
     if context["next_cursor"]:
         yield f"More rows: `?phase={phase.slug}&board={board.key}&cursor={context['next_cursor']}`"
 
@@ -174,7 +184,8 @@ def _team(entry: Any) -> str:
 def _topics(visited: Visit, context: Context) -> Iterator[str]:
     yield f"# Discussion of `{visited.competition.slug}`"
     rows = [
-        (topic.pk, topic.title, _role(topic), topic.reply_count, _at(topic.last_post_at)) for topic in [*context["page"].pinned, *context["page"].topics]
+        (topic.pk, topic.title, _role(topic), topic.reply_count, _at(topic.last_post_at))
+        for topic in [*context["page"].pinned, *context["page"].topics]
     ]
     head = ["topic", "title", "by", "replies", "last post"]
     yield fenced(markdown_table(head, rows), "organizers and participants") if rows else "There are no topics here."

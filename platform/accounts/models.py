@@ -78,7 +78,8 @@ class Scope(models.TextChoices):
 
 
 AGENT_MAY: Final = (
-    "An agent may read and submit. A person accepts the rules, builds teams, writes in discussions and organizes: untick the rest."
+    "An agent may read and submit. A person accepts the rules, builds teams, writes in discussions and organizes: "
+    "untick the rest."
 )
 AGENT_SCOPES: Final = frozenset({Scope.READ, Scope.SUBMIT})  # the rest is a person's: rules, teams, posts, organizing
 

@@ -42,7 +42,6 @@ class TokenForm(forms.Form):
     )
     days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="It ends after")
 
-
     def clean(self) -> dict[str, Any]:
         """Refuse an agent what is a person's, as the token does."""
         values: dict[str, Any] = super().clean() or {}

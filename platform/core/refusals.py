@@ -72,7 +72,11 @@ def problem_response(status: int, code: str, detail: str, **extra: object) -> Js
 def message_error(detail: str, code: str, **extra: object) -> dict[str, object]:
     """The document of a message that was refused before it was read (JSON-RPC), for the clients of `/mcp`."""
     invalid_request = -32600
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": invalid_request, "message": detail, "data": {"code": code} | extra}}
+    return {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": invalid_request, "message": detail, "data": {"code": code} | extra},
+    }
 
 
 def refusal_response(refusal: Refusal) -> JsonResponse:

@@ -1,4 +1,4 @@
-"""What an agent needs to know before it uses the program."""
+"""The skill for agents that use the program."""
 
 from importlib.resources import files
 from pathlib import Path

@@ -74,7 +74,8 @@ class RowOut(serializers.Serializer[Any]):
         allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
     )
     agent = serializers.DictField(
-        allow_null=True, help_text="Of a submission by an agent: its `model` and `harness`, as its person declared them."
+        allow_null=True,
+        help_text="Of a submission by an agent: its `model` and `harness`, as its person declared them.",
     )
     uncertainty = RowUncertaintyOut(allow_null=True, help_text="Null where nothing is known of the row's error.")
     cells = CellOut(many=True, required=False, help_text="On each submitted dataset, of a board that grows by them.")

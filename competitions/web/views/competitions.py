@@ -41,7 +41,7 @@ PREVIEWED = 6  # files of the Data page whose first rows are looked at
 def render_tab(
     request: HttpRequest, visited: Visit, template: str, context: Mapping[str, object], *, tab: str = ""
 ) -> HttpResponse:
-    """A page of a competition, inside its banner and tabs; `tab` is the one that it belongs to. Or as Markdown."""
+    """A page of a competition, inside its banner and tabs, or as Markdown; `tab` is the one it belongs to."""
     if wants_markdown(request):
         return markdown_response(visited, template, context)
     return render(request, template, {"visit": visited, "competition": visited.competition, "tab": tab, **context})

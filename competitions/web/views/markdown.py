@@ -1,8 +1,8 @@
 """Addresses that end in `.md`: pages of a competition for programs, by token or session."""
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpResponseBase
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 
@@ -47,7 +47,7 @@ class MarkdownPage(ApiView):
 
     def draw(self, view: Any, **kwargs: Any) -> HttpResponseBase:
         """The page, drawn for the person whom the API knows."""
-        page_request = cast("HttpRequest", self.request._request)
+        page_request = self.request._request
         page_request.user, page_request.META[WANTED] = self.request.user, True
         response: HttpResponseBase = view(page_request, **kwargs)
         return response

@@ -1,4 +1,4 @@
-"""The tools of `/mcp` are calls of the API: the same scopes, rules and refusals, whichever revision the client speaks."""
+"""The tools of `/mcp` are calls of the API, with its scopes, rules and refusals."""
 
 from __future__ import annotations
 
@@ -97,7 +97,9 @@ def test_a_message_that_is_none_gets_an_answer_that_says_so(site: Scenario) -> N
         assert answer.status_code == 413
         assert limit in answer.json()["error"]["message"]
     client.force_login(site.member())
-    browser = client.post("/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), content_type="application/json")
+    browser = client.post(
+        "/mcp", json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), content_type="application/json"
+    )
     assert {tool["name"] for tool in browser.json()["result"]["tools"]} == PUBLIC, "a cookie stands for nobody"
 
 
@@ -121,13 +123,13 @@ def test_a_text_cannot_close_the_marks_around_it(site: Scenario) -> None:
 
 def test_a_file_that_comes_with_the_call_is_submitted_for_the_team(takes_zips: Scenario) -> None:
     site, token = takes_zips, secret_token(takes_zips.member(), Scope.SUBMIT, agent=ROBOT)
-    asked = PREDICTIONS | {"phase": site.phase.pk, "idempotency_key": "once"}
-    done, text = called("submit", token, **asked)
+    arguments = PREDICTIONS | {"phase": site.phase.pk, "idempotency_key": "once"}
+    done, text = called("submit", token, **arguments)
     assert done, text
     submission = Submission.objects.get()
     assert (submission.team, submission.agent, submission.file_name) == (site.team, ROBOT, "y.zip")
     assert '"agent":{"model":"Model 1","harness":"Harness 2"}' in text
-    called("submit", token, **asked)
+    called("submit", token, **arguments)
     assert Submission.objects.count() == 1, "the key names the same submission"
     assert "not_a_zip" in called("submit", token, phase=site.phase.pk, file_name="y.csv", text="id,y")[1]
     for wrong in ({"base64": "!"}, {}, {"text": "a", "upload": str(submission.pk)}, {"text": "a" * 1_100_000}):
@@ -136,7 +138,11 @@ def test_a_file_that_comes_with_the_call_is_submitted_for_the_team(takes_zips: S
 
 @pytest.mark.parametrize(
     ("agents", "undeclared", "declared", "program"),
-    [(Agents.ANY, "", "", ""), (Agents.DECLARED, "agent_not_declared", "", ""), (Agents.NONE, *["agents_not_taken"] * 2, "")],
+    [
+        (Agents.ANY, "", "", ""),
+        (Agents.DECLARED, "agent_not_declared", "", ""),
+        (Agents.NONE, *["agents_not_taken"] * 2, ""),
+    ],
 )
 def test_a_phase_says_which_agents_may_submit(
     takes_zips: Scenario, agents: str, undeclared: str, declared: str, program: str

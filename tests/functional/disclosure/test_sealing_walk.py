@@ -234,11 +234,13 @@ def tool_texts(permissions: PermissionSite, submissions: list[Submission], clien
     token = secret_token(user, *Scope) if user else ""
     site = permissions.site.competition
     rows = Leaderboard.objects.filter(phase__competition=site).values_list("phase__slug", "key")
-    named_rows = [{"phase": slug, "board": key} for slug, key in rows]
-    numbers = [{"submission": submission.pk} for submission in submissions]
+    named_rows: list[dict[str, Any]] = [{"phase": slug, "board": key} for slug, key in rows]
+    numbers: list[dict[str, Any]] = [{"submission": submission.pk} for submission in submissions]
     texts = {}
     for tool in (tool for tool in TOOLS if tool.is_reading):
-        every = named_rows if "board" in tool.arguments else numbers if "submission" in tool.arguments else [{}]
+        every: list[dict[str, Any]] = (
+            named_rows if "board" in tool.arguments else numbers if "submission" in tool.arguments else [{}]
+        )
         for more in every:
             known = {"competition": site.slug, "phase": permissions.site.sealed.slug, "page": "leaderboard", **more}
             arguments = {name: known[name] for name in tool.arguments if name in known}

@@ -33,9 +33,11 @@ def site() -> Scenario:
 @asynccontextmanager
 async def signed_in(url: str, token: str, mode: Mode) -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    async with httpx2.AsyncClient(headers=headers) as http:
-        async with Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
 
 
 def text(result: Any) -> str:

@@ -88,7 +88,11 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, etag: str) -> HttpResponse:
     """The page of a board; for visitors it is rendered once for each version of the board."""
-    same_for_all = not wants_markdown(request) and not request.user.is_authenticated and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
+    same_for_all = (
+        not wants_markdown(request)
+        and not request.user.is_authenticated
+        and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
+    )
     if same_for_all and (body := caches["pages"].get(etag)):
         return HttpResponse(body)
     load_boards(visited.phases)
@@ -109,7 +113,7 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
 
 
 def _rows_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, object]:
-    """What a program reads of a board: a page of its rows in its own order."""
+    """A page of a board's rows in its own order, for programs."""
     page = _page(board, _place(request), "")
     return {
         "phase": phase,
