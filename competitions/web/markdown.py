@@ -94,7 +94,7 @@ def _overview(visited: Visit, context: Context) -> Iterator[str]:
     yield fenced("\n".join(f"{name}: {value}" for name, value in facts.items() if value), ORGANIZERS)
     yield f"Teams: {competition.team_count}. People in a team: {competition.max_team_size} at most."
     yield "## Phases"
-    head = ["slug", "number", "name", "opens", "closes", "takes", "a day", "agents", "board", "sealed"]
+    head = ["slug", "number", "name", "opens", "closes", "takes", "a day", "agents", "board", "scores"]
     phases = [
         (
             phase.slug,
@@ -106,7 +106,7 @@ def _overview(visited: Visit, context: Context) -> Iterator[str]:
             phase.max_submissions_per_day,
             phase.agents,
             board.key if board else "",
-            "yes" if phase.is_sealed else "no",
+            f"{phase.visibility}{', revealed' if phase.revealed_at else ''}",
         )
         for phase, board in visited.phases_with_known_boards
     ]
