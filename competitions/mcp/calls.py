@@ -11,7 +11,7 @@ import jsonschema
 from django.contrib.auth.models import AnonymousUser
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
-from django.urls import resolve
+from django.urls import resolve, reverse
 from rest_framework.response import Response
 
 from competitions.api.agents import BY_TOOL
@@ -66,14 +66,18 @@ def _require_valid(tool: Tool, arguments: dict[str, Any]) -> None:
 
 def _submit(outer: HttpRequest, path: str, payload: dict[str, Any]) -> HttpResponse:
     """By an upload, or with a small file, which is uploaded first by the same calls as any other."""
-    key = payload.pop("idempotency_key", "")
-    content = _content(payload)
-    if content is not None:
-        uploaded = _upload(outer, payload.pop("file_name", "prediction.csv"), content)
-        if uploaded.status_code != 200:
-            return uploaded
-        payload["upload"] = json.loads(uploaded.content)["key"]
-    return api_call(outer, "POST", path, json.dumps(payload).encode(), HTTP_IDEMPOTENCY_KEY=key)
+    key, content = payload.pop("idempotency_key", ""), _content(payload)
+    if content is None:
+        return api_call(outer, "POST", path, json.dumps(payload).encode(), HTTP_IDEMPOTENCY_KEY=key)
+    uploaded = _upload(outer, payload.pop("file_name", "prediction.csv"), content)
+    if uploaded.status_code != 200:
+        return uploaded
+    upload = json.loads(uploaded.content)["key"]
+    body = json.dumps(payload | {"upload": upload}).encode()
+    answer = api_call(outer, "POST", path, body, HTTP_IDEMPOTENCY_KEY=key)
+    if answer.status_code >= 400:  # who was refused sends the file again, and has no use of this upload
+        api_call(outer, "DELETE", reverse("api:upload", args=[upload]))
+    return answer
 
 
 def _content(payload: dict[str, Any]) -> bytes | None:
@@ -96,7 +100,7 @@ def _content(payload: dict[str, Any]) -> bytes | None:
 def _upload(outer: HttpRequest, file_name: str, content: bytes) -> HttpResponse:
     """The answer to the last of the two calls, or to the first that was refused."""
     announced = json.dumps({"file_name": file_name, "size_bytes": len(content)}).encode()
-    begun = api_call(outer, "POST", "/api/v1/uploads/", announced)
+    begun = api_call(outer, "POST", reverse("api:uploads"), announced)
     if begun.status_code != 201:
         return begun
     kind = {"CONTENT_TYPE": "application/offset+octet-stream", "HTTP_UPLOAD_OFFSET": "0"}

@@ -15,6 +15,7 @@ from django.test import Client
 from accounts.models import Agent, ApiToken, Scope, User
 from competitions.catalog.models import Agents, Phase
 from competitions.mcp.tools import BY_NAME, TOOLS
+from competitions.resources.models import Upload
 from competitions.submissions.models import Submission
 from tests.permissions import PermissionSite
 from tests.scenario import Scenario, zip_bytes
@@ -132,6 +133,7 @@ def test_a_file_that_comes_with_the_call_is_submitted_for_the_team(takes_zips: S
     called("submit", token, **arguments)
     assert Submission.objects.count() == 1, "the key names the same submission"
     assert "not_a_zip" in called("submit", token, phase=site.phase.pk, file_name="y.csv", text="id,y")[1]
+    assert not Upload.objects.filter(file_name="y.csv"), "it holds no room"
     for wrong in ({"base64": "!"}, {}, {"text": "a", "upload": str(submission.pk)}, {"text": "a" * 1_100_000}):
         assert "bad_argument" in called("submit", token, phase=site.phase.pk, **wrong)[1]
 
