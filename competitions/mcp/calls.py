@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+from functools import partial
 from io import BytesIO
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -14,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import resolve, reverse
 from rest_framework.response import Response
 
+from audit.middleware import AuditMiddleware
 from competitions.api.agents import BY_TOOL
 from competitions.mcp.tools import BAD_ARGUMENT, INLINE_BYTES, SUBMIT, Tool
 
@@ -53,7 +55,8 @@ def api_call(outer: HttpRequest, method: str, address: str, body: bytes = b"", *
     request.user = AnonymousUser()  # whoever the token stands for; never a session
     match = resolve(path)
     view = match.func.cls.as_view(**match.func.initkwargs, throttle_classes=[])  # type: ignore[attr-defined]  # of DRF
-    response: HttpResponse = view(request, *match.args, **match.kwargs)
+    request.resolver_match = match
+    response = AuditMiddleware(partial(view, **match.kwargs))(request)
     return response.render() if isinstance(response, Response) else response
 
 

@@ -21,6 +21,7 @@ class Mcp(APIView):
 
     authentication_classes = [TokenAuthentication]
     permission_classes = [AllowAny]
+    records_calls = True  # in the audit log
     http_method_names = ("post", "options")
 
     def body_room(self, request: Request) -> int | None:

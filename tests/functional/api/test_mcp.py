@@ -13,6 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import Agent, ApiToken, Scope, User
+from audit.models import AuditEntry
 from competitions.catalog.models import Agents, Phase
 from competitions.mcp.tools import BY_NAME, TOOLS
 from competitions.resources.models import Upload
@@ -82,6 +83,16 @@ def test_a_call_without_its_scope_or_of_others_is_refused_in_words(permissions: 
         done, text = called("get_submission", reader, **arguments)
         assert (done, "bad_argument" in text) == (False, True)
     assert "bad_argument" in called("get_competition", competition="../me")[1]
+
+
+def test_what_an_organizer_changes_by_a_tool_is_in_the_audit_log(permissions: PermissionSite) -> None:
+    organizer, pk = permissions.site.organizer, permissions.arguments["pk"]
+    token = secret_token(organizer, Scope.READ, Scope.SUBMIT)
+    AuditEntry.objects.all().delete()
+    assert called("get_submission", token, submission=pk)[0]
+    assert called("cancel_submission", token, submission=pk)[0]
+    entry = AuditEntry.objects.get()
+    assert (entry.actor, entry.path, entry.status) == (organizer, f"/api/v1/submissions/{pk}/cancel/", 200)
 
 
 def test_a_message_that_is_none_gets_an_answer_that_says_so(site: Scenario) -> None:
