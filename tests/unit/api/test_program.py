@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from podium.cli import app, main
 from tests.scenario import FILE_NAME, prediction_bytes
@@ -49,6 +50,7 @@ def test_the_skill_names_verbs_and_options_that_there_are(tmp_path: Path, capsys
     lines = [line.partition("#")[0] for line in re.findall(r"^podium .*$", text, re.MULTILINE)]
     assert len(lines) > 10
     program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
     for verb, *words in (shlex.split(line)[1:] for line in lines):
         known = {option for parameter in program.commands[verb].params for option in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= known, verb
