@@ -55,12 +55,20 @@ class Phase(_Answer):
         return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
 
 
+class Agent(_Answer):
+    """A program that decides by itself, as its person declared it."""
+
+    model: str
+    harness: str = ""
+
+
 class Token(_Answer):
     """An API token, without its secret."""
 
     name: str
     scopes: list[str]
     expires_at: datetime
+    agent: Agent | None = None
 
 
 class Account(_Answer):
@@ -229,13 +237,6 @@ class Waiter(Protocol):
         on_change: Callable[["Submission"], None] | None = None,
         check: bool = True,
     ) -> "Submission": ...
-
-
-class Agent(_Answer):
-    """A program that decides by itself, as its person declared it."""
-
-    model: str
-    harness: str = ""
 
 
 class Submission(_Answer):
