@@ -56,6 +56,7 @@ def _json(value: object) -> object:
 
 
 CONTENT_TYPE: Final = "application/problem+json"
+FOR_PROGRAMS: Final = ("/api/", "/mcp")  # addresses at which nobody reads a page
 
 
 def problem_document(status: int, code: str, detail: str, **extra: object) -> dict[str, object]:

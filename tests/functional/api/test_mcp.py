@@ -102,6 +102,7 @@ def test_a_message_that_is_none_gets_an_answer_that_says_so(site: Scenario) -> N
     assert client.get("/mcp").status_code == 405
     assert message("tools/list", origin="http://evil.example").status_code == 403
     assert message("tools/list", origin="http://127.0.0.1:8000").status_code == 200
+    assert message("tools/list", host="evil.example").json()["code"] == "bad_request"
     assert message("tools/list", authorization="Bearer podium_wrong").json()["error"]["data"]["code"] == "unknown_token"
     assert message("subscriptions/listen").status_code == 406, "no stream stays open"
     for headers, limit in (({}, "65,536"), (signed, "2,097,152")):
