@@ -53,6 +53,7 @@ COPY scoring/ scoring/
 COPY workers/__init__.py workers/
 COPY workers/protocol/ workers/protocol/
 COPY competitions/ competitions/
+COPY client/podium/SKILL.md client/podium/
 COPY platform/ platform/
 ENV PATH=/opt/podium/bin:$PATH PYTHONPATH=/srv/podium:/srv/podium/platform PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=config.settings PODIUM_DATA_DIR=/var/lib/podium PODIUM_STATIC_DIR=/srv/podium/static

@@ -64,6 +64,13 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "metrics": ("get", "", {EVERYBODY: 404}),
     "sitemap": ("get", EVERYBODY, {}),
     "robots": ("get", EVERYBODY, {}),
+    "llms": ("get", EVERYBODY, {}),
+    "skill": ("get", EVERYBODY, {}),
+    "mcp": ("post", "", {EVERYBODY: 400}),  # a form is no message
+    "web:overview-markdown": ("get", EVERYBODY, {}),
+    "web:page-markdown": ("get", EVERYBODY, {}),
+    "web:own-page-markdown": ("get", EVERYBODY, {}),
+    "web:topic-markdown": ("get", EVERYBODY, {}),
     "web:index": ("get", EVERYBODY, {}),
     "web:brand-colours": ("get", EVERYBODY, {}),
     "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
@@ -560,6 +567,8 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     ("codabench:dataset", "dataset-download"): kit_key,
     ("web:link-revoke",): lambda world: {"key": world.arguments["link"]},
     ("web:link",): lambda world: {"token": world.arguments["link_token"]},
+    ("web:page-markdown",): lambda world: {"name": "leaderboard"},
+    ("web:own-page-markdown",): lambda world: {"name": "how-to"},
     ("web:page",): lambda world: {"page_slug": "how-to"},
     ("codabench:board",): lambda world: {"pk": world.site.phase.leaderboard.pk},
     ("codabench:participant",): lambda world: {"pk": world.site.competition.registrations.earliest("pk").pk},
@@ -578,6 +587,7 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     ("web:notifications-stop",): lambda world: {"token": OptOut(world.site.member().pk).token},
     (
         "web:topic",
+        "web:topic-markdown",
         "api:topic-posts",
         "web:topic-feed",
         "web:topic-reply",

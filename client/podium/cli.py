@@ -15,6 +15,7 @@ from typer import TyperException
 
 from podium.commands import (
     accounts,
+    agents,
     boards,
     code,
     competitions,
@@ -33,7 +34,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for group in (accounts, competitions, submissions, running, boards, notifications, local):
+for group in (accounts, competitions, submissions, running, boards, notifications, local, agents):
     app.registered_commands += group.app.registered_commands
 app.add_typer(teams.app, name="team")
 app.add_typer(code.app, name="competition")

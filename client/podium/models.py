@@ -36,6 +36,7 @@ class Phase(_Answer):
     time_limit_s: int
     has_smoke_run: bool = False
     max_submissions_per_day: int | None = None
+    agents: str = "any"
 
     @property
     def kinds(self) -> list[Kind]:
@@ -54,12 +55,20 @@ class Phase(_Answer):
         return self.opens_at <= now and (self.closes_at is None or now < self.closes_at)
 
 
+class Agent(_Answer):
+    """A program that decides by itself, as its person declared it."""
+
+    model: str
+    harness: str = ""
+
+
 class Token(_Answer):
     """An API token, without its secret."""
 
     name: str
     scopes: list[str]
     expires_at: datetime
+    agent: Agent | None = None
 
 
 class Account(_Answer):
@@ -254,6 +263,7 @@ class Submission(_Answer):
     counts_on: list[str]
     selected_on: list[str]
     runs: list[Run]
+    agent: Agent | None = None
     _client: Waiter | None = PrivateAttr(default=None)
 
     @property
@@ -341,6 +351,7 @@ class Row(_Answer):
     team: str
     is_baseline: bool
     scores: dict[str, str]
+    agent: Agent | None = None
     submissions: int
     achieved_at: datetime
     uncertainty: RowUncertainty | None = None

@@ -20,7 +20,7 @@ class HasScope(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not isinstance(request.auth, ApiToken):
             return True
-        accepted = _accepted(request, view)
+        accepted = accepted_scopes(request.method or "GET", view)
         owned = [Scope(scope) for scope in request.auth.scopes]
         if set(accepted) & set(owned):
             return True
@@ -31,8 +31,9 @@ class HasScope(BasePermission):
         return False
 
 
-def _accepted(request: Request, view: APIView) -> list[Scope]:
-    is_reading = request.method in ("GET", "HEAD", "OPTIONS")
+def accepted_scopes(method: str, view: APIView | type[APIView]) -> list[Scope]:
+    """The scopes of which a token needs any for this method of a view."""
+    is_reading = method in ("GET", "HEAD", "OPTIONS")
     needed = getattr(view, "read_scope", Scope.READ) if is_reading else getattr(view, "write_scope", None)
     return [scope for scope in (needed, *getattr(view, "other_scopes", ())) if scope is not None]
 

@@ -30,6 +30,8 @@ COPIED = (
     "image_reference",
     "requirements",
     "solution",
+    "agent_model",
+    "agent_harness",
 )
 
 OFF_THE_BOARD = (

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.models import DeclaresAgent
 from competitions.catalog.models import Phase, Solution, Task
 from competitions.environments.models import EnvironmentFile
 from competitions.resources.models import StoredFile
@@ -21,7 +22,7 @@ class Program(models.TextChoices):
     COMMAND = "command", "a command"
 
 
-class Submission(models.Model):
+class Submission(DeclaresAgent):
     """A team's entry to a phase. Immutable but for its status, which follows its runs."""
 
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="submissions")

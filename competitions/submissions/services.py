@@ -30,6 +30,7 @@ from competitions.resources.models import StoredFile, Upload
 from competitions.resources.storage import local_copy
 from competitions.resources.uploads import UploadExpired, UploadIncomplete, upload_finish
 from competitions.submissions import refusals
+from competitions.submissions.agents import A_PERSON, Sender, require_welcome
 from competitions.submissions.datasets import require_place
 from competitions.submissions.file_checks.kinds import choose_kind, zip_names
 from competitions.submissions.file_checks.preflight import file_contract, look
@@ -61,6 +62,8 @@ class NewSubmission:
     no board. With `is_smoke` it runs on the phase's public mini split alone: it costs no quota, and nothing is asked of it. `environment`
     names the weights and the image that code runs with. The same idempotency key gives the same submission again.
 
+    `sender` says if an agent submits for the user.
+
     `kind` is `certain` as a program states it; one that a person has `chosen` is refused where the file looks like another that the
     phase accepts; and in place of an `open` one, the file says it.
     """
@@ -76,6 +79,7 @@ class NewSubmission:
     is_smoke: bool = False
     environment: NamedEnvironment = NOTHING_NAMED
     kind_is: Literal["certain", "chosen", "open"] = "certain"
+    sender: Sender = A_PERSON
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,8 @@ class _Checked:
 def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     """Accept one upload for a phase, as its user's team.
 
-    Raises the `Refusal` that says why not: registration, team, `PHASE_NOT_OPEN`, `PhaseClosed`, `KindNotAccepted`, `WhichKind`,
+    Raises the `Refusal` that says why not: registration, team, `AGENTS_NOT_TAKEN`, `AGENT_NOT_DECLARED`,
+    `PHASE_NOT_OPEN`, `PhaseClosed`, `KindNotAccepted`, `WhichKind`,
     `LooksLikeAnotherKind`,
     `FactSheetInvalid`, `InvalidFile`, `NoSmokeRun`, `SMOKE_TASK_HIDDEN`, `TOO_MANY_SMOKE_RUNS`,
     `QuotaUsed`, `TooManyRefusedFiles`, `TOO_MANY_SCORING_ERRORS`, `TEAM_STORAGE_USED`,
@@ -101,6 +106,7 @@ def submission_create(new: NewSubmission, *, now: datetime) -> Submission:
     """
     phase, upload, key = new.phase, new.upload, printable(new.idempotency_key)
     require_registration(user=new.user, competition=phase.competition)
+    require_welcome(new.sender, phase)
     team = require_team(user=new.user, competition=phase.competition)
     if (earlier_submission := _made_before(team, phase, upload, key)) is not None:
         return earlier_submission
@@ -197,6 +203,8 @@ def _made(checked: _Checked, environment: Environment, *, is_task_rerun: bool) -
         weights=environment.weights,
         image=environment.image,
         image_reference=environment.image_reference,
+        agent_model=new.sender.agent.model if new.sender.agent else "",
+        agent_harness=new.sender.agent.harness if new.sender.agent else "",
     )
     submission.clean_fields(exclude=RELATIONS)  # names the field that is too long; that those rows are there is known
     submission.save(force_insert=True)

@@ -14,6 +14,7 @@ from django.middleware.csrf import get_token
 from django.utils.cache import get_conditional_response
 
 from competitions.catalog.models import Leaderboard
+from competitions.web.markdown import wants_markdown
 from competitions.web.visit import Visit
 
 # A new release, or another brand, draws the page differently.
@@ -39,6 +40,7 @@ def board_etag(request: HttpRequest, visited: Visit, board: Leaderboard) -> str:
         visited.is_organizer,
         request.get_full_path(),
         request.headers.get("HX-Request"),
+        wants_markdown(request),
     ]
     return f'"{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"'
 

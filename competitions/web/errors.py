@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from competitions.web.middleware import refusal_answer
 from core.health import RETRY_AFTER_S, UNAVAILABLE, is_database_away
-from core.refusals import Refusal, problem_response
+from core.refusals import FOR_PROGRAMS, Refusal, problem_response
 
 TOO_LARGE: Final = "What you sent is larger than a form may be. Send files as uploads, and long texts in parts."
 NOT_UNDERSTOOD: Final = "The site did not understand this request. Check its address and try again."
@@ -30,7 +30,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         return refusal_answer(request, exception)
     is_too_big = isinstance(exception, RequestDataTooBig | TooManyFieldsSent)
     status, code, detail = (413, "too_large", TOO_LARGE) if is_too_big else (400, "bad_request", NOT_UNDERSTOOD)
-    if request.path.startswith("/api/"):
+    if request.path.startswith(FOR_PROGRAMS):
         return problem_response(status, code, detail)
     return render(request, f"web/errors/{status}.html", status=status)
 
@@ -58,7 +58,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _unavailable(request: HttpRequest) -> HttpResponse:
     answer: HttpResponse
-    if request.path.startswith("/api/"):
+    if request.path.startswith(FOR_PROGRAMS):
         answer = problem_response(503, "unavailable", UNAVAILABLE)
     else:
         answer = render(request, "web/errors/503.html", status=503)

@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from competitions.web.refused_forms import back_to_form
-from core.refusals import Refusal, refusal_response
+from core.refusals import Refusal, message_error, refusal_response
 from core.serving.receiving import admit
+
+MESSAGES: Final = "/mcp"
 
 
 class BodyMiddleware(MiddlewareMixin):
@@ -42,6 +44,8 @@ class RefusalMiddleware(MiddlewareMixin):
 
 def refusal_answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """As whoever asks reads it: a program, the page's script, or a person."""
+    if request.path == MESSAGES:
+        return JsonResponse(message_error(refusal.detail, refusal.code, **refusal.extra), status=refusal.http_status)
     if request.path.startswith("/api/"):
         return refusal_response(refusal)
     return refusal_toast(refusal) if "HX-Request" in request.headers else refusal_page(request, refusal)

@@ -54,6 +54,7 @@ class SubmissionRow:
     is_late: bool
     is_verification: bool
     is_smoke: bool
+    agent: str
     is_disqualified: bool
     disqualified_reason: str
     progress: Progress
@@ -89,6 +90,7 @@ def _row(
         is_late=submission.is_late,
         is_verification=submission.is_verification,
         is_smoke=submission.is_smoke,
+        agent=str(submission.agent or ""),
         is_disqualified=submission.disqualified_at is not None,
         disqualified_reason=submission.disqualified_reason,
         progress=Progress(sentence="") if is_said else submission_progress(submission, positions, now=now),

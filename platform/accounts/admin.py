@@ -58,7 +58,17 @@ class ApiTokenAdmin(GuardedAdmin):
 
     list_display = ["name", "hint", "user", "created_at", "expires_at", "last_used_at", "revoked_at"]
     list_select_related = ["user"]
-    readonly_fields = ["user", "name", "hint", "scopes", "created_at", "expires_at", "last_used_at"]
+    readonly_fields = [
+        "user",
+        "name",
+        "hint",
+        "scopes",
+        "agent_model",
+        "agent_harness",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+    ]
     fields = [*readonly_fields, "revoked_at"]
 
     def has_add_permission(self, request: object) -> bool:

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -76,14 +77,50 @@ class Scope(models.TextChoices):
     ORGANIZE = "organize", "Organize: import and export competitions; for organizers"
 
 
+AGENT_MAY: Final = (
+    "An agent may read and submit. A person accepts the rules, builds teams, writes in discussions and organizes: "
+    "untick the rest."
+)
+AGENT_SCOPES: Final = frozenset({Scope.READ, Scope.SUBMIT})  # the rest is a person's: rules, teams, posts, organizing
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A program that decides by itself, as whoever runs it declares it."""
+
+    model: str
+    harness: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.model}, {self.harness}" if self.harness else self.model
+
+
+class DeclaresAgent(models.Model):
+    """A row of an agent, if it names a model."""
+
+    agent_model = OneLineField("agent's model", max_length=100, blank=True, default="", db_default="")
+    agent_harness = OneLineField("agent's harness", max_length=100, blank=True, default="", db_default="")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def agent(self) -> Agent | None:
+        """The agent; None for a person or an ordinary program."""
+        return Agent(self.agent_model, self.agent_harness) if self.agent_model else None
+
+
 def validate_scopes(scopes: list[str]) -> None:
     unknown = sorted(set(scopes) - set(Scope.values))
     if unknown or not scopes:
         raise ValidationError(f"Unknown or missing scopes {unknown}; choose from {', '.join(Scope.values)}.")
 
 
-class ApiToken(models.Model):
-    """A secret for programs, kept as a digest: the token itself is shown once, when it is made."""
+class ApiToken(DeclaresAgent):
+    """A secret for programs, kept as a digest: the token itself is shown once, when it is made.
+
+    One with a model is that of an agent, which acts for the token's person.
+    """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = OneLineField(max_length=100)
@@ -101,6 +138,13 @@ class ApiToken(models.Model):
     def __str__(self) -> str:
         return f"{self.name} ({self.hint}…)"
 
+    def clean(self) -> None:
+        """Raise `ValidationError` for an agent that could do what is a person's."""
+        if self.agent and set(self.scopes) - AGENT_SCOPES:
+            raise ValidationError(AGENT_MAY)
+        if self.agent_harness and not self.agent_model:
+            raise ValidationError("Name the agent's model, too.")
+
     def is_live(self, now: datetime) -> bool:
         return self.revoked_at is None and now < self.expires_at
 
@@ -111,15 +155,28 @@ def token_digest(token: str) -> str:
 
 
 def token_create(
-    *, user: User, name: str, scopes: list[str], expires_at: datetime, secret: str = ""
+    *,
+    user: User,
+    name: str,
+    scopes: list[str],
+    expires_at: datetime,
+    secret: str = "",
+    agent: Agent | None = None,
 ) -> tuple[ApiToken, str]:
     """Make a token; return its row and its secret, which is random unless given and is not stored.
 
-    Raises `ValidationError` on unknown scopes.
+    Raises `ValidationError` on unknown scopes, and on those that no agent has.
     """
     secret = secret or TOKEN_PREFIX + secrets.token_urlsafe(32)
     token = ApiToken(
-        user=user, name=name, scopes=scopes, expires_at=expires_at, digest=token_digest(secret), hint=secret[:12]
+        user=user,
+        name=name,
+        scopes=scopes,
+        expires_at=expires_at,
+        digest=token_digest(secret),
+        hint=secret[:12],
+        agent_model=agent.model if agent else "",
+        agent_harness=agent.harness if agent else "",
     )
     token.full_clean()
     token.save(force_insert=True)

@@ -1,6 +1,7 @@
 """The profile: name, affiliation, and API tokens."""
 
 from datetime import timedelta
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -9,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.models import ApiToken, Scope, User, token_create
+from accounts.models import Agent, ApiToken, Scope, User, token_create
 
 LIFETIMES_DAYS = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")]
 
@@ -30,7 +31,23 @@ class TokenForm(forms.Form):
         initial=[Scope.READ, Scope.SUBMIT, Scope.TEAM],  # what it takes to join a competition and take part
         label="It may",
     )
+    agent_model = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Model, if an agent uses it",
+        help_text="An agent decides by itself what it submits. Its submissions are your team's, and marked.",
+    )
+    agent_harness = forms.CharField(
+        max_length=100, required=False, label="Harness of the agent", help_text="The program that the model acts by."
+    )
     days = forms.TypedChoiceField(choices=LIFETIMES_DAYS, coerce=int, initial=90, label="It ends after")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse an agent what is a person's, as the token does."""
+        values: dict[str, Any] = super().clean() or {}
+        declared = {name: values.get(name, "") for name in ("agent_model", "agent_harness")}
+        ApiToken(scopes=values.get("scopes", []), **declared).clean()
+        return values
 
 
 def person(request: HttpRequest) -> User:
@@ -59,6 +76,7 @@ def token_make(request: HttpRequest) -> HttpResponse:
         name=form.cleaned_data["name"],
         scopes=form.cleaned_data["scopes"],
         expires_at=timezone.now() + timedelta(days=form.cleaned_data["days"]),
+        agent=Agent(model, form.cleaned_data["agent_harness"]) if (model := form.cleaned_data["agent_model"]) else None,
     )
     response = _page(request, ProfileForm(instance=person(request)), TokenForm(), secret=secret)
     response.headers["Cache-Control"] = "no-store"

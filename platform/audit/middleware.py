@@ -27,7 +27,8 @@ class AuditMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         before = request.user if request.method not in HARMLESS else None  # who signs out is nobody afterwards
         response = self._get_response(request)
-        if request.method not in HARMLESS and not isinstance(response, Admitted):  # which is asked again, with the body
+        is_asking = isinstance(response, Admitted)  # which is asked again, with the body
+        if request.method not in HARMLESS and not is_asking and not getattr(_api_view(request), "records_calls", False):
             organizes = is_organizing(request)
             people = (user for user in (request.user, before) if isinstance(user, User))
             actor = next((user for user in people if user.is_staff or organizes), None)
@@ -38,9 +39,14 @@ class AuditMiddleware:
 
 def is_organizing(request: HttpRequest) -> bool:
     """True for an organizer's page, or a route of the API that requires the scope "organize"."""
+    match, scope = request.resolver_match, getattr(_api_view(request), "write_scope", None)
+    return match is not None and (match.namespace == ORGANIZING or scope == Scope.ORGANIZE)
+
+
+def _api_view(request: HttpRequest) -> type | None:
+    """The class of a view of an API; one with `records_calls` has its calls recorded in place of itself."""
     match = request.resolver_match
-    view = getattr(match.func, "cls", None) if match is not None else None
-    return match is not None and (match.namespace == ORGANIZING or getattr(view, "write_scope", None) == Scope.ORGANIZE)
+    return getattr(match.func, "cls", None) if match is not None else None
 
 
 def record(request: HttpRequest, actor: User, status: int) -> None:

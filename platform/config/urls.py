@@ -11,6 +11,8 @@ from django.urls import include, path
 from django.views.decorators.cache import cache_page
 
 from competitions.codabench_api.datasets import DatasetDownload
+from competitions.mcp.views import Mcp
+from competitions.web.llms import llms, skill
 from competitions.web.sitemaps import SITEMAPS, robots
 from config import metrics
 from config.styleguide import styleguide
@@ -34,9 +36,12 @@ urlpatterns = [
     path("api/v1/", include("competitions.api.urls")),
     path("api/", include("competitions.codabench_api.urls")),
     path("datasets/download/<uuid:key>/", DatasetDownload.as_view(), name="dataset-download"),
+    path("mcp", Mcp.as_view(), name="mcp"),
     path("host/", include("competitions.organize.urls")),
     path("sitemap.xml", login_not_required(cache_page(SITEMAP_S)(sitemap)), {"sitemaps": SITEMAPS}, name="sitemap"),
     path("robots.txt", robots, name="robots"),
+    path("llms.txt", llms, name="llms"),
+    path("skill.md", skill, name="skill"),
     path("", include("competitions.web.urls")),
 ]
 if settings.SHOW_STYLEGUIDE:

@@ -30,6 +30,8 @@ def logging_config(level: str) -> dict[str, object]:
     }
     names = ("django", "django.server", "gunicorn.error", "gunicorn.access")
     stderr = {"class": "logging.StreamHandler", "formatter": "json", "filters": ["refusals"]}
+    loggers: dict[str, object] = {name: {"handlers": ["stderr"], "level": level, "propagate": False} for name in names}
+    loggers["mcp"] = {"level": "WARNING"}  # it has some lines for each message, and the access log one
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -37,7 +39,7 @@ def logging_config(level: str) -> dict[str, object]:
         "formatters": {"json": formatter},
         "handlers": {"stderr": stderr},
         "root": {"handlers": ["stderr"], "level": level},
-        "loggers": {name: {"handlers": ["stderr"], "level": level, "propagate": False} for name in names},
+        "loggers": loggers,
     }
 
 

@@ -56,6 +56,7 @@ def _json(value: object) -> object:
 
 
 CONTENT_TYPE: Final = "application/problem+json"
+FOR_PROGRAMS: Final = ("/api/", "/mcp")  # addresses at which nobody reads a page
 
 
 def problem_document(status: int, code: str, detail: str, **extra: object) -> dict[str, object]:
@@ -67,6 +68,16 @@ def problem_document(status: int, code: str, detail: str, **extra: object) -> di
 def problem_response(status: int, code: str, detail: str, **extra: object) -> JsonResponse:
     """The document as an answer."""
     return JsonResponse(problem_document(status, code, detail, **extra), status=status, content_type=CONTENT_TYPE)
+
+
+def message_error(detail: str, code: str, **extra: object) -> dict[str, object]:
+    """The document of a message that was refused before it was read (JSON-RPC), for the clients of `/mcp`."""
+    invalid_request = -32600
+    return {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": invalid_request, "message": detail, "data": {"code": code} | extra},
+    }
 
 
 def refusal_response(refusal: Refusal) -> JsonResponse:

@@ -58,6 +58,8 @@ def whoami(profile: ProfileName = "", as_json: AsJson = False) -> None:
     rows: list[tuple[str, object]] = [("site", me.site.url), ("token from", origin)]
     if account.token is not None:
         rows += [("it may", ", ".join(account.token.scopes)), ("it ends (UTC)", account.token.expires_at)]
+        if agent := account.token.agent:
+            rows.append(("agent", f"{agent.model} {agent.harness}".strip()))
     write_table(["account", account.username], rows)
 
 

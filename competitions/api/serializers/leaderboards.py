@@ -10,7 +10,7 @@ from competitions.disclosure.scores import scores_are_public
 from competitions.disclosure.uncertainty import RowUncertainty
 from competitions.leaderboards.commitment.amendments import commitment_manifest
 from competitions.leaderboards.models import Amendment, Commitment, Entry
-from competitions.leaderboards.ranking.fact_columns import VERIFIED
+from competitions.leaderboards.ranking.fact_columns import AGENT, VERIFIED
 from competitions.leaderboards.reading.board import Row
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn, shown_values
 from competitions.submissions.models import Dataset
@@ -73,6 +73,10 @@ class RowOut(serializers.Serializer[Any]):
     verified = serializers.DictField(
         allow_null=True, help_text="Of a winner whose code was run: `wall_s` it took and the `limit_s`."
     )
+    agent = serializers.DictField(
+        allow_null=True,
+        help_text="Of a submission by an agent: its `model` and `harness`, as its person declared them.",
+    )
     uncertainty = RowUncertaintyOut(allow_null=True, help_text="Null where nothing is known of the row's error.")
     cells = CellOut(many=True, required=False, help_text="On each submitted dataset, of a board that grows by them.")
 
@@ -91,6 +95,7 @@ def row_out(row: Row, columns: list[ShownColumn], sure: RowUncertainty | None) -
         "achieved_at": entry.achieved_at,
         "last_at": entry.last_at,
         "verified": entry.values.get(VERIFIED),
+        "agent": entry.values.get(AGENT),
         "uncertainty": sure.as_json() if sure else None,
     }
 

@@ -98,6 +98,13 @@ def _answer(fields: list[str], row: Any, values: dict[str, object]) -> dict[str,
     return {name: values[name] if name in values else getattr(row, name) for name in fields}
 
 
+class AgentOut(serializers.Serializer[Any]):
+    """A program that decides by itself, as its person declared it."""
+
+    model = serializers.CharField()
+    harness = serializers.CharField()
+
+
 class RunOut(serializers.ModelSerializer[Run]):
     task = serializers.CharField(source="task.name")
     queue_place = serializers.IntegerField(allow_null=True, help_text="Of a run that waits; 1 is next.")
@@ -157,12 +164,13 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
     selected_on = serializers.ListField(
         child=serializers.CharField(), help_text="Keys of the boards that its team chose it for."
     )
+    agent = AgentOut(allow_null=True, help_text="The agent that submitted it; null for people and ordinary programs.")
     runs = RunOut(many=True)
 
     class Meta:
         model = Submission
         fields = [
-            "id", "competition", "phase", "team", "submitted_by", "kind", "file_name", "sha256", "description",
+            "id", "competition", "phase", "team", "submitted_by", "agent", "kind", "file_name", "sha256", "description",
             "fact_sheet", "received_at", "is_late", "is_smoke",
             "created_at", "finished_at", "status", "verdict", "is_charged", "disqualified_at", "disqualified_reason",
             "reinstated_at", "reinstated_reason", "scores",
@@ -180,6 +188,7 @@ class SubmissionOut(serializers.ModelSerializer[Submission]):
                 "phase": submission.phase.slug,
                 "team": submission.team.name,
                 "submitted_by": submission.submitted_by.username,
+                "agent": AgentOut(submission.agent).data if submission.agent else None,
                 "sha256": submission.file_id,
                 "verdict": _verdict(submission, runs),
                 "scores": {column.key: value for column, value in results.values} or None,

@@ -8,15 +8,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import ApiToken, Scope, User
+from competitions.api.serializers.submissions import AgentOut
 from competitions.api.views.base import ApiView
 
 
 class TokenOut(serializers.ModelSerializer[ApiToken]):
     """An API token, without its secret."""
 
+    agent = AgentOut(allow_null=True, read_only=True)
+
     class Meta:
         model = ApiToken
-        fields = ["name", "scopes", "expires_at"]
+        fields = ["name", "scopes", "expires_at", "agent"]
 
 
 class AccountOut(serializers.ModelSerializer[User]):

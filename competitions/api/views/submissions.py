@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope, User
+from competitions.api.agents import sender
 from competitions.api.pagination import IdCursorPagination
 from competitions.api.parsers import JSONParser
 from competitions.api.serializers.leaderboards import DatasetOut
@@ -146,6 +147,7 @@ class SubmissionList(SubmissionView):
                 fact_sheet=values["fact_sheet"],
                 is_smoke=values["smoke"],
                 environment=NamedEnvironment(values["weights"], values["image"]),
+                sender=sender(request),
                 idempotency_key=request.headers.get("Idempotency-Key", "")[:100],
             ),
             now=timezone.now(),

@@ -15,6 +15,7 @@ from competitions.catalog.models.sections import (
     GIB,
     MIB,
     SECTIONS,
+    Agents,
     Budget,
     Quota,
     ShowsSlices,
@@ -27,7 +28,7 @@ from competitions.catalog.models.task import Check, Task, TaskQuerySet
 from competitions.catalog.models.texts import Announcement, Format, ImageUpload, Page, PageImage, RulesVersion
 
 __all__ = [
-    "GIB", "MIB", "MOST_TAGS", "SECTIONS", "TAG_LENGTH", "Announcement", "Budget", "Check", "Column", "Competition",
+    "GIB", "MIB", "MOST_TAGS", "SECTIONS", "TAG_LENGTH", "Agents", "Announcement", "Budget", "Check", "Column", "Competition",
     "CompetitionOrganizer", "CompetitionQuerySet", "Format", "ImageUpload", "Leaderboard", "Page", "PageImage", "Phase", "PhaseQuerySet",
     "Proposal", "ProposalComment", "ProposedFile", "Quota", "RulesVersion", "SealedKey", "SealedUse", "Series", "ShowsSlices", "Solution",
     "Task", "TaskQuerySet", "Week", "setting_names", "validate_prediction_format",

@@ -1,7 +1,7 @@
 """Answers of fact sheets on boards: as columns, sortable if numeric, and beside the scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from competitions.catalog.models import Column, Phase
@@ -51,13 +51,17 @@ def fact_columns(phase: Phase) -> list[FactColumn]:
 
 
 VERIFIED: Final = "badge:verified"
+AGENT: Final = "badge:agent"
 
 
 def badge_values(submission: Submission) -> dict[str, object]:
-    """The badge of a verified submission's row: the measured time and its limit, in seconds."""
-    if submission.verified_at is None:
-        return {}
-    return {VERIFIED: {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}}
+    """The badges of a submission's row: measured time and limit of a verified one, in seconds; its agent."""
+    badges: dict[str, object] = {}
+    if submission.verified_at is not None:
+        badges[VERIFIED] = {"wall_s": submission.verified_s, "limit_s": submission.phase.time_limit_s}
+    if submission.agent:
+        badges[AGENT] = asdict(submission.agent)
+    return badges
 
 
 def fact_values(submission: Submission, facts: Sequence[FactColumn]) -> dict[str, object]:

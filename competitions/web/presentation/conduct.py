@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from competitions.catalog.models import Competition, Leaderboard, Phase
+from competitions.catalog.models import Agents, Competition, Leaderboard, Phase
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.scores import may_know_board, scores_are_public
 from competitions.leaderboards.ranking.values import primary_column
@@ -67,6 +67,12 @@ def _entry(subject: Conduct) -> Iterator[str]:
     yield (
         "Whoever accepts the rules takes part." if is_open else "An organizer decides on each registration."
     ) + f" A team has at most {competition.max_team_size} people; a person is in one team."
+    chosen = [
+        (phase.name, f"takes submissions of {phase.get_agents_display()}.")
+        for phase, _ in subject.phases
+        if phase.agents != Agents.ANY
+    ]
+    yield from _grouped(chosen)
     if competition.merges_close_at:
         yield f"Teams merge until {_at(competition.merges_close_at, '')}."
 

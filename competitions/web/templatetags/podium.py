@@ -8,10 +8,11 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from accounts.models import Agent
 from competitions.catalog.models import Format
 from competitions.catalog.questions import shown_answer
 from competitions.leaderboards.models import Entry
-from competitions.leaderboards.ranking.fact_columns import VERIFIED
+from competitions.leaderboards.ranking.fact_columns import AGENT, VERIFIED
 from competitions.leaderboards.reading.columns import CellState, DatasetColumn, ShownColumn
 from competitions.submissions.states import Reason, State
 from competitions.web.visit import Visit
@@ -167,6 +168,13 @@ def cell(entry: Entry, column: DatasetColumn) -> SafeString:
 def verified(values: dict[str, Any]) -> dict[str, float] | None:
     """The measured time and limit of a winner whose code was run here."""
     return values.get(VERIFIED)
+
+
+@register.filter
+def by_agent(values: dict[str, Any]) -> str:
+    """The declared model and harness of the agent that submitted; empty for all others."""
+    agent = values.get(AGENT)
+    return str(Agent(**agent)) if agent else ""
 
 
 @register.filter

@@ -28,6 +28,7 @@ from competitions.teams.refusals import RegistrationInvalid
 from competitions.teams.services import find_registration, join_alone, register, require_registration
 from competitions.web.checklist import checklist
 from competitions.web.forms import JoinForm, SearchForm, cleaned
+from competitions.web.markdown import has_markdown, markdown_response, wants_markdown
 from competitions.web.presentation.home import home_content
 from competitions.web.presentation.listing import competition_cards, listed_for, narrowed
 from competitions.web.presentation.table_head import table_head
@@ -40,7 +41,9 @@ PREVIEWED = 6  # files of the Data page whose first rows are looked at
 def render_tab(
     request: HttpRequest, visited: Visit, template: str, context: Mapping[str, object], *, tab: str = ""
 ) -> HttpResponse:
-    """A page of a competition, inside its banner and tabs; `tab` is the one that it belongs to."""
+    """A page of a competition, inside its banner and tabs, or as Markdown; `tab` is the one it belongs to."""
+    if wants_markdown(request):
+        return markdown_response(visited, template, context)
     return render(request, template, {"visit": visited, "competition": visited.competition, "tab": tab, **context})
 
 
@@ -94,6 +97,7 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_not_required
 @require_safe
+@has_markdown
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = Page.objects.filter(competition=visited.competition, tab=Page.Tab.OVERVIEW)
@@ -111,6 +115,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_not_required
 @require_safe
+@has_markdown
 def data(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     pages = visited.competition.pages.filter(tab=Page.Tab.DATA)
@@ -129,6 +134,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_not_required
 @require_safe
+@has_markdown
 def page(request: HttpRequest, slug: str, page_slug: str) -> HttpResponse:
     """A page with a tab of its own."""
     visited = visit(request, slug)
@@ -184,6 +190,7 @@ def image_response(request: HttpRequest, stored: StoredFile, *, is_public: bool)
 
 @login_not_required
 @require_safe
+@has_markdown
 def rules(request: HttpRequest, slug: str) -> HttpResponse:
     return _rules_page(request, visit(request, slug))
 

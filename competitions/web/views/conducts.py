@@ -5,6 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from competitions.web.markdown import has_markdown
 from competitions.web.presentation.conduct import Statement, as_latex, conduct
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, visit
@@ -16,6 +17,7 @@ def _statements(visited: Visit) -> list[Statement]:
 
 @login_not_required
 @require_safe
+@has_markdown
 def conduct_page(request: HttpRequest, slug: str) -> HttpResponse:
     """Answer the questions of a reviewer from the settings."""
     visited = visit(request, slug)

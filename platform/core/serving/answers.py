@@ -8,7 +8,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, Final
 from wsgiref.types import WSGIEnvironment
 
-from core.refusals import CONTENT_TYPE, Refusal, problem_document
+from core.refusals import CONTENT_TYPE, FOR_PROGRAMS, Refusal, problem_document
 from core.serving.receiving import Admission, Admitted
 from core.serving.requests import StoredContent, parse_status
 
@@ -62,7 +62,7 @@ def _with_length(headers: list[tuple[str, str]], code: int, size: int) -> list[t
 
 def plain_answer(status: int, code: str, detail: str, *, path: str, headers: Iterable[tuple[str, str]] = ()) -> Answer:
     """Of the server itself, which has no pages: a problem for programs, a sentence for people."""
-    is_program = path.startswith("/api/")
+    is_program = path.startswith(FOR_PROGRAMS)
     text = json.dumps(problem_document(status, code, detail)) if is_program else detail
     content = SpooledTemporaryFile()  # noqa: SIM115  # closed when it has been sent
     content.write(text.encode())

@@ -49,6 +49,7 @@ SET: dict[type[Model], dict[str, Any]] = {
         "smoke_scale": 2.5,
         "quota_week": "sliding",
         "shows_slices": "at_once",
+        "agents": "declared",
         "max_datasets": 50,
         "max_datasets_per_team": 3,  # of a board that grows, which is not sealed: below
     },

@@ -8,9 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth import SESSION_KEY
 from django.test import Client
 from django.urls import reverse
 
+from accounts.models import Scope, User
 from competitions.catalog.models import Column, CompetitionOrganizer, Leaderboard, Phase, Proposal, ShowsSlices
 from competitions.catalog.services import NOT_SEALED, StillOpen, phase_reveal
 from competitions.disclosure.outputs import SLICES
@@ -24,12 +26,14 @@ from competitions.leaderboards.models import (
 )
 from competitions.leaderboards.rescoring.services import proposal_begin, proposal_put_file
 from competitions.leaderboards.sealing.commitments import commit_closed_boards
+from competitions.mcp.tools import TOOLS
 from competitions.notifications.models import Notification
 from competitions.resources.storage import store_bytes
 from competitions.runs.leases import reports
 from competitions.runs.models import Run, RunLog, RunOutput
 from competitions.runs.rescoring import submission_rescore
 from competitions.submissions.models import Submission
+from competitions.web.views.markdown import MarkdownPage
 from scoring.errors import CODES
 from tests.answers import read_result
 from tests.permissions import PAGES, PermissionSite, body_text, named_patterns, page_url
@@ -37,6 +41,7 @@ from tests.reading import ALL, names_read
 from tests.refusals import refuses
 from tests.scenario import Scenario, lease
 from tests.shared_rows import shared
+from tests.tools import called, secret_token
 
 SECRET = 0.987654321
 # A digest is hexadecimal, and one in some thousands has these digits in it by chance.
@@ -207,6 +212,7 @@ def page_texts(permissions: PermissionSite, client: Client, *, of_submission: bo
             reverse(name, args=[slug, number])
             for name in ("organize:proposal", "organize:proposal-status", "web:change")
         ]
+    urls += [reverse("web:page-markdown", args=[slug, name]) for name in MarkdownPage.PAGES]
     boards = Leaderboard.objects.filter(phase__competition=permissions.site.competition)
     chosen = [f"?phase={phase}&board={key}" for phase, key in boards.values_list("phase__slug", "key")]
     if of_submission:
@@ -222,6 +228,28 @@ def page_texts(permissions: PermissionSite, client: Client, *, of_submission: bo
     return pages
 
 
+def tool_texts(permissions: PermissionSite, submissions: list[Submission], client: Client) -> dict[str, str]:
+    """Answers of every tool that reads, about each board and submission."""
+    user = User.objects.filter(pk=client.session.get(SESSION_KEY, 0)).first()
+    token = secret_token(user, *Scope) if user else ""
+    site = permissions.site.competition
+    rows = Leaderboard.objects.filter(phase__competition=site).values_list("phase__slug", "key")
+    named_rows: list[dict[str, Any]] = [{"phase": slug, "board": key} for slug, key in rows]
+    numbers: list[dict[str, Any]] = [{"submission": submission.pk} for submission in submissions]
+    texts = {}
+    for tool in (tool for tool in TOOLS if tool.is_reading):
+        every: list[dict[str, Any]] = (
+            named_rows if "board" in tool.arguments else numbers if "submission" in tool.arguments else [{}]
+        )
+        for more in every:
+            known = {"competition": site.slug, "phase": permissions.site.sealed.slug, "page": "leaderboard", **more}
+            arguments = {name: known[name] for name in tool.arguments if name in known}
+            if tool.name == "list_submissions":
+                arguments.pop("phase")
+            texts[f"{tool.name} {arguments}"] = called(tool.name, token, **arguments)[1]
+    return texts
+
+
 def said_by(response: Any) -> str:
     return body_text(response) + str(response.headers)
 
@@ -234,6 +262,7 @@ def test_no_page_says_a_sealed_score(
     pages = page_texts(named(begun, first), client)
     for submission in others:
         pages |= page_texts(named(begun, submission), client, of_submission=True)
+    pages |= tool_texts(begun, submissions_with_secrets, client)
     assert not [url for url, text in pages.items() if SHOWN.search(text)]
 
 
@@ -263,6 +292,10 @@ def test_the_walk_would_find_it_an_organizer_with_the_right_sees_it(sealed: Perm
     CompetitionOrganizer.objects.filter(competition=sealed.site.competition).update(can_see_sealed=True)
     leaks = [url for url, text in page_texts(sealed, sealed.people["O"]).items() if SHOWN.search(text)]
     assert len(leaks) > 5
+    assert [url for url in leaks if "leaderboard.md?phase" in url], "of the sealed phase, too"
+    submission = Submission.objects.get(pk=sealed.arguments["pk"])
+    tools = [tool for tool, text in tool_texts(sealed, [submission], sealed.people["O"]).items() if SHOWN.search(text)]
+    assert len(tools) > 1
 
 
 def test_no_order_of_a_sealed_board_is_shown(sealed: PermissionSite) -> None:

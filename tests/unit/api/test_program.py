@@ -1,12 +1,16 @@
 """`podium`: one program for participants and organizers, which needs no site where none is asked."""
 
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
+from typer.core import TyperGroup
 
-from podium.cli import main
+from podium.cli import app, main
 from tests.scenario import FILE_NAME, prediction_bytes
 
 
@@ -36,3 +40,17 @@ def test_plain_verbs_load_nothing_of_the_extras() -> None:
     paths = {"PYTHONPATH": "client:.", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=paths, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_skill_names_verbs_and_options_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["skill", "--to", str(tmp_path)]) == 0
+    text = (tmp_path / "podium" / "SKILL.md").read_text()
+    assert main(["skill"]) == 0
+    assert capsys.readouterr().out.endswith(text)
+    lines = [line.partition("#")[0] for line in re.findall(r"^podium .*$", text, re.MULTILINE)]
+    assert len(lines) > 10
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    for verb, *words in (shlex.split(line)[1:] for line in lines):
+        known = {option for parameter in program.commands[verb].params for option in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= known, verb

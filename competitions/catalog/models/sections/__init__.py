@@ -3,7 +3,7 @@
 from competitions.catalog.models.sections.budget import GIB, MIB, Budget, BudgetSection
 from competitions.catalog.models.sections.environment import EnvironmentSection
 from competitions.catalog.models.sections.growing import GrowthSection
-from competitions.catalog.models.sections.intake import IntakeSection, validate_prediction_format
+from competitions.catalog.models.sections.intake import Agents, IntakeSection, validate_prediction_format
 from competitions.catalog.models.sections.outputs import OutputsSection, ShowsSlices
 from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
@@ -22,7 +22,7 @@ SECTIONS: tuple[type[Section], ...] = (
 )
 
 __all__ = [
-    "GIB", "MIB", "SECTIONS", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "OutputsSection",
+    "GIB", "MIB", "SECTIONS", "Agents", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "OutputsSection",
     "Quota", "QuotaSection", "ScheduleSection", "Section", "ShowsSlices", "SmokeSection", "Week", "setting_names",
     "validate_prediction_format",
 ]  # fmt: skip

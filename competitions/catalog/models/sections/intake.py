@@ -36,6 +36,12 @@ def validate_prediction_format(value: object) -> None:
 TEXT_FILES: Final = "*.csv *.tsv *.txt *.json *.jsonl"
 
 
+class Agents(models.TextChoices):
+    ANY = "any", "all agents"
+    DECLARED = "declared", "agents that say so"
+    NONE = "none", "no agents"
+
+
 class IntakeSection(Section):
     accepts_predictions = models.BooleanField("accepts prediction files", default=True)
     accepts_code = models.BooleanField("accepts code", default=False)
@@ -63,6 +69,16 @@ class IntakeSection(Section):
         "Empty: nothing is checked.",
     )
 
+    agents = models.CharField(
+        "takes submissions of",
+        max_length=10,
+        choices=Agents,
+        default=Agents.ANY,
+        db_default=Agents.ANY,
+        help_text="An agent decides by itself what it submits for its person, and counts to that person's team and quota. One that says "
+        "so has a token that names its model and harness, which are shown with what it submits. What comes by /mcp is an agent's.",
+    )
+
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "What is submitted": (
             "accepts_predictions",
@@ -71,6 +87,7 @@ class IntakeSection(Section):
             "as_on_codabench",
             "prediction_format",
             "text_files",
+            "agents",
             "tasks",
         )
     }
@@ -81,8 +98,9 @@ class IntakeSection(Section):
         "prediction_format",
         "official_file_name",
         "text_files",
+        "agents",
     )
-    bundle: ClassVar[Mapping[str, str]] = {"prediction_format": "podium.prediction_format"}
+    bundle: ClassVar[Mapping[str, str]] = {"prediction_format": "podium.prediction_format", "agents": "podium.agents"}
 
     class Meta:
         abstract = True

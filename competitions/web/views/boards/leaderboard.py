@@ -48,6 +48,7 @@ from competitions.leaderboards.removed_rows import removed_rows
 from competitions.leaderboards.sealing.commitments import board_commitment
 from competitions.web.conditional import RELEASE, board_etag, unless_unchanged
 from competitions.web.details import detailed_entries
+from competitions.web.markdown import has_markdown, wants_markdown
 from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
 from competitions.web.presentation.charts import Dated, baseline_levels, score_chart
 from competitions.web.presentation.costs import cost_columns
@@ -61,6 +62,7 @@ SHORTEST_SEARCH: Final = 2
 
 @login_not_required
 @require_safe
+@has_markdown
 def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
     visited = visit(request, slug)
     phase = visited.phase(request.GET.get("phase"))
@@ -86,10 +88,18 @@ def leaderboard(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard, etag: str) -> HttpResponse:
     """The page of a board; for visitors it is rendered once for each version of the board."""
-    same_for_all = not request.user.is_authenticated and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
+    same_for_all = (
+        not wants_markdown(request)
+        and not request.user.is_authenticated
+        and set(request.COOKIES) <= {settings.CSRF_COOKIE_NAME}
+    )
     if same_for_all and (body := caches["pages"].get(etag)):
         return HttpResponse(body)
     load_boards(visited.phases)
+    if wants_markdown(request):
+        return render_tab(
+            request, visited, "web/leaderboard/leaderboard.html", _rows_context(request, visited, phase, board)
+        )
     response = render_tab(
         request,
         visited,
@@ -100,6 +110,20 @@ def _render(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboa
     if same_for_all:
         caches["pages"].set(etag, response.content)
     return response
+
+
+def _rows_context(request: HttpRequest, visited: Visit, phase: Phase, board: Leaderboard) -> dict[str, object]:
+    """A page of a board's rows in its own order, for programs."""
+    page = _page(board, _place(request), "")
+    return {
+        "phase": phase,
+        "board": board,
+        "boards": boards_shown(visited, phase),
+        "board_columns": board.visible_columns,
+        "columns": page_columns(board, board.visible_columns, has_facts=visited.competition.has_questions),
+        "rows": page.rows,
+        "next_cursor": page.next_cursor,
+    }
 
 
 def boards_shown(visited: Visit, phase: Phase | None) -> list[Leaderboard]:

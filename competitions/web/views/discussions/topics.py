@@ -24,6 +24,7 @@ from competitions.discussions.reading import (
     topic_page,
 )
 from competitions.discussions.rights import require_discussion
+from competitions.web.markdown import has_markdown
 from competitions.web.views.competitions import image_response, render_tab
 from competitions.web.views.discussions.forms import ListForm, PlaceForm
 from competitions.web.visit import Visit, visit
@@ -79,6 +80,7 @@ def may_write(visited: Visit) -> bool:
 
 @login_not_required
 @require_safe
+@has_markdown
 def discussion(request: HttpRequest, slug: str) -> HttpResponse:
     """The list of topics; where the forum is elsewhere, it leads there."""
     visited = visit(request, slug)
@@ -120,6 +122,7 @@ def _follows(visited: Visit, topic: Topic | None) -> bool:
 
 @login_not_required
 @require_safe
+@has_markdown
 def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """A topic: its first post, and a page of replies."""
     visited = discussion_visit(request, slug)
