@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.sign_in import AFTER_SIGN_IN
 from accounts.views import person
 from competitions.catalog.downloads import DOWNLOADS, downloads_of_all, phase_downloads
-from competitions.catalog.models import Announcement, Competition, Page, Series
+from competitions.catalog.models import Agents, Announcement, Competition, Page, Series
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
@@ -104,13 +104,15 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     news = Announcement.objects.published(visited.now).filter(competition=visited.competition)[:5]
     warnings = competition_warnings(visited.competition) if visited.is_organizer else []
     steps = checklist(visited.competition, warnings) if warnings else []
-    return render_tab(
-        request,
-        visited,
-        "web/competition/overview.html",
-        {"pages": pages, "announcements": news, "steps": steps},
-        tab="overview",
-    )
+    context = {
+        "pages": pages,
+        "announcements": news,
+        "steps": steps,
+        "phases": visited.phases_with_known_boards,
+        "takes_code": any(phase.accepts_code for phase in visited.phases),
+        "limits_agents": any(phase.agents != Agents.ANY for phase in visited.phases),
+    }
+    return render_tab(request, visited, "web/competition/overview.html", context, tab="overview")
 
 
 @login_not_required

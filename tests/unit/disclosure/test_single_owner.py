@@ -55,7 +55,7 @@ MAY_READ_SETTINGS = {
     "competitions/catalog/models/": "defines them",
 }
 TEMPLATES_THAT_SAY_SEALED = {
-    "_phase_card.html",
+    "_phase_table.html",
     "_phase_tabs.html",
     "board.html",
     "boards.html",
