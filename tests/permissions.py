@@ -540,6 +540,7 @@ def in_workspace(*names: str) -> tuple[str, ...]:
 
 # Names of addresses, and what makes their arguments: each asks the database, so only the one that is wanted is made.
 OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
+    ("web:demo-enter",): lambda world: {"username": world.site.member().username},
     in_workspace(*DRAFT_PAGES): lambda world: {"key": world.arguments["draft"], "slug": "program"},
     in_workspace("page", "page-act"): lambda world: {"pk": world.arguments["page"], "action": "up"},
     in_workspace("phase", "phase-delete", "board-new"): lambda world: {"pk": world.site.phase.pk},
