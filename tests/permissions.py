@@ -213,6 +213,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "accounts:token-make": ("post", "", {"A": 302, "SMTOXR": 422}),
     "accounts:token-revoke": ("post", "", {"A": 302, "SMTOXR": 404}),
     "accounts:public": ("get", SIGNED_IN, {"A": 302}),
+    "web:own-data": ("get", SIGNED_IN, {"A": 302}),
+    "web:own-data-ask": ("post", SIGNED_IN, {"A": 302}),
+    "web:own-data-file": ("get", "", {"A": 302, "SMTOXR": 404}),  # there is none
     "web:person": ("get", EVERYBODY, {}),
     "api:person": ("get", EVERYBODY, {}),
     "api:schema": ("get", EVERYBODY, {}),
@@ -596,6 +599,7 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     ("web:post-image",): lambda world: {"key": world.arguments["image"]},
     ("organize:writer-readmit",): lambda world: {"pk": world.site.member().pk},
     ("web:person", "api:person"): lambda world: {"username": world.site.member().username},
+    ("web:own-data-file",): lambda world: {"pk": 0},
     ("web:public-team",): lambda world: {"key": world.site.team.key},
     ("accounts:token-revoke",): lambda world: {"pk": 0},
 }

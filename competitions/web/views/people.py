@@ -1,13 +1,17 @@
-"""The public page of a person who switched it on."""
+"""The public page of a person who switched it on, and the data that the site has of whoever asks."""
 
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.profiles import public_profile
+from accounts.views import person
+from competitions.people.exports import KEPT, export_begin
+from competitions.people.models import DataExport
 from competitions.people.public import public_record
+from competitions.resources.downloads import stored_response
 
 
 @login_not_required
@@ -22,3 +26,27 @@ def profile_page(request: HttpRequest, username: str) -> HttpResponse:
     if not profile.is_indexed:
         response.headers["X-Robots-Tag"] = "noindex"
     return response
+
+
+@require_safe
+def data(request: HttpRequest) -> HttpResponse:
+    """What the site has of this person, as a file: ask for it, wait, download it."""
+    export = DataExport.objects.filter(user=person(request)).first()
+    expires_at = export.changed_at + KEPT if export is not None else None
+    return render(request, "web/people/data.html", {"export": export, "expires_at": expires_at})
+
+
+@require_POST
+def data_ask(request: HttpRequest) -> HttpResponse:
+    """Have one's data written."""
+    export_begin(user=person(request), now=timezone.now())
+    return redirect("web:own-data")
+
+
+@require_safe
+def data_file(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The zip, for its person alone."""
+    rows = DataExport.objects.select_related("file")
+    export = get_object_or_404(rows, pk=pk, user=person(request), file__isnull=False)
+    assert export.file is not None, "asked for above"
+    return stored_response(request, export.file, file_name="my-data.zip")

@@ -1,0 +1,42 @@
+"""What the site does with the data of one person."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from competitions.resources.models import StoredFile
+from core.background.rows import AskedRow, asker_key
+
+
+class DataExport(AskedRow):
+    """The data of a person that they want as a zip, and the file once it is written."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "being written"
+        FINISHED = "finished", "ready"
+        FAILED = "failed", "failed"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="data_exports")
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    file = models.ForeignKey(StoredFile, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="data_export_file_iff_finished",
+                condition=Q(state="finished", file__isnull=False) | (~Q(state="finished") & Q(file=None)),
+            ),
+            models.UniqueConstraint(
+                fields=["user"], condition=Q(state="waiting"), name="one_waiting_data_export_per_person"
+            ),
+        ]
+        indexes = [models.Index(fields=["asker", "id"], condition=Q(state="waiting"), name="data_export_waiting")]
+
+    def __str__(self) -> str:
+        return f"data of {self.user}: {self.get_state_display()}"
+
+    def asked_by(self) -> str:
+        return asker_key("person", self.user_id)
