@@ -216,6 +216,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:own-data": ("get", SIGNED_IN, {"A": 302}),
     "web:own-data-ask": ("post", SIGNED_IN, {"A": 302}),
     "web:own-data-file": ("get", "", {"A": 302, "SMTOXR": 404}),  # there is none
+    "web:account-delete": ("get", SIGNED_IN, {"A": 302}),
+    "web:account-delete-withdraw": ("post", SIGNED_IN, {"A": 302}),
     "web:person": ("get", EVERYBODY, {}),
     "api:person": ("get", EVERYBODY, {}),
     "api:schema": ("get", EVERYBODY, {}),

@@ -8,6 +8,20 @@ from competitions.resources.models import StoredFile
 from core.background.rows import AskedRow, asker_key
 
 
+class AccountDeletion(models.Model):
+    """A person's wish to have their account deleted, which they can take back until it is due."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    asked_at = models.DateTimeField()
+    due_at = models.DateTimeField(db_index=True)
+    held_up_at = models.DateTimeField(
+        null=True, help_text="When the person was told that they have to hand over first."
+    )
+
+    def __str__(self) -> str:
+        return f"deletion of {self.user}"
+
+
 class DataExport(AskedRow):
     """The data of a person that they want as a zip, and the file once it is written."""
 

@@ -62,12 +62,15 @@ class User(AbstractUser):
     first_name = OneLineField("first name", max_length=150, blank=True)
     last_name = OneLineField("last name", max_length=150, blank=True)
     affiliation = OneLineField(max_length=200, blank=True)
+    deleted_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="The person is gone; what boards and receipts need stays."
+    )
     is_robot = models.BooleanField(default=False, help_text="A program's account; it signs in with API tokens alone.")
 
     objects: ClassVar[AccountManager] = AccountManager()
 
     def __str__(self) -> str:
-        return self.get_full_name() or self.username
+        return "Deleted account" if self.deleted_at else self.get_full_name() or self.username
 
     @property
     def has_public_profile(self) -> bool:

@@ -1,15 +1,18 @@
 """The public page of a person who switched it on, and the data that the site has of whoever asks."""
 
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.profiles import public_profile
 from accounts.views import person
+from competitions.people.deleting import WAITING_TIME, deletion_ask, deletion_withdraw, obstacles
 from competitions.people.exports import KEPT, export_begin
-from competitions.people.models import DataExport
+from competitions.people.models import AccountDeletion, DataExport
 from competitions.people.public import public_record
 from competitions.resources.downloads import stored_response
 
@@ -50,3 +53,24 @@ def data_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     export = get_object_or_404(rows, pk=pk, user=person(request), file__isnull=False)
     assert export.file is not None, "asked for above"
     return stored_response(request, export.file, file_name="my-data.zip")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # allauth has no types
+def delete(request: HttpRequest) -> HttpResponse:
+    """Ask to have one's account deleted, with the password or second factor entered just now."""
+    user = person(request)
+    if request.method == "POST":
+        deletion_ask(user=user, now=timezone.now())
+        return redirect("web:account-delete")
+    deletion = AccountDeletion.objects.filter(user=user).first()
+    context = {"deletion": deletion, "obstacles": obstacles(user), "days": WAITING_TIME.days}
+    return render(request, "web/people/delete.html", context)
+
+
+@require_POST
+def delete_withdraw(request: HttpRequest) -> HttpResponse:
+    """Keep the account after all."""
+    if deletion_withdraw(user=person(request)):
+        messages.success(request, "Your account stays.")
+    return redirect("web:account-delete")

@@ -28,7 +28,7 @@ def exported(user: User, site: Scenario) -> dict[str, Any]:
     export = export_begin(user=user, now=site.now)
     export_perform(export.pk)
     export_perform(export.pk)
-    answer = user_client(user).get(reverse("web:own-data-file", args=[export.pk]))
+    answer: Any = user_client(user).get(reverse("web:own-data-file", args=[export.pk]))
     content = b"".join(answer.streaming_content)
     answer.close()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

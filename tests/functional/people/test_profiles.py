@@ -13,6 +13,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
 from accounts import profiles
+from accounts.attempts import Limit
 from accounts.links import require_github_name, require_orcid, require_web_site
 from accounts.models import Profile, User
 from competitions.catalog.models import Competition
@@ -91,7 +92,7 @@ def test_the_settings_page_checks_and_stores_what_is_shown(site: Scenario, monke
     assert "noindex" not in page(member)
     assert client.post(address, {"is_indexed": "on"}).status_code == 302
     assert page(member) == "404"
-    monkeypatch.setattr(profiles, "CHANGES", profiles.Limit(0, 3600))
+    monkeypatch.setattr(profiles, "CHANGES", Limit(0, 3600))
     assert client.post(address, right).status_code in (302, 429)
     assert page(member) == "404"
 
