@@ -82,7 +82,7 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
 
 
 def boards_follow_person(sender: type[Profile], user: User, **kwargs: Any) -> None:
-    """Receiver of `profile_switched`: draw boards anew whose rows name the person, in the order of all locks."""
+    """Receiver of `profile_switched`: draw boards anew whose rows name the person."""
     rows = Entry.objects.filter(team__memberships__user=user).order_by("leaderboard")
     for board in list(rows.values_list("leaderboard", flat=True).distinct()):
         Leaderboard.objects.filter(pk=board).update(version=F("version") + 1)

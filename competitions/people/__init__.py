@@ -1,1 +1,1 @@
-"""What belongs to one person over all competitions: what everybody sees of them, their data, and the end of an account."""
+"""One person over all competitions: their public record, their data, the end of an account."""

@@ -1,4 +1,4 @@
-"""The end of an account: asked for, taken back, carried out. Boards, receipts and posts stay without the person.
+"""The end of an account: boards, receipts and posts stay without the person.
 
 The row of the user stays, as submissions, decisions and receipts point at it; nothing in it says any more who that was.
 """
@@ -96,14 +96,14 @@ def deletion_withdraw(*, user: User) -> bool:
 
 
 def deletions_perform(*, now: datetime) -> int:
-    """For the reconciler: delete accounts whose time has come; returns how many. One that fails holds up no other."""
+    """For the reconciler: delete the accounts that are due; returns how many. A failure holds up no other."""
     due = list(AccountDeletion.objects.filter(due_at__lte=now).order_by("due_at").values_list("user", flat=True)[:50])
     return sum(run_guarded("account_deleted", partial(account_delete, pk), now=now) for pk in due)
 
 
 @transaction.atomic
 def account_delete(pk: int, *, now: datetime) -> int:
-    """Delete one account; 0 where its person took that back, or has to hand over first, of which they are told once."""
+    """Delete one account; 0 where that was taken back, or where its person has to hand over first."""
     user = User.objects.select_for_update().get(pk=pk)
     deletion = AccountDeletion.objects.select_for_update().filter(user=user, due_at__lte=now).first()
     if deletion is None:

@@ -1,4 +1,4 @@
-"""The data of a person as JSON, as far as they may see it now. Nothing sealed is in it, whatever their rights are."""
+"""The data of a person as JSON, as they may see it now; nothing sealed, whatever their rights."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""What the site does with the data of one person."""
+"""Exports of a person's data, and their wish to leave."""
 
 from django.conf import settings
 from django.db import models

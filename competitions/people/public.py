@@ -1,4 +1,4 @@
-"""What everybody may know of a person's competitions: teams, and final ranks on boards that everybody sees."""
+"""Everything that anybody may know of a person: teams, and final ranks on public boards."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class PublicTeam:
 
 @dataclass(frozen=True)
 class PublicRecord:
-    """What a profile lists, as far as its person wants."""
+    """The lists of a profile, as far as its person wants them."""
 
     competitions: Sequence[Competition] = ()
     teams: Sequence[PublicTeam] = ()

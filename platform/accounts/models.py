@@ -139,7 +139,7 @@ def token_create(
 
 
 class Profile(models.Model):
-    """What a person shows of themselves to everybody. Nothing is shown until they switch it on."""
+    """A person's public page. Nothing is shown until they switch it on."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="profile")
     is_public = models.BooleanField("show my profile to everybody", default=False)

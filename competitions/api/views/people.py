@@ -36,7 +36,7 @@ class ProfileTeamOut(serializers.Serializer[PublicTeam]):
 
 
 class ProfileOut(serializers.ModelSerializer[Profile]):
-    """What a person shows to everybody; lists are empty unless they want them."""
+    """A person's profile as everybody sees it; lists are empty unless they want them."""
 
     username = serializers.CharField(source="user.username")
     competitions = serializers.ListField(child=serializers.SlugField())

@@ -33,7 +33,7 @@ def profile_page(request: HttpRequest, username: str) -> HttpResponse:
 
 @require_safe
 def data(request: HttpRequest) -> HttpResponse:
-    """What the site has of this person, as a file: ask for it, wait, download it."""
+    """The data of this person as a file: ask for it, wait, download it."""
     export = DataExport.objects.filter(user=person(request)).first()
     expires_at = export.changed_at + KEPT if export is not None else None
     return render(request, "web/people/data.html", {"export": export, "expires_at": expires_at})
@@ -55,8 +55,12 @@ def data_file(request: HttpRequest, pk: int) -> HttpResponseBase:
     return stored_response(request, export.file, file_name="my-data.zip")
 
 
+def _changes_something(request: HttpRequest) -> bool:
+    return request.method == "POST"
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
-@reauthentication_required(allow_get=True)  # type: ignore[untyped-decorator]  # allauth has no types
+@reauthentication_required(enabled=_changes_something)  # type: ignore[untyped-decorator]  # allauth has no types
 def delete(request: HttpRequest) -> HttpResponse:
     """Ask to have one's account deleted, with the password or second factor entered just now."""
     user = person(request)

@@ -87,9 +87,9 @@ def test_who_leads_hands_over_first_also_when_it_changed_meanwhile(site: Scenari
     Membership.objects.create(team=site.team, user=second, competition=site.competition, joined_at=site.now)
     assert deletions_perform(now=site.now + WAITING_TIME) == 0
     assert f"captain of “{site.team}”" in mail.outbox[-1].body
-    told = len(mail.outbox)
+    mails = len(mail.outbox)
     assert deletions_perform(now=site.now + 2 * WAITING_TIME) == 0
-    assert len(mail.outbox) == told, "they are told once"
+    assert len(mail.outbox) == mails, "they are told once"
     assert f"captain of “{site.team}”" in user_client(captain).get(reverse("web:account-delete")).content.decode()
     Team.objects.filter(pk=site.team.pk).update(captain=second)
     assert deletions_perform(now=site.now + 2 * WAITING_TIME) == 1
