@@ -57,8 +57,9 @@ def obstacles(user: User) -> list[str]:
 def _obstacles(user: User) -> Iterator[str]:
     others = CompetitionOrganizer.objects.exclude(user=user).filter(user__is_active=True)
     alone = Competition.objects.filter(organizers=user).exclude(pk__in=others.values("competition"))
-    for title in alone.order_by("pk").values_list("title", flat=True):
-        yield f"You are the only organizer of “{title}”: add another one in its settings, or discard its draft."
+    for title, is_trial in alone.order_by("pk").values_list("title", "is_trial"):
+        otherwise = ", or discard its draft" if is_trial else ""
+        yield f"You are the only organizer of “{title}”: add another one in its settings{otherwise}."
     fellows = Membership.objects.exclude(user=user).filter(team__captain=user)
     for team in Team.objects.filter(pk__in=fellows.values("team")).select_related("competition").order_by("pk"):
         yield f"You are the captain of “{team}” in “{team.competition}”: make another member captain."
@@ -104,7 +105,7 @@ def deletions_perform(*, now: datetime) -> int:
 @transaction.atomic
 def account_delete(pk: int, *, now: datetime) -> int:
     """Delete one account; 0 where that was taken back, or where its person has to hand over first."""
-    user = User.objects.select_for_update().get(pk=pk)
+    user = User.objects.select_for_update(no_key=True).get(pk=pk)
     deletion = AccountDeletion.objects.select_for_update().filter(user=user, due_at__lte=now).first()
     if deletion is None:
         return 0
