@@ -16,6 +16,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
+from accounts.models import Profile
 from competitions.catalog.models import Announcement, Page, PageImage, Series
 from competitions.catalog.texts.pages import page_save
 from competitions.codabench_api.refused import REFUSED_CALLS
@@ -220,6 +221,14 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "accounts:profile": ("get", SIGNED_IN, {"A": 302}),
     "accounts:token-make": ("post", "", {"A": 302, "SMTOXR": 422}),
     "accounts:token-revoke": ("post", "", {"A": 302, "SMTOXR": 404}),
+    "accounts:public": ("get", SIGNED_IN, {"A": 302}),
+    "web:own-data": ("get", SIGNED_IN, {"A": 302}),
+    "web:own-data-ask": ("post", SIGNED_IN, {"A": 302}),
+    "web:own-data-file": ("get", "", {"A": 302, "SMTOXR": 404}),  # there is none
+    "web:account-delete": ("get", SIGNED_IN, {"A": 302}),
+    "web:account-delete-withdraw": ("post", SIGNED_IN, {"A": 302}),
+    "web:person": ("get", EVERYBODY, {}),
+    "api:person": ("get", EVERYBODY, {}),
     "api:schema": ("get", EVERYBODY, {}),
     "api:docs": ("get", EVERYBODY, {}),
     "api:competitions": ("get", EVERYBODY, {}),
@@ -428,6 +437,9 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     proposal = proposal_begin(
         competition=site.competition, title="Other labels", reason="Wrong rows.", by=site.organizer, now=site.now
     )
+    Profile.objects.create(
+        user=site.member(), is_public=True, shows_competitions=True, shows_ranks=True, shows_teams=True
+    )
     people = {
         "S": stranger,
         "M": site.member(),
@@ -601,6 +613,8 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     },
     ("web:post-image",): lambda world: {"key": world.arguments["image"]},
     ("organize:writer-readmit",): lambda world: {"pk": world.site.member().pk},
+    ("web:person", "api:person"): lambda world: {"username": world.site.member().username},
+    ("web:own-data-file",): lambda world: {"pk": 0},
     ("web:public-team",): lambda world: {"key": world.site.team.key},
     ("accounts:token-revoke",): lambda world: {"pk": 0},
 }

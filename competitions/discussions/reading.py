@@ -111,7 +111,7 @@ class PostPage:
 
 def readable_posts(topic: Topic, user: User | AnonymousUser, *, is_organizer: bool) -> QuerySet[Post]:
     """Posts that this reader meets; those that wait are for their author and organizers alone."""
-    posts = Post.objects.filter(topic=topic).select_related("author")
+    posts = Post.objects.filter(topic=topic).select_related("author__profile")
     if is_organizer:
         return posts
     return posts.filter(~Q(state=Post.State.WAITING) | Q(author=user.pk or 0))

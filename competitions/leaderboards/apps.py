@@ -8,6 +8,7 @@ class LeaderboardsConfig(AppConfig):
     verbose_name = "Leaderboards"
 
     def ready(self) -> None:
+        from accounts.profiles import profile_switched
         from competitions.catalog.changes.change import definition_changed
         from competitions.catalog.models import Leaderboard
         from competitions.catalog.services import phase_revealed
@@ -29,6 +30,7 @@ class LeaderboardsConfig(AppConfig):
             board_follow,
             boards_follow_decision,
             boards_follow_merge,
+            boards_follow_person,
             boards_follow_questions,
             boards_follow_team,
         )
@@ -62,4 +64,5 @@ class LeaderboardsConfig(AppConfig):
         standing_changed.connect(boards_follow_decision, dispatch_uid="leaderboards.boards_follow_decision")
         questions_changed.connect(boards_follow_questions, dispatch_uid="leaderboards.boards_follow_questions")
         team_changed.connect(boards_follow_team, dispatch_uid="leaderboards.boards_follow_team")
+        profile_switched.connect(boards_follow_person, dispatch_uid="leaderboards.boards_follow_person")
         teams_merged.connect(boards_follow_merge, dispatch_uid="leaderboards.boards_follow_merge")

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from accounts.models import Profile, User
 from competitions.catalog.models import Column, Competition, Leaderboard, Phase
 from competitions.catalog.sealed_keys import sealed_keys_record
 from competitions.factsheets.models import Question
@@ -78,6 +79,13 @@ def boards_follow_team(sender: type[Team], team: Team, **kwargs: Any) -> None:
         if Entry.objects.filter(leaderboard=board, team=team).exclude(is_baseline=team.is_baseline).exists():
             milestones_rebuild(board)
         entries_refresh(board, team)
+
+
+def boards_follow_person(sender: type[Profile], user: User, **kwargs: Any) -> None:
+    """Receiver of `profile_switched`: draw boards anew whose rows name the person."""
+    rows = Entry.objects.filter(team__memberships__user=user).order_by("leaderboard")
+    for board in list(rows.values_list("leaderboard", flat=True).distinct()):
+        Leaderboard.objects.filter(pk=board).update(version=F("version") + 1)
 
 
 def _score_record(board: Leaderboard, submission: Submission, facts: Sequence[FactColumn]) -> int:

@@ -10,12 +10,15 @@ class OrganizeConfig(AppConfig):
         from competitions.catalog.publishing import competition_publishing
         from competitions.organize.building.jobs import BUILD, draft_end
         from competitions.organize.files import RECOGNITION
+        from competitions.organize.hosts import host_forget
         from competitions.organize.solutions.jobs import SOLUTION
         from competitions.organize.workspace.days import count_days
         from competitions.organize.workspace.mails import ORGANIZERS_MAIL
+        from competitions.people.deleting import account_ending
         from core.background import jobs
         from core.reconciler import reconciler_step
 
+        account_ending.connect(host_forget, dispatch_uid="organize.host_forget")
         competition_publishing.connect(draft_end, dispatch_uid="organize.draft_end")
         jobs.register(RECOGNITION)
         jobs.register(BUILD)

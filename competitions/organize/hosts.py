@@ -1,6 +1,7 @@
 """The right to host competitions, and requests for it."""
 
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -9,7 +10,7 @@ from django.urls import reverse
 from accounts.mail import mail_person
 from accounts.models import User
 from competitions.catalog.rights import may_host
-from competitions.organize.models import HostRequest
+from competitions.organize.models import CompetitionDraft, HostRequest
 from competitions.organize.refusals import REQUEST_OPEN, REQUESTS_CLOSED, HostsOnly
 
 
@@ -67,3 +68,9 @@ def host_request_decide(*, request: HostRequest, grant: bool, by: User, now: dat
         to=request.user, subject=f"Hosting competitions: {state.label}", text=text, path=reverse("organize:start")
     )
     return True
+
+
+def host_forget(sender: type[User], user: User, **kwargs: Any) -> None:
+    """Receiver of `account_ending`: drafts and requests go; competitions stay with their other organizers."""
+    CompetitionDraft.objects.filter(owner=user).delete()
+    HostRequest.objects.filter(user=user).delete()

@@ -1,5 +1,6 @@
 """Registration, and everything that changes who is in which team."""
 
+import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
@@ -390,6 +391,22 @@ def team_leave(*, team: Team, by: User) -> None:
     team.memberships.filter(user=by).delete()
     if not others and not _delete_team(team):
         raise refusals.TEAM_STAYS()
+
+
+@transaction.atomic
+def member_remove(*, team: Team, user: User) -> None:
+    """Take a person whose account ends out of a team. Ranks and receipts of the team stay.
+
+    A team that nothing is on record of goes with its last member; one that was named after them gets another name.
+    """
+    team = locked_team(team)
+    team.memberships.filter(user=user).delete()
+    if team.memberships.exists() or _delete_team(team):
+        return
+    team.invitation_links.all().delete()
+    if team.is_personal or team.name.casefold() == user.username.casefold():
+        team.name = f"Deleted account {secrets.token_hex(4)}"
+        team_save(team=team)
 
 
 @transaction.atomic

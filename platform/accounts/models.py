@@ -10,12 +10,15 @@ from django.apps import apps
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
+from django.db.models import Q
 
+from accounts.links import require_github_name, require_orcid, require_web_site
 from core.background.rows import AskedRow, asker_key
-from core.fields import OneLineField
+from core.fields import LongTextField, OneLineField
 from core.refusals import Conflict
 
 TOKEN_PREFIX: Final = "podium_"
+MAX_ABOUT: Final = 1_000  # characters
 
 
 class AddressTaken(Conflict):
@@ -60,12 +63,21 @@ class User(AbstractUser):
     first_name = OneLineField("first name", max_length=150, blank=True)
     last_name = OneLineField("last name", max_length=150, blank=True)
     affiliation = OneLineField(max_length=200, blank=True)
+    deleted_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="The person is gone; what boards and receipts need stays."
+    )
     is_robot = models.BooleanField(default=False, help_text="A program's account; it signs in with API tokens alone.")
 
     objects: ClassVar[AccountManager] = AccountManager()
 
     def __str__(self) -> str:
-        return self.get_full_name() or self.username
+        return "Deleted account" if self.deleted_at else self.get_full_name() or self.username
+
+    @property
+    def has_public_profile(self) -> bool:
+        """True where a name leads to the person's page; lists read the profile with the person."""
+        profile: Profile | None = getattr(self, "profile", None)
+        return profile is not None and profile.is_public and self.is_active
 
 
 class Scope(models.TextChoices):
@@ -181,6 +193,38 @@ def token_create(
     token.full_clean()
     token.save(force_insert=True)
     return token, secret
+
+
+class Profile(models.Model):
+    """A person's public page. Nothing is shown until they switch it on."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="profile")
+    is_public = models.BooleanField("show my profile to everybody", default=False)
+    is_indexed = models.BooleanField("let search engines list it", default=False)
+    name = OneLineField(
+        "display name", max_length=100, blank=True, help_text="Without one, your user name stands there."
+    )
+    about = LongTextField("about you", max_length=MAX_ABOUT, blank=True, help_text="Plain text.")
+    orcid = OneLineField(
+        "ORCID iD", max_length=19, blank=True, validators=[require_orcid], help_text="Such as 0000-0002-1825-0097."
+    )
+    github = OneLineField("GitHub user name", max_length=39, blank=True, validators=[require_github_name])
+    website = OneLineField(
+        "web site", max_length=200, blank=True, validators=[require_web_site], help_text="Begins with https://."
+    )
+    shows_competitions = models.BooleanField("list the competitions that I take part in", default=False)
+    shows_ranks = models.BooleanField("list final ranks, once the public sees them", default=False)
+    shows_teams = models.BooleanField("list my teams", default=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="profile_indexed_where_public", condition=Q(is_indexed=False) | Q(is_public=True)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name or str(self.user)
 
 
 class OutgoingMail(AskedRow):

@@ -11,6 +11,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.models import Agent, ApiToken, Scope, User, token_create
+from accounts.profiles import ProfileForm as PublicProfileForm
+from accounts.profiles import profile_for, profile_save
 
 LIFETIMES_DAYS = [(7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "1 year")]
 
@@ -63,6 +65,22 @@ def profile(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Saved.")
         return redirect("accounts:profile")
     return _page(request, form, TokenForm())
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def public(request: HttpRequest) -> HttpResponse:
+    """Choose what everybody sees of oneself; nothing until it is switched on."""
+    stored = profile_for(person(request))
+    is_on = stored.is_public
+    form = PublicProfileForm(request.POST or None, instance=stored)
+    if request.method == "POST" and form.is_valid():
+        profile = profile_save(form=form)
+        messages.success(
+            request, "Saved. Everybody sees your profile." if profile.is_public else "Saved. Nobody sees your profile."
+        )
+        return redirect("accounts:public")
+    status = 422 if form.is_bound else 200
+    return render(request, "accounts/public.html", {"form": form, "is_on": is_on}, status=status)
 
 
 @require_POST

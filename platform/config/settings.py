@@ -83,6 +83,7 @@ INSTALLED_APPS = [
     "competitions.winners",
     "competitions.discussions",
     "competitions.bundles",
+    "competitions.people",
     "competitions.api",
     "competitions.codabench_api",
     "competitions.web",

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from competitions.catalog.models import Column, Leaderboard
 from competitions.disclosure.uncertainty import RowUncertainty
@@ -50,11 +50,18 @@ class Spark:
     words: str
 
 
+class Member(NamedTuple):
+    """A member's user name; `is_public`: it leads to their profile."""
+
+    name: str
+    is_public: bool
+
+
 @dataclass(frozen=True)
 class RowDetails:
     """All of it for one row."""
 
-    members: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
     more_members: int = 0
     change: int | None = None  # places gained since yesterday; None where there is nothing to compare with
     percent: float | None = None
@@ -109,11 +116,12 @@ def row_details(board: Leaderboard, rows: Sequence[Row], scale: ScoreScale | Non
     }
 
 
-def _members(team_ids: Sequence[int]) -> dict[int, list[str]]:
-    members: dict[int, list[str]] = {}
+def _members(team_ids: Sequence[int]) -> dict[int, list[Member]]:
+    members: dict[int, list[Member]] = {}
     rows = Membership.objects.filter(team__in=team_ids).order_by("joined_at", "pk")
-    for team, name in rows.values_list("team_id", "user__username"):
-        members.setdefault(team, []).append(name)
+    facts = "team_id", "user__username", "user__profile__is_public", "user__is_active"
+    for team, name, is_public, is_active in rows.values_list(*facts):
+        members.setdefault(team, []).append(Member(name, bool(is_public and is_active)))
     return members
 
 

@@ -34,7 +34,18 @@ def busy_board(place: Place) -> None:
 
     ada = User.objects.get(username="ada")
     place.score(place.submit(ada, "test-challenge"), 0.123456)
+    public_profile(ada)
     brought(place, ada)
+
+
+def public_profile(user: User) -> None:
+    """A profile that shows everything there is."""
+    from accounts.models import Profile
+
+    about = "Computational chemist. Message passing, calibrated uncertainty, and long hikes.\nTeaches in winter."
+    links = {"orcid": "0000-0002-1825-0097", "github": "ada-berg", "website": "https://ada.example.org/research"}
+    lists = {"shows_competitions": True, "shows_ranks": True, "shows_teams": True}
+    Profile.objects.create(user=user, is_public=True, name="Ada Berg", about=about, **links, **lists)
 
 
 def brought(place: Place, user: User) -> None:

@@ -138,6 +138,7 @@ def test_a_check_of_a_submission_never_waits_for_what_takes_long(open_site: Scen
         "environment_file",
         "bundle-import",
         "bundle-export",
+        "data-export",
         "competition-push",
         "competition-build",
         "new-solution",

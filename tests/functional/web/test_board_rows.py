@@ -50,7 +50,7 @@ def test_one_hopeless_score_does_not_make_all_others_look_alike(site: Scenario) 
 
 def test_a_row_names_its_people_and_how_many_more_there_are(site: Scenario) -> None:
     site.score(site.submit(), 0.5)
-    assert details(site)[site.team.name].members == (site.member().username,)
+    assert details(site)[site.team.name].members == ((site.member().username, False),)
 
 
 def test_a_row_says_how_many_places_it_gained_since_yesterday(site: Scenario) -> None:

@@ -129,7 +129,7 @@ def team(request: HttpRequest, slug: str, key: UUID) -> HttpResponse:
         entry.team, entry.leaderboard = team, board
     context: dict[str, object] = {
         "team": team,
-        "members": team.memberships.select_related("user"),
+        "members": team.memberships.select_related("user__profile"),
         "rows": [_row_of_team(entry, board) for entry, board in rows],
         "chart": next(
             (chart for entry, board in rows if (chart := _chart(entry, _shown_primary(board), visited.now))), None

@@ -1,0 +1,1 @@
+"""One person over all competitions: their public record, their data, the end of an account."""
