@@ -60,7 +60,7 @@ PROBLEMS: Final = "/docs/reference/problems/"  # each code has a heading there
 
 
 def problem_address(code: str) -> str:
-    """Where the docs say what a code means, and what to do."""
+    """The address at which the docs explain a code."""
     return f"{PROBLEMS}#{code.replace('_', '-')}"
 
 

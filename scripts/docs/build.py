@@ -8,7 +8,6 @@ import fcntl
 import gzip
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -26,9 +25,19 @@ OUTPUT: Final = REPOSITORY / "var" / "docs"
 CURRENT: Final = "current.json"
 # Whatever pages are made of. The image of the site is built from these, too (docker/site.Dockerfile).
 SOURCES: Final = (
-    "docs", "scripts/docs", "SECURITY.md", "constraints.txt", "client/podium", "client/podium_program.py", "competitions", "files", "platform",
-    "scoring", "workers/__init__.py", "workers/protocol",
-)  # fmt: skip
+    "docs",
+    "scripts/docs",
+    "SECURITY.md",
+    "constraints.txt",
+    "client/podium",
+    "client/podium_program.py",
+    "competitions",
+    "files",
+    "platform",
+    "scoring",
+    "workers/__init__.py",
+    "workers/protocol",
+)
 FRESH: Final = (".py", ".md", ".css", ".js", ".json", ".html", ".svg", ".webp", ".woff2", ".txt")
 COMPRESSED: Final = (".html", ".js", ".css", ".svg")
 LEFT_OUT: Final = ("objects.inv", ".buildinfo")  # for other builds of Sphinx
@@ -73,7 +82,7 @@ def _alone(output: Path) -> Iterator[None]:
 
 
 def build(output: Path = OUTPUT) -> bool:
-    """Build the docs unless they are up to date, which makes it False. Raises `DocsInvalid` with all that is wrong."""
+    """Build the docs; False if they were up to date. Raises `DocsInvalid` with all that is wrong."""
     with _alone(output):
         digest = sources_digest()
         if is_current(digest, output):
@@ -97,7 +106,7 @@ def export(folder: Path, output: Path = OUTPUT) -> None:
 
 
 def _stage(staging: Path) -> None:
-    from scripts.docs.reference import write_reference
+    from scripts.docs.reference import write_reference  # it needs the packages of the site, all else does not
 
     staging.mkdir()
     stage_pages(REPOSITORY / "docs", staging)
@@ -108,8 +117,8 @@ def _stage(staging: Path) -> None:
 def _run_sphinx(source: Path, pages: Path, doctrees: Path) -> None:
     """Sphinx's own check of links, anchors and pictures: each warning is a fault."""
     command = [sys.executable, "-m", "sphinx", "-b", "dirhtml", "-W", "--keep-going", "-n", "-q", "-j", "2"]
-    folders = ["-c", REPOSITORY / "docs" / "site", "-d", doctrees, source, pages]
-    outcome = subprocess.run([*command, *folders], capture_output=True, text=True)
+    folders = map(str, ("-c", REPOSITORY / "docs" / "site", "-d", doctrees, source, pages))
+    outcome = subprocess.run([*command, *folders], check=False, capture_output=True, text=True)
     if outcome.returncode:
         text = f"{outcome.stdout}{outcome.stderr}".replace(f"{source}/", "docs/")
         raise DocsInvalid(text.strip())
@@ -121,7 +130,9 @@ def _finish(pages: Path) -> dict[str, str]:
         scheme_tokens((REPOSITORY / "platform/static/podium/tokens.css").read_text())
     )
     shutil.rmtree(pages / "_sources", ignore_errors=True)
-    faults, files = [], {}
+    from scripts.docs.reference import missing_help
+
+    faults, files = missing_help(pages), {}
     for path in sorted(pages.rglob("*")):
         name = path.relative_to(pages).as_posix()
         if path.name in LEFT_OUT or path.suffix == ".map":
@@ -165,7 +176,7 @@ def _publish(pages: Path, output: Path, digest: str, files: dict[str, str]) -> N
     pages.rename(output / digest)
     draft = output / f"{CURRENT}.new"
     draft.write_text(json.dumps({"digest": digest, "files": files}))
-    os.replace(draft, output / CURRENT)
+    draft.replace(output / CURRENT)
     for folder in output.iterdir():
         if folder.is_dir() and folder.name not in (digest, previous) and not folder.name.startswith("building-"):
             shutil.rmtree(folder)

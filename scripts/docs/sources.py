@@ -39,7 +39,7 @@ def stage_pages(docs: Path, staging: Path) -> None:
 
 
 def add_navigation(staging: Path) -> None:
-    """Turn the lists of the index into the navigation. Raises `DocsInvalid` for a page that stands in none of them."""
+    """Turn the lists of the index into the navigation. Raises `DocsInvalid` for a page in none of them."""
     index = staging / "index.md"
     text = index.read_text()
     sections = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))

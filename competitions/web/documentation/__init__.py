@@ -1,1 +1,1 @@
-"""The docs as a part of the site: what was built is served, and every page leads to the right place in it."""
+"""The docs as a part of the site: how they are served, and where each page leads in them."""

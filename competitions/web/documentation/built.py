@@ -1,4 +1,4 @@
-"""The docs as `make docs` built them: `current.json` names a folder, and in it every file with its digest."""
+"""The docs as `make docs` built them: `current.json` names a folder, and its files with digests."""
 
 import json
 from collections.abc import Mapping

@@ -1,5 +1,6 @@
 """The page of the docs that belongs to each page of the site: one table."""
 
+from functools import cache
 from typing import Final
 
 from django.http import HttpRequest
@@ -12,12 +13,13 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "administrators": ("admin:*", "metrics"),
     "organizers#phases-in-the-admin": ("admin:catalog_phase_*",),
     "participants#take-part": (
-        "web:index", "web:series", "web:me", "web:notification*", "web:overview", "web:rules", "web:page", "web:join", "web:team*",
-        "web:merge-*", "web:link*", "web:invitation-*", "web:public-team", "web:webhook*", "web:calendar", "web:competition-calendar", "web:announcement-feed",
-        "web:logo", "web:cover", "web:image", "web:discourse",
+        "web:index", "web:series", "web:me", "web:notification*", "web:overview", "web:rules", "web:page", "web:join",
+        "web:team*", "web:merge-*", "web:link*", "web:invitation-*", "web:public-team", "web:webhook*", "web:calendar",
+        "web:competition-calendar", "web:announcement-feed", "web:logo", "web:cover", "web:image", "web:discourse",
     ),
     "participants#your-account": (
-        "account_*", "mfa_*", "socialaccount_*", "social/*", "github_*", "orcid_*", "openid_connect_*", "accounts:profile",
+        "account_*", "mfa_*", "socialaccount_*", "social/*", "github_*", "orcid_*", "openid_connect_*",
+        "accounts:profile",
     ),
     "participants#from-the-command-line-and-from-python": ("accounts:token-*",),
     "participants#discuss": ("web:discussion*", "web:topic*", "web:post-*"),
@@ -25,8 +27,8 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "participants#states-and-verdicts": ("web:submission*",),
     "participants#the-fact-sheet": ("web:submission-fact-sheet",),
     "participants#the-leaderboard": (
-        "web:leaderboard*", "web:history", "web:leader-feed", "web:embed", "web:costs", "web:entry*", "web:badge", "web:finals",
-        "web:snapshot*", "web:signing-key",
+        "web:leaderboard*", "web:history", "web:leader-feed", "web:embed", "web:costs", "web:entry*", "web:badge",
+        "web:finals", "web:snapshot*", "web:signing-key",
     ),
     "participants#if-you-are-among-the-winners": ("web:winners*",),
     "how-sure-is-a-board": ("web:uncertainty",),
@@ -36,14 +38,16 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
     "organizers#what-reviewers-of-a-proposal-ask": ("web:conduct*",),
     "organizers#changing-the-scoring-while-a-competition-runs": ("web:change*", "organize:proposal*"),
     "organizers#from-a-table-to-a-competition-in-ten-minutes": (
-        "organize:start", "organize:begin", "organize:ask", "organize:attach", "organize:detach", "organize:file-status", "organize:step",
-        "organize:preview", "organize:draft", "organize:trial", "organize:build*", "organize:review", "organize:publish", "organize:discard",
+        "organize:start", "organize:begin", "organize:ask", "organize:attach", "organize:detach",
+        "organize:file-status", "organize:step", "organize:preview", "organize:draft", "organize:trial",
+        "organize:build*", "organize:review", "organize:publish", "organize:discard",
     ),
     "organizers#your-workspace": (
-        "organize:overview", "organize:submission*", "organize:slices-csv", "organize:dataset-rerun", "organize:page*", "organize:rules",
-        "organize:images", "organize:image-*", "organize:announcement*", "organize:discussion", "organize:topic-act", "organize:post-act",
-        "organize:writer-*", "organize:mail", "organize:webhooks", "organize:settings", "organize:organizers", "organize:visibility",
-        "organize:data", "organize:task*", "organize:file",
+        "organize:overview", "organize:submission*", "organize:slices-csv", "organize:dataset-rerun", "organize:page*",
+        "organize:rules", "organize:images", "organize:image-*", "organize:announcement*", "organize:discussion",
+        "organize:topic-act", "organize:post-act", "organize:writer-*", "organize:mail", "organize:webhooks",
+        "organize:settings", "organize:organizers", "organize:visibility", "organize:data", "organize:task*",
+        "organize:file",
     ),
     "settings#phase": ("organize:phase*",),
     "organizers#leaderboards": ("organize:board*",),
@@ -56,6 +60,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@cache
 def help_target(view_name: str) -> str | None:
     """Page and heading for a view; None for one that stands in no row."""
     best: tuple[int, str] | None = None
@@ -69,7 +74,7 @@ def help_target(view_name: str) -> str | None:
 
 
 def docs_address(target: str) -> str:
-    """Where a page of the docs is: `participants#submit` at `/docs/participants/#submit`."""
+    """The address of a page of the docs: of `participants#submit`, `/docs/participants/#submit`."""
     page, _, heading = target.partition("#")
     address = reverse("web:docs-page", args=[f"{page}/"]) if page else reverse("web:docs")
     return f"{address}#{heading}" if heading else address

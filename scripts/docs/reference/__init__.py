@@ -24,3 +24,16 @@ def write_reference(folder: Path) -> None:
     }
     for name, write in pages.items():
         (folder / f"{name}.md").write_text(write())
+
+
+def missing_help(pages: Path) -> list[str]:
+    """Places of the built docs that pages of the site lead to and that are not there."""
+    from competitions.web.documentation.help_pages import HELP
+
+    faults = []
+    for target in filter(None, HELP):
+        page, _, heading = target.partition("#")
+        path = pages / page / "index.html"
+        if not path.exists() or (heading and f'id="{heading}"' not in path.read_text()):
+            faults.append(f"docs/{page}.md: pages of the site lead to {target!r}, which is not there (help_pages.py).")
+    return faults

@@ -1,4 +1,4 @@
-"""Every code that the site refuses with, read from the code: rows, classes, files that are no good, and the API's own."""
+"""Every code that the site refuses with: rows, classes, faults of files, and the API's own."""
 
 import ast
 import importlib
@@ -8,14 +8,17 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+from rest_framework import exceptions
 
 from core.refusals import Refusal, RefusalKind
 from files.refusals import InvalidFile
-from rest_framework import exceptions
 from scripts.docs.markdown import REPOSITORY, cell, page
 
-FOLDERS: Final = ("competitions", "platform", "files", "workers/protocol")
+K = TypeVar("K")
+
+FOLDERS: Final = ("competitions", "platform/accounts", "platform/audit", "platform/core", "files")
 GENERAL: Final = {
     "invalid": (422, "The request has errors; `fields` says which. Correct these and send it again."),
     "not_found": (404, "There is nothing here, or it is not yours to see."),
@@ -29,14 +32,41 @@ GENERAL: Final = {
     "refused": (400, "The site refused this; `detail` says why."),
 }
 GROUPS: Final = {
-    "competitions/teams": "Registration and teams", "competitions/submissions": "Submissions and uploads", "competitions/runs": "Runs and workers",
-    "competitions/environments": "Weights and images", "competitions/leaderboards": "Leaderboards", "competitions/discussions": "Discussion",
-    "competitions/winners": "Winners", "competitions/bundles": "Bundles and pushes", "competitions/organize": "Hosting",
-    "competitions/catalog": "Competitions", "competitions/resources": "Uploads and stored files", "competitions/compute": "Queues and workers",
-    "competitions/disclosure": "Disclosure", "competitions/notifications": "Notifications", "competitions/webhooks": "Webhooks",
-    "competitions/factsheets": "Fact sheets", "competitions/codabench_api": "Codabench's API", "competitions/api": "The API",
-    "competitions/web": "Pages", "platform/accounts": "Accounts", "platform/core": "All of the site", "files": "What is wrong with a file",
-}  # fmt: skip
+    "competitions/teams": "Registration and teams",
+    "competitions/submissions": "Submissions and uploads",
+    "competitions/runs": "Runs and workers",
+    "competitions/environments": "Weights and images",
+    "competitions/leaderboards": "Leaderboards",
+    "competitions/discussions": "Discussion",
+    "competitions/winners": "Winners",
+    "competitions/bundles": "Bundles and pushes",
+    "competitions/organize": "Hosting",
+    "competitions/catalog": "Competitions",
+    "competitions/resources": "Uploads and stored files",
+    "competitions/compute": "Queues and workers",
+    "competitions/disclosure": "Disclosure",
+    "competitions/notifications": "Notifications",
+    "competitions/webhooks": "Webhooks",
+    "competitions/factsheets": "Fact sheets",
+    "competitions/codabench_api": "Codabench's API",
+    "competitions/api": "The API",
+    "competitions/web": "Pages",
+    "platform/accounts": "Accounts",
+    "platform/core": "All of the site",
+    "files": "What is wrong with a file",
+}
+
+INTRODUCTION: Final = """\
+Whatever the site refuses has a stable code, a status and a sentence: what happened, where, and what would be right. Programs get it as
+`application/problem+json` (RFC 9457):
+
+```json
+{"type": "/docs/reference/problems/#quota-used", "title": "quota used", "status": 429, "code": "quota_used",
+ "detail": "…", "resets_at": "2026-05-02T00:00:00Z"}
+```
+
+`type` leads to the code's place on this page, further members are for programs, and `next_step`, where there is one, is the address to go
+on at. Words in italics stand for values. A program asks for `code`; the sentences may change."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +96,9 @@ def problems() -> dict[str, Problem]:
     """Every problem by its code, with the first place's words where a code has several."""
     known = {code: Problem(code, status, text, "General") for code, (status, text) in GENERAL.items()}
     for error in _subclasses(exceptions.APIException):
-        if isinstance(error.default_code, str) and error.__module__.startswith("rest_framework"):
-            known.setdefault(
-                error.default_code, Problem(error.default_code, error.status_code, str(error.default_detail), "General")
-            )
+        code = str(error.default_code)
+        if error.__module__.startswith("rest_framework"):
+            known.setdefault(code, Problem(code, error.status_code, str(error.default_detail), "General"))
     for path in modules():
         for problem in [*_rows(path), *_classes(path), *_files(path)]:
             known.setdefault(problem.code, problem)
@@ -86,7 +115,7 @@ def _rows(path: Path) -> Iterator[Problem]:
 
 
 def _classes(path: Path) -> Iterator[Problem]:
-    if not re.search(r"^class \w+\((?:\w*Refus\w*|\w+)\):", path.read_text(), re.MULTILINE):
+    if not re.search(r"^    code(?:, http_status)? = ", path.read_text(), re.MULTILINE):
         return
     importlib.import_module(module_name(path))
     for kind in _subclasses(Refusal):
@@ -97,10 +126,11 @@ def _classes(path: Path) -> Iterator[Problem]:
 def _sentence(kind: type[Refusal]) -> str:
     """The words that the class makes its sentence of, else its docstring."""
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind)))):
-        is_sentence = isinstance(node, ast.Call) and ast.unparse(node.func) == "super().__init__" and node.args
-        if is_sentence and isinstance(node.args[0], ast.JoinedStr | ast.Constant):
+        if not isinstance(node, ast.Call) or ast.unparse(node.func) != "super().__init__" or not node.args:
+            continue
+        if isinstance(node.args[0], ast.JoinedStr | ast.Constant):
             return _plain(_words(node.args[0]))
-    own = kind.__doc__ if "__doc__" in vars(kind) else None
+    own = vars(kind).get("__doc__")
     return (
         _plain(own.split("\n\n")[0])
         if own
@@ -153,7 +183,7 @@ def _group(path: Path) -> str:
     return next((title for folder, title in GROUPS.items() if name.startswith(folder)), "All of the site")
 
 
-def _subclasses(kind: type) -> Iterator[type]:
+def _subclasses(kind: type[K]) -> Iterator[type[K]]:
     for child in kind.__subclasses__():
         yield child
         yield from _subclasses(child)
@@ -164,15 +194,7 @@ def problems_page() -> str:
     by_group: dict[str, list[Problem]] = {}
     for problem in problems().values():
         by_group.setdefault(problem.group, []).append(problem)
-    lines = [
-        "Whatever the site refuses has a stable code, a status and a sentence: what happened, where, and what would be right. Programs get it "
-        "as `application/problem+json` (RFC 9457):",
-        "```json\n"
-        '{"type": "/docs/reference/problems/#quota-used", "title": "quota used", "status": 429, "code": "quota_used",\n'
-        ' "detail": "…", "resets_at": "2026-05-02T00:00:00Z"}\n```',
-        "`type` leads to the code's place on this page, further members are for programs, and `next_step`, where there is one, is the address "
-        "to go on at. Words in italics stand for values. A program asks for `code`; the sentences may change.",
-    ]
+    lines = [INTRODUCTION]
     for group in ("General", *dict.fromkeys(GROUPS.values())):
         if group in by_group:
             lines += [f"## {group}", *(_section(problem) for problem in sorted(by_group[group], key=lambda p: p.code))]

@@ -11,6 +11,9 @@ from scripts.docs.markdown import cell, fence, page, table
 from scripts.docs.sources import DocsInvalid
 
 STATUSES: Final = (podium.cli.__doc__ or "").split("\n\n")[1]
+INTRODUCTION: Final = """\
+Every command, from the program itself: `podium COMMAND --help` says the same. [The client](/client.md) says how to install it and how
+commands go together."""
 # Typer's commands and parameters; it keeps their classes to itself.
 Command = Any
 Parameter = Any
@@ -35,8 +38,7 @@ def program_page() -> str:
         raise DocsInvalid("\n".join(faults))
     return page(
         "The program podium",
-        "Every command, from the program itself: `podium COMMAND --help` says the same. [The client](/client.md) says how to install it and "
-        "how commands go together.",
+        INTRODUCTION,
         cell(STATUSES),
         *(_section(words, command) for words, command in every),
     )

@@ -15,6 +15,9 @@ from scripts.docs.markdown import page, table
 from scripts.docs.sources import DocsInvalid
 from workers.protocol.messages import PROTOCOL_VERSION, Message
 
+INTRODUCTION: Final = f"""\
+Version {PROTOCOL_VERSION}. [The protocol](/worker-protocol.md) says which call carries which of these, and what the site answers. Both
+sides leave out keys that they do not know. Numbers are never negative; `null` stands for what is not known."""
 BOUNDS: Final = {
     "ge": "at least",
     "gt": "more than",
@@ -63,8 +66,7 @@ def protocol_page() -> str:
     sections = [section for name, models in every.items() for section in _sections(name, models)]
     return page(
         "Messages of the worker protocol",
-        f"Version {PROTOCOL_VERSION}. [The protocol](/worker-protocol.md) says which call carries which of these, and what the site answers. "
-        "Both sides leave out keys that they do not know. Numbers are never negative; `null` stands for what is not known.",
+        INTRODUCTION,
         *sections,
     )
 

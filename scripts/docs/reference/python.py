@@ -46,7 +46,7 @@ def _signature(name: str, thing: object) -> str:
 
 
 def docstring(text: str) -> str:
-    """A docstring as Markdown: its headings in bold, its examples as code, its lists of arguments as lists."""
+    """A docstring as Markdown: headings in bold, examples as code, arguments as a list."""
     text = re.sub(r"``([^`]+)``", r"`\1`", text)
     text = re.sub(r"^(\w[\w ]+)\n-{3,}$", r"**\1**\n", text, flags=re.MULTILINE)
     text = re.sub(r"^(>>> .*\n?(?:.+\n?)*)", lambda row: f"{fence(row[1], 'pycon')}\n", text, flags=re.MULTILINE)

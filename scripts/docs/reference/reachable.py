@@ -1,4 +1,4 @@
-"""Refusals that a function can end with: those that it names, and those of the functions that it calls."""
+"""Refusals that a function can end with: those of its own, and of the functions that it calls."""
 
 import inspect
 import types
@@ -32,7 +32,7 @@ def refusal_codes(function: types.FunctionType) -> set[str]:
 
 
 def _named(function: types.FunctionType) -> Iterator[Any]:
-    """What the function's code names: globals, and attributes of modules among them."""
+    """Globals that the function's code names, and attributes of modules among them."""
     names = set(_names(function.__code__))
     for name in names:
         thing = function.__globals__.get(name)
