@@ -80,8 +80,9 @@ def _diagram(path: Path, alt: str) -> str:
         drawing = path.read_text()
     except FileNotFoundError as error:
         raise DocsInvalid(f"There is no diagram docs/diagrams/{path.name}, which a page shows.") from error
-    drawing = re.sub(r"<\?xml.*?\?>|<style>.*?</style>|\n\s*(?=\n)", "", drawing, flags=re.DOTALL)
-    return drawing.replace("<svg ", f'<svg class="diagram" role="img" aria-label="{alt}" ', 1).strip()
+    lines = re.sub(r"<style>.*?</style>", "", drawing, flags=re.DOTALL).split("\n")
+    opening = f'<svg class="diagram" role="img" aria-label="{alt}" '
+    return f'<div class="diagram">{"".join(lines).replace("<svg ", opening, 1)}</div>'
 
 
 def _outside(row: re.Match[str]) -> str:

@@ -115,7 +115,7 @@ def _rows(path: Path) -> Iterator[Problem]:
 
 
 def _classes(path: Path) -> Iterator[Problem]:
-    if not re.search(r"^    code(?:, http_status)? = ", path.read_text(), re.MULTILINE):
+    if not re.search(r"^    code(?:, \w+)? = ", path.read_text(), re.MULTILINE):
         return
     importlib.import_module(module_name(path))
     for kind in _subclasses(Refusal):
