@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from scripts.docs.sources import DocsInvalid
+
 
 def write_reference(folder: Path) -> None:
     """Write all pages of the reference. Raises `DocsInvalid` for what has no text in the code."""
@@ -13,7 +15,10 @@ def write_reference(folder: Path) -> None:
     from scripts.docs.reference.program import program_page
     from scripts.docs.reference.protocol import protocol_page
     from scripts.docs.reference.python import scoring_page
+    from scripts.docs.reference.settings import undocumented_settings
 
+    if faults := list(undocumented_settings()):
+        raise DocsInvalid("\n".join(faults))
     folder.mkdir()
     pages = {
         "program": program_page,
