@@ -32,5 +32,5 @@ html_copy_source = False
 html_show_copyright = html_show_sphinx = False
 html_use_index = False
 html_permalinks_icon = "#"
-pygments_style = "friendly"
-pygments_dark_style = "native"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"

@@ -82,7 +82,7 @@ def _diagram(path: Path, alt: str) -> str:
         raise DocsInvalid(f"There is no diagram docs/diagrams/{path.name}, which a page shows.") from error
     lines = re.sub(r"<style>.*?</style>", "", drawing, flags=re.DOTALL).split("\n")
     opening = f'<svg class="diagram" role="img" aria-label="{alt}" '
-    return f'<div class="diagram">{"".join(lines).replace("<svg ", opening, 1)}</div>'
+    return f'<div class="diagram" tabindex="0">{"".join(lines).replace("<svg ", opening, 1)}</div>'
 
 
 def _outside(row: re.Match[str]) -> str:
