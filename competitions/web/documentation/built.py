@@ -40,7 +40,7 @@ _read: dict[Path, tuple[int, BuiltDocs]] = {}
 
 
 def built_docs() -> BuiltDocs | None:
-    """The current build; None if there is none. It is read again after each build."""
+    """The current build; None if there is none, or only its name. It is read again after each build."""
     current = settings.DOCS_DIR / CURRENT
     try:
         changed_at = current.stat().st_mtime_ns
@@ -50,4 +50,4 @@ def built_docs() -> BuiltDocs | None:
     if known is None or known[0] != changed_at:
         document = json.loads(current.read_text())
         known = _read[current] = changed_at, BuiltDocs(settings.DOCS_DIR / document["digest"], document["files"])
-    return known[1]
+    return known[1] if known[1].folder.is_dir() else None

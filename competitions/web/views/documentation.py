@@ -1,6 +1,6 @@
 """The docs, for everybody. They are built beforehand: a request reads a file and nothing else."""
 
-import mimetypes
+from pathlib import PurePath
 from typing import Final
 
 from django.contrib.auth.decorators import login_not_required
@@ -11,8 +11,19 @@ from django.views.decorators.http import require_safe
 
 from competitions.web.documentation.built import BuiltDocs, built_docs
 
+# By ending; not every machine's own table knows all of them.
+MEDIA_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
+}
 COMPRESSED: Final = (".html", ".js", ".css", ".svg")  # as the build leaves them beside the others
-# A file whose address has its digest never changes; all else is asked for again each time, by its ETag.
+# A script or stylesheet whose address has its digest never changes; all else is asked for again each time, by its ETag.
 FOREVER: Final = "public, max-age=31536000, immutable"
 ASK_AGAIN: Final = "public, no-cache"
 
@@ -36,15 +47,13 @@ def _file(request: HttpRequest, built: BuiltDocs, name: str) -> HttpResponseBase
     etag = built.etag(name, compressed=compressed)
     response = get_conditional_response(request, etag=etag)
     if response is None:
-        response = HttpResponse(built.path(name, compressed=compressed).read_bytes(), content_type=_media_type(name))
+        content = built.path(name, compressed=compressed).read_bytes()
+        kind = MEDIA_TYPES.get(PurePath(name).suffix, "application/octet-stream")
+        response = HttpResponse(content, content_type=kind)
         if compressed:
             response.headers["Content-Encoding"] = "gzip"
     response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = FOREVER if "v" in request.GET else ASK_AGAIN
+    is_versioned = "v" in request.GET and not name.endswith(".html")
+    response.headers["Cache-Control"] = FOREVER if is_versioned else ASK_AGAIN
     patch_vary_headers(response, ["Accept-Encoding"])
     return response
-
-
-def _media_type(name: str) -> str:
-    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

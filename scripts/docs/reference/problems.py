@@ -14,10 +14,12 @@ from rest_framework import exceptions
 
 from core.refusals import Refusal, RefusalKind
 from files.refusals import InvalidFile
+from scoring.errors import CODES
 from scripts.docs.markdown import REPOSITORY, cell, page
 
 K = TypeVar("K")
 
+FILES: Final = "What is wrong with a file"
 FOLDERS: Final = ("competitions", "platform/accounts", "platform/audit", "platform/core", "files")
 GENERAL: Final = {
     "invalid": (422, "The request has errors; `fields` says which. Correct these and send it again."),
@@ -53,7 +55,7 @@ GROUPS: Final = {
     "competitions/web": "Pages",
     "platform/accounts": "Accounts",
     "platform/core": "All of the site",
-    "files": "What is wrong with a file",
+    "files": FILES,
 }
 
 INTRODUCTION: Final = """\
@@ -99,6 +101,8 @@ def problems() -> dict[str, Problem]:
         code = str(error.default_code)
         if error.__module__.startswith("rest_framework"):
             known.setdefault(code, Problem(code, error.status_code, str(error.default_detail), "General"))
+    for code, text in CODES.items():
+        known[code] = Problem(code, InvalidFile.http_status, f"{_plain(text[0].upper() + text[1:])}.", FILES)
     for path in modules():
         for problem in [*_rows(path), *_classes(path), *_files(path)]:
             known.setdefault(problem.code, problem)
@@ -147,9 +151,7 @@ def _files(path: Path) -> Iterator[Problem]:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "InvalidFile" and len(node.args) > 1:
             code, sentence = node.args[0], node.args[1]
             if isinstance(code, ast.Constant) and isinstance(code.value, str):
-                yield Problem(
-                    code.value, InvalidFile.http_status, _plain(_words(sentence)), "What is wrong with a file"
-                )
+                yield Problem(code.value, InvalidFile.http_status, _plain(_words(sentence)), FILES)
 
 
 def _words(node: ast.expr) -> str:

@@ -17,7 +17,7 @@ from tests.permissions import named_patterns
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE, SCRIPT = "<!doctype html>\n<p>Read me.", "search();"
-FILES = {"index.html": PAGE, "participants/index.html": PAGE, "searchindex.js": SCRIPT}
+FILES = {"index.html": PAGE, "participants/index.html": PAGE, "searchindex.js": SCRIPT, "_images/home.webp": "RIFF"}
 
 
 @pytest.fixture
@@ -50,6 +50,8 @@ def test_anybody_reads_the_docs_under_the_policy_of_the_site_and_asks_again_by_e
     assert "Accept-Encoding" in packed.headers["Vary"]
     assert packed.headers["ETag"] != client.get("/docs/searchindex.js").headers["ETag"]
     assert "immutable" in packed.headers["Cache-Control"]
+    assert client.get("/docs/_images/home.webp").headers["Content-Type"] == "image/webp"
+    assert client.get("/docs/participants/?v=1").headers["Cache-Control"] == "public, no-cache"
     assert client.post("/docs/").status_code == 405
 
 
