@@ -204,4 +204,4 @@ def problems_page() -> str:
 
 
 def _section(problem: Problem) -> str:
-    return f"### `{problem.code}`\n\n{problem.status}. {problem.text}"
+    return f"### `{problem.code}`\n\nStatus {problem.status}: {problem.text}"
