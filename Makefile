@@ -10,7 +10,7 @@ SUITES ?=
 # Dozens of Python processes start here: each would compile the whole site again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo mutants soak pictures test test-unit lint import-graph derived bench system venv images runtime-torch secret secrets production wheels clean
+.PHONY: help demo docs mutants soak pictures test test-unit lint import-graph derived bench system venv images runtime-torch secret secrets production wheels clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ import-graph: venv ## All imports between the domain's packages, as a graph in D
 
 derived: venv ## Write what follows from the code: the schema of bundles, docs/settings.md and docs/wiring.md
 	@$(PYTHON) manage.py derive
+
+docs: ## Build the docs as a site, which each site serves at /docs/; strict, and nothing to do where they are up to date
+	@scripts/docs.sh
 
 mutants: venv ## Change the core in small ways and see that a test fails each time; ONLY='competitions.runs.dispatch.*' for some
 	@scripts/mutants.sh $(ONLY)

@@ -26,7 +26,8 @@ RUN if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wh
 FROM tools AS list
 COPY pyproject.toml /build/
 COPY scripts/requirements.py /build/scripts/
-RUN python3 /build/scripts/requirements.py web > /requirements.txt
+RUN python3 /build/scripts/requirements.py web > /requirements.txt \
+ && python3 /build/scripts/requirements.py docs > /docs-requirements.txt
 
 # From docker/wheels alone when there is something in it, else from the package index.
 FROM tools AS packages
@@ -39,6 +40,29 @@ COPY --from=project /distribution /distribution
 RUN PIP="/opt/podium/bin/pip --quiet --disable-pip-version-check" \
  && $PIP install --no-index --no-deps /distribution/*.whl \
  && $PIP uninstall --yes setuptools
+
+# The docs: those of the host, where `make docs` built them of these very sources, else built here.
+FROM packages AS docs
+WORKDIR /srv/podium
+COPY --from=list /docs-requirements.txt /
+COPY SECURITY.md constraints.txt ./
+COPY client/podium_program.py client/
+COPY client/podium/ client/podium/
+COPY docs/ docs/
+COPY files/ files/
+COPY scoring/ scoring/
+COPY workers/__init__.py workers/
+COPY workers/protocol/ workers/protocol/
+COPY competitions/ competitions/
+COPY platform/ platform/
+COPY scripts/docs/ scripts/docs/
+# The licence is only here because a pattern alone may match nothing.
+COPY LICENSE var/doc[s] var/docs/
+RUN if ls /wheels/*.whl >/dev/null 2>&1; then set -- --no-index --find-links=/wheels; else set --; fi \
+ && export PATH=/opt/podium/bin:$PATH \
+ && { python -m scripts.docs --is-current \
+    || { pip install --quiet --no-cache-dir --disable-pip-version-check "$@" -c /constraints.txt -r /docs-requirements.txt && python -m scripts.docs; } } \
+ && python -m scripts.docs --export /docs
 
 FROM python
 RUN groupadd --gid 10000 podium \
@@ -55,6 +79,7 @@ COPY workers/protocol/ workers/protocol/
 COPY competitions/ competitions/
 COPY client/podium/SKILL.md client/podium/
 COPY platform/ platform/
+COPY --from=docs /docs/ var/docs/
 ENV PATH=/opt/podium/bin:$PATH PYTHONPATH=/srv/podium:/srv/podium/platform PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=config.settings PODIUM_DATA_DIR=/var/lib/podium PODIUM_STATIC_DIR=/srv/podium/static
 # Static files are part of the image; the key that settings need for this one command is made up and thrown away.

@@ -29,6 +29,9 @@ if kill -0 "$images" 2>/dev/null; then # otherwise `demo` does it in a moment
     .venv/bin/python manage.py upgrade --verbosity 0 </dev/null
 fi
 
+# The site serves the docs once they are there; without them it says so, and all else works.
+[[ $arguments == *--check* ]] || (nice -n 10 scripts/docs.sh >&2 || say "the docs could not be built; the reason is above") </dev/null &
+
 wait "$images" || { say "the runtime image could not be made; the reason is above"; exit 1; }
 trap - EXIT
 say "starting"

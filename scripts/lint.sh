@@ -31,6 +31,7 @@ check "deployment check" env DATABASE_URL=postgres://nobody@localhost/none PODIU
     PODIUM_SECRET_KEY="$("$bin/python" -c 'import secrets; print(secrets.token_urlsafe(48))')" \
     "$bin/python" manage.py check --deploy --fail-level WARNING
 check "known vulnerabilities" "$bin/python" scripts/checks/audit_dependencies.py
+check docs scripts/docs.sh
 check words "$bin/python" scripts/checks/words.py
 check functions "$bin/python" scripts/checks/function_lengths.py competitions platform client files workers scoring examples scripts tests
 check "shell syntax" bash -n scripts/*.sh workers/*.sh .ci/run

@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 services=(postgres redis web worker front tls) # others have the image of `web`
-sources=(.dockerignore LICENSE README.md competitions constraints.txt docker docker-compose.yml files manage.py platform pyproject.toml scoring
-    scripts/requirements.py scripts/stack.sh workers)
+sources=(.dockerignore LICENSE README.md SECURITY.md client competitions constraints.txt docker docker-compose.yml docs files manage.py platform
+    pyproject.toml scoring scripts/docs scripts/requirements.py scripts/stack.sh workers)
 
 # What the images were built of, and which they are.
 state() {
@@ -18,6 +18,7 @@ mkdir -p var
 exec 9>var/stack.lock
 flock 9
 scripts/wheels.sh
+scripts/docs.sh # the image takes them as they are, in place of building them again
 if built=$(state 2>&1 | sha256sum) && [ "$(cat var/stack.built 2>/dev/null)" = "$built" ]; then exit 0; fi
 compose=(docker-compose)
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); fi

@@ -75,6 +75,8 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:index": ("get", EVERYBODY, {}),
     "web:brand-colours": ("get", EVERYBODY, {}),
     "web:brand-sign": ("get", "", {EVERYBODY: 404}),  # there is none
+    "web:docs": ("get", "", {EVERYBODY: 404}),  # none were built
+    "web:docs-page": ("get", "", {EVERYBODY: 404}),
     "web:legal": ("get", "", {EVERYBODY: 404}),
     "web:series": ("get", EVERYBODY, {}),
     "web:demo": ("get", "", {EVERYBODY: 404}),  # this site is none
@@ -590,6 +592,7 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     ("codabench:queue",): lambda world: {"pk": world.site.queue.pk},
     ("codabench:task",): lambda world: {"pk": world.site.phase.tasks.get().pk},
     ("web:download", "api:file"): lambda world: {"name": "starting_kit"},
+    ("web:docs-page",): lambda world: {"address": "participants/"},
     ("web:legal",): lambda world: {"name": "imprint"},
     ("web:image",): lambda world: {"name": "plot.png"},
     ("web:webhook", "web:webhook-act"): lambda world: {"key": world.arguments["webhook"]},

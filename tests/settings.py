@@ -16,6 +16,7 @@ os.environ["PODIUM_CACHE_URL"] = "locmemcache://"  # one process; in files it wo
 from config.settings import *  # noqa: E402, F403
 from config.settings import STORAGES  # noqa: E402
 
+DOCS_DIR = run_folder() / "docs"  # none, but for those that a test writes
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # hashing is slow by design
 STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"

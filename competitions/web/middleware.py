@@ -10,7 +10,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from competitions.web.refused_forms import back_to_form
-from core.refusals import Refusal, message_error, refusal_response
+from core.refusals import Refusal, message_error, problem_address, refusal_response
 from core.serving.receiving import admit
 
 MESSAGES: Final = "/mcp"
@@ -53,7 +53,7 @@ def refusal_answer(request: HttpRequest, refusal: Refusal) -> HttpResponse:
 
 def refusal_page(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """A page of its own, that leads back."""
-    context = {"refusal": refusal, "back": came_from(request)}
+    context = {"refusal": refusal, "back": came_from(request), "explained_at": problem_address(refusal.code)}
     return render(request, "web/errors/refusal.html", context, status=refusal.http_status)
 
 

@@ -145,6 +145,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "competitions.web.refused_forms.entered",
                 "core.branding.brand_context",
+                "competitions.web.documentation.help_pages.help_context",
             ]
         },
     }
@@ -200,6 +201,7 @@ STORAGES = {"staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestSta
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env.str("PODIUM_STATIC_DIR", default=str(DATA_DIR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "platform" / "static"]
+DOCS_DIR = BASE_DIR / "var" / "docs"  # what `make docs` builds, a part of the image
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 # Uploaded files go to disk at once, never to memory, and only where a view takes some.
 FILE_UPLOAD_HANDLERS = ["core.serving.receiving.DeclaredFilesHandler"]

@@ -57,12 +57,18 @@ def _json(value: object) -> object:
 
 CONTENT_TYPE: Final = "application/problem+json"
 FOR_PROGRAMS: Final = ("/api/", "/mcp")  # addresses at which nobody reads a page
+PROBLEMS: Final = "/docs/reference/problems/"  # each code has a heading there
+
+
+def problem_address(code: str) -> str:
+    """The address at which the docs explain a code."""
+    return f"{PROBLEMS}#{code.replace('_', '-')}"
 
 
 def problem_document(status: int, code: str, detail: str, **extra: object) -> dict[str, object]:
     """The document; `extra` are further JSON members."""
     title = code.replace("_", " ")
-    return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail} | extra
+    return {"type": problem_address(code), "title": title, "status": status, "code": code, "detail": detail} | extra
 
 
 def problem_response(status: int, code: str, detail: str, **extra: object) -> JsonResponse:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import os
 import re
+import secrets
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +33,7 @@ from tests.browser.visitor import Visitor
 
 FOLDER: Final = services.REPOSITORY / "docs" / "pictures"
 WIDE, PHONE = (1440, 900), (390, 844)
+ADMINISTRATOR: Final = "root"
 MEMBER: Final = "ben"  # whose team is above the baseline
 MOST_BYTES: Final = 150_000
 QUALITIES: Final = (85, 70, 50)
@@ -55,18 +58,34 @@ def demo_site() -> Iterator[DemoSite]:
     """The demo as `make demo` starts it, from the moment that all of its simulated teams are scored."""
     port = services.free_port()
     with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"PODIUM_DATA_DIR": folder}
         process = subprocess.Popen(
             [services.REPOSITORY / "scripts" / "demo.sh", "--port", str(port)],
-            env=os.environ | {"PODIUM_DATA_DIR": folder},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
         )
         try:
-            yield _ready(process, DemoSite(f"http://127.0.0.1:{port}", folder))
+            site = _ready(process, DemoSite(f"http://127.0.0.1:{port}", folder))
+            site.passwords[ADMINISTRATOR] = _administrator(environment)
+            yield site
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate()
+
+
+def _administrator(environment: dict[str, str]) -> str:
+    """Make an administrator, as the tutorial does; returns the password."""
+    password = secrets.token_urlsafe(16)
+    command = ["manage.py", "createsuperuser", "--no-input", "--username", ADMINISTRATOR, "--email", "root@example.org"]
+    subprocess.run(
+        [sys.executable, *command],
+        cwd=services.REPOSITORY,
+        env=environment | {"DJANGO_SETTINGS_MODULE": "config.settings", "DJANGO_SUPERUSER_PASSWORD": password},
+        check=True,
+    )
+    return password
 
 
 def _ready(process: subprocess.Popen[str], site: DemoSite) -> DemoSite:
@@ -156,6 +175,7 @@ def host_the_classroom(page: Page, site: str, files: dict[str, Path]) -> None:
     take(page, "host-trial")
     page.get_by_role("link", name="Next").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Ready to publish?")
+    take(page, "host-publish")
     press("Publish", "Bicycles at the bridge")
 
 
@@ -180,6 +200,9 @@ def take_all(people: dict[str, Visitor], site: str) -> None:
         "competition": (MEMBER, f"/competitions/{SLUG}/"),
         "leaderboard": (MEMBER, f"/competitions/{SLUG}/leaderboard/"),
         "uncertainty": (MEMBER, UNCERTAINTY),
+        "submit": (MEMBER, f"/competitions/{SLUG}/submissions/"),
+        "queue": (ADMINISTRATOR, "/host/queues/default/"),
+        "administration": (ADMINISTRATOR, "/admin/"),
         "workspace": ("organizer", f"/host/competitions/{SLUG}/"),
     }
     for name, (who, path) in pages.items():
@@ -194,7 +217,10 @@ def main() -> None:
     with demo_site() as site, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=services.chromium(), args=["--no-sandbox"])
         size: ViewportSize = {"width": WIDE[0], "height": WIDE[1]}
-        people = {name: Visitor(browser.new_context(viewport=size), site.url) for name in ("", MEMBER, "organizer")}
+        people = {
+            name: Visitor(browser.new_context(viewport=size), site.url)
+            for name in ("", MEMBER, "organizer", ADMINISTRATOR)
+        }
         for name, visitor in people.items():
             if name:
                 visitor.sign_in(name, site.passwords[name])

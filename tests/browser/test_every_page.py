@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, ViewportSize, expect
 
+from tests import services
 from tests.browser.conftest import NewVisitor
 from tests.browser.gallery import GAP, PAGES
 from tests.browser.seeding.place import PASSWORD, prediction
@@ -198,6 +200,25 @@ def test_the_description_of_the_api_opens_under_the_policy(new_visitor: NewVisit
     page = new_visitor().visit("/api/v1/docs/")
     page.get_by_role("button", name="POST /api/v1/submissions/", exact=True).click()
     expect(page.get_by_text("Idempotency-Key").first).to_be_visible()
+
+
+def test_the_docs_are_searched_under_the_policy_and_fit_a_phone(new_visitor: NewVisitor) -> None:
+    """They are those of the checkout; where `make lint` builds them just now, this waits for it."""
+    subprocess.run(["scripts/docs.sh"], cwd=services.REPOSITORY, check=True)
+    visitor = new_visitor()
+    page = visitor.visit("/accounts/login/")
+    page.get_by_role("navigation", name="Site", exact=True).get_by_role("link", name="Help").click()
+    expect(page.get_by_role("heading", name="Your account")).to_be_in_viewport()
+    page.get_by_role("textbox", name="Search").fill("resamples replicates")
+    page.keyboard.press("Enter")
+    page.locator("#search-results").get_by_role("link", name="How sure is a board?").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("How sure is a board?")
+    expect(page.get_by_role("img", name="Four scores with intervals")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for address in ("", "first-site/", "how-sure-is-a-board/", "reference/api/", "settings/"):
+        visitor.visit(f"/docs/{address}")
+        assert visitor.overflow() <= 0, address
+    assert visitor.accessibility_faults() == []
 
 
 MAIN_PAGES = (

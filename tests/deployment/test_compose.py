@@ -267,6 +267,7 @@ def test_the_site_answers_and_serves_its_static_files(stack: Stack) -> None:
         "the stack's own default has no mail server"
     )
     assert stack.get("/accounts/login/").status_code == 200
+    assert "Ten minutes each" in stack.get("/docs/").text
 
 
 def test_no_container_shows_a_secret_in_its_environment_or_command(stack: Stack) -> None:

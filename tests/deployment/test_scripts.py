@@ -48,7 +48,7 @@ def test_an_environment_that_is_ready_is_not_touched() -> None:
 def test_extras_that_do_not_exist_are_named_with_those_that_do() -> None:
     done = run(sys.executable, "scripts/requirements.py", "wbe")
     assert done.returncode == 2
-    assert "scoring, tables, worker, files, web, dev; not wbe" in done.stderr
+    assert "scoring, tables, worker, files, web, docs, dev; not wbe" in done.stderr
 
 
 def test_extras_that_refer_to_others_are_resolved() -> None:

@@ -51,6 +51,7 @@ class Bundles(ApiView):
 
     @extend_schema(operation_id="bundles_import", request=BundleIn, responses={202: OpenApiTypes.OBJECT})
     def post(self, request: Request) -> Response:
+        """Send a bundle, which a background process makes into a draft."""
         user, now = self.person(), timezone.now()
         require_host(user)
         values = checked(BundleIn(data=request.data))

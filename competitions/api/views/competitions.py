@@ -96,6 +96,7 @@ class RegistrationView(ApiView):
 
     @extend_schema(responses=RegistrationOut)
     def get(self, request: Request, slug: str) -> Response:
+        """Your registration in a competition, with the version of the rules that you accepted."""
         competition = self.competition(slug)
         registration = services.find_registration(self.person(), competition)
         if registration is None:
@@ -104,6 +105,7 @@ class RegistrationView(ApiView):
 
     @extend_schema(responses={201: RegistrationOut})
     def post(self, request: Request, slug: str) -> Response:
+        """Register by accepting the version of the rules that is in force, or accept a new version."""
         competition, user = self.competition(slug), self.person()
         values = checked(self.get_serializer(data=request.data))
         now = timezone.now()
@@ -121,11 +123,13 @@ class TeamView(ApiView):
 
     @extend_schema(responses=TeamOut)
     def get(self, request: Request, slug: str) -> Response:
+        """Your team in a competition, with its members."""
         team = services.require_team(user=self.person(), competition=self.competition(slug))
         return Response(TeamOut(team).data)
 
     @extend_schema(responses={201: TeamOut})
     def post(self, request: Request, slug: str) -> Response:
+        """Make a team; you become its captain."""
         competition, user = self.competition(slug), self.person()
         values = checked(self.get_serializer(data=request.data))
         team = services.team_create(user=user, competition=competition, now=timezone.now(), **values)
@@ -133,6 +137,7 @@ class TeamView(ApiView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str) -> Response:
+        """Leave your team."""
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
         services.team_leave(team=team, by=user)
@@ -162,12 +167,14 @@ class TeamMerges(ApiView):
 
     @extend_schema(operation_id="merges_list", responses=MergeOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
+        """Open proposals to merge that your team made or received."""
         team = services.require_team(user=self.person(), competition=self.competition(slug))
         waiting = MergeProposal.objects.filter(Q(team=team) | Q(other=team), state=MergeProposal.State.OPEN)
         return Response(MergeOut(waiting.select_related("team", "other"), many=True).data)
 
     @extend_schema(operation_id="merges_create", responses={201: MergeOut})
     def post(self, request: Request, slug: str) -> Response:
+        """Propose, as the captain, that another team joins yours."""
         user = self.person()
         team = services.require_team(user=user, competition=self.competition(slug))
         values = checked(self.get_serializer(data=request.data))

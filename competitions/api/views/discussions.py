@@ -113,11 +113,13 @@ class Topics(DiscussionView):
 
     @extend_schema(operation_id="topics_list", responses=TopicOut(many=True))
     def get(self, request: Request, slug: str) -> Response:
+        """Topics of a discussion, those that were opened last first."""
         page = self.paginate_queryset(shown_topics(self.discussion(slug)).select_related("author"))
         return self.get_paginated_response(TopicOut(page, many=True).data)
 
     @extend_schema(operation_id="topics_create", request=TopicIn, responses={201: PostOut})
     def post(self, request: Request, slug: str) -> Response:
+        """Open a topic with its first post."""
         self.person()
         competition = self.discussion(slug)
         values = checked(TopicIn(data=request.data))
@@ -145,12 +147,14 @@ class TopicPosts(DiscussionView):
 
     @extend_schema(operation_id="topic_posts_list", responses=PostOut(many=True))
     def get(self, request: Request, slug: str, pk: int) -> Response:
+        """The shown posts of a topic, in the order of time."""
         posts: QuerySet[Post] = Post.objects.filter(topic=self.topic(slug, pk), state=Post.State.SHOWN)
         page = self.paginate_queryset(posts.select_related("author", "topic__announcement"))
         return self.get_paginated_response(PostOut(page, many=True).data)
 
     @extend_schema(operation_id="topic_posts_create", request=PostIn, responses={201: PostOut})
     def post(self, request: Request, slug: str, pk: int) -> Response:
+        """Reply to a topic."""
         self.person()
         topic = self.topic(slug, pk)
         values = checked(PostIn(data=request.data))

@@ -61,11 +61,13 @@ class EnvironmentFiles(ApiView):
 
     @extend_schema(responses=EnvironmentFileOut(many=True))
     def get(self, request: Request, slug: str, kind: str) -> Response:
+        """Your team's weights, or its images, with the state of their checks."""
         files = team_files(user=self.person(), competition=self.competition(slug), kind=EnvironmentFile.Kind(kind))
         return Response(EnvironmentFileOut(files, many=True).data)
 
     @extend_schema(request=EnvironmentFileIn, responses={201: EnvironmentFileOut})
     def post(self, request: Request, slug: str, kind: str) -> Response:
+        """Add weights or an image, or the next version of one, from a finished upload."""
         user, competition = self.person(), self.competition(slug)
         values = checked(EnvironmentFileIn(data=request.data))
         upload = get_object_or_404(Upload, key=values["upload"], user=user)
@@ -93,9 +95,11 @@ class EnvironmentFileDetail(ApiView):
 
     @extend_schema(responses=EnvironmentFileOut)
     def get(self, request: Request, key: UUID) -> Response:
+        """One version of your team's weights or images, with the state of its check."""
         return Response(EnvironmentFileOut(self.file(key)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: UUID) -> Response:
+        """Remove one version of your team's weights or images."""
         environment_file_remove(file=self.file(key), note=f"Removed by {self.person().username}.")
         return Response(status=204)

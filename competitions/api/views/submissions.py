@@ -121,6 +121,7 @@ class SubmissionList(SubmissionView):
         responses=SubmissionOut(many=True),
     )
     def get(self, request: Request) -> Response:
+        """Your team's submissions, newest first."""
         filters = SubmissionFilter(data=request.query_params)
         filters.is_valid(raise_exception=True)
         page = self.paginate_queryset(_rows(self.person(), filters.lookups() | {"rescores": None}))
@@ -133,6 +134,7 @@ class SubmissionList(SubmissionView):
         responses={201: SubmissionOut},
     )
     def post(self, request: Request) -> Response:
+        """Submit: an upload that is complete, to a phase."""
         user, began_at = self.person(), timezone.now()
         values = checked(SubmissionIn(data=request.data))
         phase = self.phase(pk=values["phase"])
@@ -255,10 +257,12 @@ class SubmissionBoard(SubmissionView):
 
     @extend_schema(request=None, responses=SubmissionOut)
     def put(self, request: Request, pk: int, board_key: str) -> Response:
+        """Choose a submission for a board of its phase."""
         return self.act(pick_add, pk, board_key)
 
     @extend_schema(request=None, responses={200: SubmissionOut})
     def delete(self, request: Request, pk: int, board_key: str) -> Response:
+        """Take the choice of a submission for a board back."""
         return self.act(pick_remove, pk, board_key)
 
 

@@ -81,6 +81,7 @@ class UploadDetail(ApiView):
 
     @extend_schema(operation_id="uploads_retrieve", responses=UploadOut)
     def get(self, request: Request, key: UUID) -> Response:
+        """One upload, with the number of bytes that have come."""
         return self.answer(self.upload(key))
 
     @extend_schema(
@@ -90,6 +91,7 @@ class UploadDetail(ApiView):
         request={"application/offset+octet-stream": OpenApiTypes.BINARY},
     )
     def patch(self, request: Request, key: UUID) -> Response:
+        """Send the next part of an upload, from the byte that the site expects."""
         upload, offset = self.upload(key), _upload_offset(request)
         return self.answer(
             upload_append(key=upload.key, user=upload.user, offset=offset, chunks=_body(request), now=timezone.now())
@@ -97,6 +99,7 @@ class UploadDetail(ApiView):
 
     @extend_schema(operation_id="uploads_destroy", responses={204: None})
     def delete(self, request: Request, key: UUID) -> Response:
+        """Forget an upload and its bytes."""
         upload_abort(upload=self.upload(key))
         return Response(status=204)
 

@@ -10,6 +10,7 @@ from django.urls import resolve
 from competitions.submissions.states import REASONS, Blame, Reason, State
 from files.bundles import schema
 from files.bundles.schema import CompetitionSpec
+from scripts.docs.sources import DocsInvalid, add_navigation, stage_pages
 from workers.agent.runs.command import read_command
 from workers.sandbox.scores import read_scores
 
@@ -104,3 +105,24 @@ def test_every_setting_and_every_metric_that_administrators_read_of_is_there_and
     assert settings <= named <= settings | stack
     metrics = set(re.findall(r'"(podium_[a-z_]+)"', (site / "metrics.py").read_text()))
     assert set(re.findall(r"podium_[a-z_]+", text)) <= metrics | {f"{name}_total" for name in metrics}
+
+
+def test_pictures_and_diagrams_follow_the_scheme_of_the_reader_and_names_of_files_become_links(tmp_path: Path) -> None:
+    stage_pages(DOCS, tmp_path)
+    participants, isolation = ((tmp_path / f"{name}.md").read_text() for name in ("participants", "isolation"))
+    assert "<picture>" not in participants
+    assert "](pictures/home-light.webp){.picture .for-light .half}" in participants
+    assert '<svg class="diagram" role="img" aria-label="Participants\' code' in isolation
+    assert "<style>" not in isolation
+    assert "(reporting.md)" in (tmp_path / "security.md").read_text()
+    assert "[](/reference/program.md)" in (tmp_path / "index.md").read_text()
+
+
+def test_a_page_that_no_list_of_the_index_has_is_named(tmp_path: Path) -> None:
+    (tmp_path / "index.md").write_text("# Docs\n\n## Reference\n\n* [A](a.md)\n")
+    (tmp_path / "a.md").write_text("# A\n")
+    add_navigation(tmp_path)
+    assert ":caption: Reference\n\na\n```" in (tmp_path / "index.md").read_text()
+    (tmp_path / "b.md").write_text("# B\n")
+    with pytest.raises(DocsInvalid, match=r"docs/index.md lists no page b:"):
+        add_navigation(tmp_path)

@@ -1,0 +1,1 @@
+"""The docs as a part of the site: how they are served, and where each page leads in them."""

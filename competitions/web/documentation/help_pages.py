@@ -1,0 +1,86 @@
+"""The page of the docs that belongs to each page of the site: one table."""
+
+from functools import cache
+from typing import Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+INDEX: Final = ""
+# Page of the docs, and heading on it -> names of views, or their beginnings where they end with `*`. The longest one decides.
+HELP: Final[dict[str, tuple[str, ...]]] = {
+    INDEX: ("web:docs*", "sitemap", "robots", "web:brand-*", "web:legal", "styleguide"),
+    "administrators": ("admin:*", "metrics"),
+    "organizers#phases-in-the-admin": ("admin:catalog_phase_*",),
+    "participants#take-part": (
+        "web:index", "web:series", "web:me", "web:notification*", "web:overview", "web:rules", "web:page", "web:join",
+        "web:team*", "web:merge-*", "web:link*", "web:invitation-*", "web:public-team", "web:webhook*", "web:calendar",
+        "web:competition-calendar", "web:announcement-feed", "web:logo", "web:cover", "web:image", "web:discourse",
+    ),
+    "participants#your-account": (
+        "account_*", "mfa_*", "socialaccount_*", "social/*", "github_*", "orcid_*", "openid_connect_*",
+        "accounts:profile",
+    ),
+    "participants#from-the-command-line-and-from-python": ("accounts:token-*",),
+    "participants#discuss": ("web:discussion*", "web:topic*", "web:post-*"),
+    "participants#submit": ("web:data", "web:download", "web:submissions", "web:submit", "web:submission-look"),
+    "participants#states-and-verdicts": ("web:submission*",),
+    "participants#the-fact-sheet": ("web:submission-fact-sheet",),
+    "participants#the-leaderboard": (
+        "web:leaderboard*", "web:history", "web:leader-feed", "web:embed", "web:costs", "web:entry*", "web:badge",
+        "web:finals", "web:snapshot*", "web:signing-key",
+    ),
+    "participants#if-you-are-among-the-winners": ("web:winners*",),
+    "how-sure-is-a-board": ("web:uncertainty",),
+    "sealing-and-winners#freeze-commitment-reveal": ("web:manifest", "web:shake-up", "web:reveal"),
+    "sealing-and-winners#the-winners-lane": ("organize:winners",),
+    "environments": ("web:environment*", "organize:team-file-remove"),
+    "organizers#what-reviewers-of-a-proposal-ask": ("web:conduct*",),
+    "organizers#changing-the-scoring-while-a-competition-runs": ("web:change*", "organize:proposal*"),
+    "organizers#from-a-table-to-a-competition-in-ten-minutes": (
+        "organize:start", "organize:begin", "organize:ask", "organize:attach", "organize:detach",
+        "organize:file-status", "organize:step", "organize:preview", "organize:draft", "organize:trial",
+        "organize:build*", "organize:review", "organize:publish", "organize:discard",
+    ),
+    "organizers#your-workspace": (
+        "organize:overview", "organize:submission*", "organize:slices-csv", "organize:dataset-rerun", "organize:page*",
+        "organize:rules", "organize:images", "organize:image-*", "organize:announcement*", "organize:discussion",
+        "organize:topic-act", "organize:post-act", "organize:writer-*", "organize:mail", "organize:webhooks",
+        "organize:settings", "organize:organizers", "organize:visibility", "organize:data", "organize:task*",
+        "organize:file",
+    ),
+    "settings#phase": ("organize:phase*",),
+    "organizers#leaderboards": ("organize:board*",),
+    "organizers#fact-sheets": ("organize:question*",),
+    "organizers#registrations-teams-submissions": ("organize:team*", "organize:registrations*", "organize:solution*"),
+    "tables#a-new-solution": ("organize:new-solution*",),
+    "organizers#files-queues-and-series": ("organize:files", "organize:own-file*", "organize:series*"),
+    "organizers#a-queue-of-your-own": ("organize:queue*",),
+    "organizers#a-competition-as-a-bundle": ("web:bundle*", "dataset-download"),
+}  # fmt: skip
+
+
+@cache
+def help_target(view_name: str) -> str | None:
+    """Page and heading for a view; None for one that stands in no row."""
+    best: tuple[int, str] | None = None
+    for target, names in HELP.items():
+        for name in names:
+            stem = name.removesuffix("*")
+            fits = view_name.startswith(stem) if name.endswith("*") else view_name == name
+            if fits and (best is None or len(stem) > best[0]):
+                best = len(stem), target
+    return None if best is None else best[1]
+
+
+def docs_address(target: str) -> str:
+    """The address of a page of the docs: of `participants#submit`, `/docs/participants/#submit`."""
+    page, _, heading = target.partition("#")
+    address = reverse("web:docs-page", args=[f"{page}/"]) if page else reverse("web:docs")
+    return f"{address}#{heading}" if heading else address
+
+
+def help_context(request: HttpRequest) -> dict[str, object]:
+    """For every template: where this page is explained."""
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    return {"help_address": docs_address(help_target(name) or INDEX)}
