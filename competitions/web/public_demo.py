@@ -67,7 +67,9 @@ def demo(request: HttpRequest) -> HttpResponse:
     prefetch_related_objects(
         accounts,
         Prefetch("memberships", Membership.objects.filter(published).select_related("competition")),
-        Prefetch("competitionorganizer_set", CompetitionOrganizer.objects.filter(published).select_related("competition")),
+        Prefetch(
+            "competitionorganizer_set", CompetitionOrganizer.objects.filter(published).select_related("competition")
+        ),
     )
     return render(request, "web/home/demo.html", {"accounts": accounts, "reset_at": settings.DEMO_RESET})
 

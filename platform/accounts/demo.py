@@ -1,4 +1,4 @@
-"""Accounts of a public demo (`PODIUM_DEMO`): anybody looks around in them without a password, and changes nothing."""
+"""Accounts of a public demo (`PODIUM_DEMO`): they need no password and change nothing."""
 
 from django.conf import settings
 
@@ -6,7 +6,7 @@ from accounts.models import User
 
 
 def demo_accounts() -> list[User]:
-    """The accounts of `PODIUM_DEMO_ACCOUNTS` that people can sign in to, in this order; none on a site that is no demo.
+    """The accounts of `PODIUM_DEMO_ACCOUNTS`, in this order; none on a site that is no demo.
 
     An administrator's account may write, so it is never among them.
     """

@@ -30,10 +30,9 @@ def lacks_second_factor(user: object) -> bool:
 
     Nor does an account of a public demo, which can do nothing.
     """
-    is_staff = isinstance(user, User) and (user.is_staff or user.is_superuser) and not user.is_robot
-    if not settings.REQUIRE_STAFF_MFA or not is_staff or is_demo_account(user):
+    if not settings.REQUIRE_STAFF_MFA or not isinstance(user, User) or user.is_robot or is_demo_account(user):
         return False
-    return not is_mfa_enabled(user, types=SECOND_FACTORS)
+    return (user.is_staff or user.is_superuser) and not is_mfa_enabled(user, types=SECOND_FACTORS)
 
 
 class SecondFactorMiddleware(MiddlewareMixin):

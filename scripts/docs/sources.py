@@ -21,7 +21,7 @@ OUTSIDE: Final = re.compile(r"\[(?P<text>[^\]]*)\]\(\.\./(?P<path>[^)]+)\)")
 NAMED_FILE: Final = re.compile(r"\[[\w-]+\.md\]\((?P<target>[\w-]+\.md)\)")  # shown with the page's title
 REFERENCE: Final = re.compile(r"`/docs/(?P<page>reference/[a-z-]+)/`")
 LISTED: Final = re.compile(r"^\* \[[^\]]*\]\(/?(?P<page>[\w/-]+)\.md\)", re.MULTILINE)
-INDEX_ORDER: Final = ("Tutorials", "How-to guides", "Reference", "Explanation", "Development")
+INDEX_ORDER: Final = ("Is it what you need?", "Tutorials", "How-to guides", "Reference", "Explanation", "Development")
 
 
 class DocsInvalid(Exception):

@@ -1,4 +1,4 @@
-"""Pictures of the examples for docs/examples.md: each is imported into the demo, published, and shown to a visitor."""
+"""Pictures of the examples for docs/examples.md, each imported into the demo and published."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ from examples.tracks.bundle import build_track
 from tests import services
 from tests.browser.visitor import Visitor
 
-BUNDLES: Final = ("autograph_small", "autorl_jobshop", "both_grow_small", "classroom", "cometh_small", "deconbench_small", "delivery_times")  # fmt: skip
+BUNDLES: Final = (
+    "autograph_small",
+    "autorl_jobshop",
+    "both_grow_small",
+    "classroom",
+    "cometh_small",
+    "deconbench_small",
+    "delivery_times",
+)
 TRACKS: Final = {
     track.slug: track for benchmark in (ogb_lsc, openbiolink2021, ogbn_arxiv) for track in benchmark.TRACKS
 }

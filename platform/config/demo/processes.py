@@ -119,7 +119,7 @@ class Processes:
             )
 
     def environment(self) -> dict[str, str]:
-        """Settings of the children. A public demo has an address of its own, beside the one that its worker uses."""
+        """Settings of the children. A public demo has an address beside the one that its worker uses."""
         local = {"PODIUM_SITE_URL": self.url, "DJANGO_SETTINGS_MODULE": "config.settings"}
         if not settings.PUBLIC_DEMO:
             return local

@@ -36,8 +36,9 @@ def test_a_visitor_looks_around_without_a_password_and_changes_nothing(demo: Sce
         for method in ("post", "put", "patch", "delete"):
             refused = getattr(visitor, method)(path)
             assert (refused.status_code, REFUSED in refused.content.decode()) == (403, True)
-            assert "<code>read_only_demo</code>" in refused.content.decode()
-        refused = visitor.post(f"/api/v1/competitions/{demo.competition.slug}/team/", {"name": "New"}, headers={"Authorization": "Bearer podium_nonsense"})
+            assert "read_only_demo</code>" in refused.content.decode()
+        headers = {"Authorization": "Bearer podium_nonsense"}
+        refused = visitor.post(f"/api/v1/competitions/{demo.competition.slug}/team/", {"name": "New"}, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (403, "read_only_demo")
         assert Team.objects.count() == count
     assert visitor.post("/accounts/logout/").status_code == 302
@@ -51,7 +52,11 @@ def test_anybody_else_is_refused_what_writes_and_administrators_and_robots_go_on
     administrator = person(is_superuser=True, is_staff=True)
     assert REFUSED not in user_client(administrator).post("/profile/", {"first_name": "A"}).content.decode()
     _, secret = token_create(user=demo.member(), name="t", scopes=[Scope.TEAM], expires_at=demo.now.replace(year=2040))
-    answer = Client().post(f"/api/v1/competitions/{demo.competition.slug}/team/", {"name": "New"}, headers={"Authorization": f"Bearer {secret}"})
+    answer = Client().post(
+        f"/api/v1/competitions/{demo.competition.slug}/team/",
+        {"name": "New"},
+        headers={"Authorization": f"Bearer {secret}"},
+    )
     assert answer.json()["code"] == "already_in_a_team"
 
 

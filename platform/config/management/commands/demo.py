@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from datetime import datetime
+from datetime import time as time_of_day
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ class Command(BaseCommand):
         """Watch the processes until Ctrl-C, or until a public demo begins anew."""
         ends = None
         if settings.PUBLIC_DEMO:
-            ends = next_reset(timezone.now(), datetime.strptime(settings.DEMO_RESET, "%H:%M").time())
+            ends = next_reset(timezone.now(), time_of_day.fromisoformat(settings.DEMO_RESET))
             self.say(f"Nothing that visitors do is saved. Everything begins anew at {ends:%d %B, %H:%M} UTC")
         self.say("Running until Ctrl-C")
         while ends is None or timezone.now() < ends:
