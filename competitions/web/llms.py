@@ -31,11 +31,11 @@ are the team's. Add `.md` to the address of a competition's page, or ask for `Ac
 
 ## Documentation
 
-- [For agents]({site}/docs/agents): tokens, settings of phases, what is marked as untrusted
-- [First submission]({site}/docs/first-submission): from nothing to a score
-- [For participants]({site}/docs/participants): teams, files, quotas, states and verdicts
-- [The client]({site}/docs/client): the program `podium` and its Python package
-- [Glossary]({site}/docs/glossary): one word for one thing
+- [For agents]({site}/docs/agents.md): tokens, settings of phases, what is marked as untrusted
+- [First submission]({site}/docs/first-submission.md): from nothing to a score
+- [For participants]({site}/docs/participants.md): teams, files, quotas, states and verdicts
+- [The client]({site}/docs/client.md): the program `podium` and its Python package
+- [Glossary]({site}/docs/glossary.md): one word for one thing
 
 ## Competitions
 

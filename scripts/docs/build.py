@@ -92,6 +92,7 @@ def build(output: Path = OUTPUT) -> bool:
             pages = work / "html"
             _stage(work / "source")
             _run_sphinx(work / "source", pages, work / "doctrees")
+            _add_markdown(work / "source", pages)
             files = _finish(pages)
             _publish(pages, output, digest, files)
     return True
@@ -122,6 +123,14 @@ def _run_sphinx(source: Path, pages: Path, doctrees: Path) -> None:
     if outcome.returncode:
         text = f"{outcome.stdout}{outcome.stderr}".replace(f"{source}/", "docs/")
         raise DocsInvalid(text.strip())
+
+
+def _add_markdown(staging: Path, pages: Path) -> None:
+    """Put each page's Markdown beside it, for programs: as people wrote it, else as it was made from the code."""
+    for path in staging.rglob("*.md"):
+        name = path.relative_to(staging)
+        written = REPOSITORY / "docs" / name
+        shutil.copy(written if written.is_file() else path, pages / name)
 
 
 def _finish(pages: Path) -> dict[str, str]:

@@ -29,6 +29,11 @@ class BuiltDocs:
         """True if a slash is all that the address lacks."""
         return f"{address}/{PAGE}" in self.files
 
+    def markdown_name(self, address: str) -> str:
+        """The file with the Markdown of the page at an address; empty if there is no such page."""
+        name = f"{address.rstrip('/') or 'index'}.md"
+        return name if self.file_name(address) and name in self.files else ""
+
     def etag(self, name: str, *, compressed: bool) -> str:
         return f'"{self.files[name]}{"-gzip" if compressed else ""}"'
 

@@ -11,6 +11,11 @@ INDEX: Final = ""
 HELP: Final[dict[str, tuple[str, ...]]] = {
     INDEX: ("web:docs*", "sitemap", "robots", "web:brand-*", "web:legal", "styleguide"),
     "administrators": ("admin:*", "metrics"),
+    "administrators#a-public-demo": ("web:demo*",),
+    "agents": ("mcp", "llms", "skill", "web:overview-markdown", "web:page-markdown", "web:own-page-markdown"),
+    "participants#your-public-profile": ("accounts:public", "web:person*"),
+    "participants#your-data": ("web:own-data*",),
+    "participants#deleting-your-account": ("web:account-delete*",),
     "organizers#phases-in-the-admin": ("admin:catalog_phase_*",),
     "participants#take-part": (
         "web:index", "web:series", "web:me", "web:notification*", "web:overview", "web:rules", "web:page", "web:join",

@@ -10,12 +10,14 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from competitions.web.documentation.built import BuiltDocs, built_docs
+from competitions.web.markdown import MEDIA_TYPE as MARKDOWN
 
 # By ending; not every machine's own table knows all of them.
 MEDIA_TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".md": f"{MARKDOWN}; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
     ".svg": "image/svg+xml",
     ".png": "image/png",
@@ -35,6 +37,8 @@ def docs(request: HttpRequest, address: str = "") -> HttpResponseBase:
     if built is None:
         return render(request, "web/errors/docs_missing.html", status=404)
     name = built.file_name(address)
+    if name.endswith(".html") and request.get_preferred_type(["text/html", MARKDOWN]) == MARKDOWN:
+        name = built.markdown_name(address) or name
     if not name:
         if built.is_page(address):
             return redirect("web:docs-page", f"{address}/", permanent=True)
@@ -55,5 +59,5 @@ def _file(request: HttpRequest, built: BuiltDocs, name: str) -> HttpResponseBase
     response.headers["ETag"] = etag
     is_versioned = "v" in request.GET and not name.endswith(".html")
     response.headers["Cache-Control"] = FOREVER if is_versioned else ASK_AGAIN
-    patch_vary_headers(response, ["Accept-Encoding"])
+    patch_vary_headers(response, ["Accept-Encoding", "Accept"])
     return response

@@ -17,7 +17,14 @@ from tests.permissions import named_patterns
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE, SCRIPT = "<!doctype html>\n<p>Read me.", "search();"
-FILES = {"index.html": PAGE, "participants/index.html": PAGE, "searchindex.js": SCRIPT, "_images/home.webp": "RIFF"}
+FILES = {
+    "index.html": PAGE,
+    "index.md": "# Read me",
+    "participants/index.html": PAGE,
+    "participants.md": "# For participants",
+    "searchindex.js": SCRIPT,
+    "_images/home.webp": "RIFF",
+}
 
 
 @pytest.fixture
@@ -53,6 +60,23 @@ def test_anybody_reads_the_docs_under_the_policy_of_the_site_and_asks_again_by_e
     assert client.get("/docs/_images/home.webp").headers["Content-Type"] == "image/webp"
     assert client.get("/docs/participants/?v=1").headers["Cache-Control"] == "public, no-cache"
     assert client.post("/docs/").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("address", "accept", "text"),
+    [
+        ("/docs/participants.md", "*/*", "# For participants"),
+        ("/docs/participants/", "text/markdown", "# For participants"),
+        ("/docs/", "text/markdown, text/html;q=0.5", "# Read me"),
+        ("/docs/participants/", "text/html, text/markdown;q=0.5", PAGE),
+        ("/docs/participants/", "*/*", PAGE),
+    ],
+)
+def test_programs_read_the_docs_as_markdown(built: Path, client: Client, address: str, accept: str, text: str) -> None:
+    answer = client.get(address, headers={"Accept": accept})
+    assert answer.content.decode() == text
+    assert answer.headers["Content-Type"].startswith("text/html" if text == PAGE else "text/markdown")
+    assert "Accept" in answer.headers["Vary"].split(", ")
 
 
 def test_an_address_without_its_slash_is_led_on(built: Path, client: Client) -> None:
