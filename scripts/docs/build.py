@@ -125,8 +125,8 @@ def _run_sphinx(source: Path, pages: Path, doctrees: Path) -> None:
         raise DocsInvalid(text.strip())
 
 
+def _add_markdown(staging: Path, pages: Path) -> None:
     """Put each page's Markdown beside it: as people wrote it, else as it was made from the code."""
-    """Put each page's Markdown beside it, for programs: as people wrote it, else as it was made from the code."""
     for path in staging.rglob("*.md"):
         name = path.relative_to(staging)
         written = REPOSITORY / "docs" / name
