@@ -88,7 +88,7 @@ def test_a_long_name_of_a_team_leaves_the_score_in_sight_on_a_phone(
     new_visitor: NewVisitor, path: str, viewport: dict[str, int]
 ) -> None:
     page = new_visitor("cleo", viewport=viewport).visit(path)
-    names = page.locator("table.board tbody th a")
+    names = page.locator("table.board tbody th > a")
     for number in range(names.count()):
         names.nth(number).evaluate("(one, text) => { one.textContent = text }", LONG_NAMES[number % len(LONG_NAMES)])
     scores = page.locator("table.board tbody .deciding")
@@ -208,7 +208,7 @@ def test_the_docs_are_searched_under_the_policy_and_fit_a_phone(new_visitor: New
     visitor = new_visitor()
     page = visitor.visit("/accounts/login/")
     page.get_by_role("navigation", name="Site", exact=True).get_by_role("link", name="Help").click()
-    expect(page.get_by_role("heading", name="Your account")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Your account", exact=True)).to_be_in_viewport()
     page.get_by_role("textbox", name="Search").fill("resamples replicates")
     page.keyboard.press("Enter")
     page.locator("#search-results").get_by_role("link", name="How sure is a board?").first.click()

@@ -379,6 +379,7 @@ def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Sta
     listed = stack.compose("exec", "-T", "web", "ls", "-A", "/srv/podium").split()
     assert sorted(listed) == [
         "LICENSE",
+        "client",
         "competitions",
         "docker",
         "files",
@@ -386,6 +387,7 @@ def test_the_sources_of_the_site_image_are_those_it_needs_and_no_more(stack: Sta
         "platform",
         "scoring",
         "static",
+        "var",
         "workers",
     ]
 
