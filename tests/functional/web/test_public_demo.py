@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from accounts.models import Scope, User, token_create
 from competitions.teams.models import Team
@@ -24,7 +25,7 @@ def demo(site: Scenario, settings: Any) -> Scenario:
     return site
 
 
-def test_a_visitor_looks_around_without_a_password_and_changes_nothing(demo: Scenario) -> None:
+def test_a_visitor_looks_around_without_a_password_and_changes_nothing(demo: Scenario, settings: Any) -> None:
     visitor = Client()
     assert "This is a demo" in visitor.get("/").content.decode()
     page = visitor.get("/demo/").content.decode()
@@ -41,6 +42,8 @@ def test_a_visitor_looks_around_without_a_password_and_changes_nothing(demo: Sce
         refused = visitor.post(f"/api/v1/competitions/{demo.competition.slug}/team/", {"name": "New"}, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (403, "read_only_demo")
         assert Team.objects.count() == count
+    settings.DISCOURSE_URL, settings.DISCOURSE_SECRET = "https://forum.example.org", "x" * 32
+    assert REFUSED in visitor.get(reverse("web:discourse")).content.decode(), "the forum would keep what they write"
     assert visitor.post("/accounts/logout/").status_code == 302
 
 
