@@ -474,4 +474,4 @@ def test_people_who_leave_leave_their_posts_and_an_administrator_organizes(site:
     assert topic_create(competition=site.competition, draft=draft(root), title="Mine", now=site.now).by_organizer
     Topic.objects.filter(pk=topic.pk).update(author=None)
     Post.objects.filter(topic=topic).update(author=None)
-    assert "A former member" in page(Client(), url(site, "web:topic", topic.pk))
+    assert "Deleted account" in page(Client(), url(site, "web:topic", topic.pk))
