@@ -19,10 +19,10 @@ from django.dispatch import Signal
 
 from accounts.mail import mail_person
 from accounts.models import Profile, User
-from accounts.profiles import switch_announce
 from competitions.bundles.models import BundleExport, BundleImport, CompetitionPush
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.discussions.models import Post, PostImage, PostRevision, Subscription, Topic, Writer
+from competitions.leaderboards.services import boards_follow_person
 from competitions.notifications.models import Notification, NotificationPreference
 from competitions.people.models import AccountDeletion, DataExport
 from competitions.resources.models import StoredFile, Upload
@@ -114,6 +114,7 @@ def account_delete(pk: int, *, now: datetime) -> int:
         return 0
     deletion.delete()
     mail_person(to=user, subject="Your account is deleted", text="Your account is deleted, as you asked.", path="/")
+    boards_follow_person(Profile, user)  # now, while their teams still lead to the boards that name them
     _remove_from_discussions(user)
     _remove_from_teams(user)
     _remove_files(user, now)
@@ -168,7 +169,6 @@ def _remove_files(user: User, now: datetime) -> None:
 
 def _remove_access(user: User) -> None:
     """Sessions end by themselves: the account is not active, and its password is another."""
-    switch_announce(user)
     user.api_tokens.all().delete()
     for model in (EmailAddress, Authenticator, SocialAccount, Profile):
         model._default_manager.filter(user=user).delete()

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import ApiToken, Profile, User, token_create
-from competitions.catalog.models import CompetitionOrganizer
+from competitions.catalog.models import CompetitionOrganizer, Leaderboard
 from competitions.catalog.services import phase_reveal
 from competitions.discussions.following import follow_set
 from competitions.discussions.models import Post, Subscription
@@ -96,6 +96,13 @@ def test_who_leads_hands_over_first_also_when_it_changed_meanwhile(site: Scenari
     assert list(site.team.members.all()) == [second]
     CompetitionOrganizer.objects.create(competition=site.competition, user=second)
     assert obstacles(site.organizer) == ["You are the only administrator of this site: make somebody else one."]
+
+
+def test_a_board_that_names_the_person_is_drawn_anew(site: Scenario) -> None:
+    site.score(site.submit(), 0.25)
+    drawn = Leaderboard.objects.get(phase=site.phase).version
+    end(site.member(), site)
+    assert Leaderboard.objects.get(phase=site.phase).version > drawn
 
 
 def test_boards_receipts_and_posts_stay_and_nothing_says_who_it_was(site: Scenario) -> None:
