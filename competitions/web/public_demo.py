@@ -17,7 +17,7 @@ from accounts.demo import demo_accounts
 from competitions.catalog.models import CompetitionOrganizer
 from competitions.teams.models import Membership
 from competitions.web.middleware import refusal_answer
-from core.refusals import RefusalKind
+from core.refusals import FOR_PROGRAMS, RefusalKind
 
 READ_ONLY: Final = RefusalKind(
     403,
@@ -26,7 +26,6 @@ READ_ONLY: Final = RefusalKind(
 )
 SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 OPEN_VIEWS: Final = ("web:demo-enter", "account_login", "account_logout", "mfa_authenticate", "mfa_login_webauthn")
-FOR_PROGRAMS: Final = ("/api/", "/mcp")  # who has no session shows a token there, and in a demo nobody can make one
 SIGN_IN_BACKEND: Final = "accounts.sign_in.PeopleBackend"
 
 
@@ -52,6 +51,7 @@ def _may_go_on(request: HttpRequest) -> bool:
         return True
     if request.resolver_match is not None and request.resolver_match.view_name in OPEN_VIEWS:
         return True
+    # Who has no session shows a token there, and in a demo nobody can make one.
     return request.user.is_anonymous and request.path.startswith(FOR_PROGRAMS)
 
 
