@@ -26,6 +26,8 @@ OF_COLOURS = (
 )  # axe's rules that the dark scheme can break where the light one holds
 # An engine beside the browser attaches containers to networks, and Chromium then breaks off what it is loading.
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
+# The page that says so may arrive late, and then breaks off the next try.
+ERROR_PAGE = "interrupted by another navigation to \"chrome-error://"
 SERIOUS = ("serious", "critical")
 # Django's own markup: rows of its tabular inlines are labelled by their column's heading alone, icons by a label without role.
 OF_DJANGO = {"label-title-only", "aria-prohibited-attr"}
@@ -77,7 +79,7 @@ class Visitor:
                 self.page.goto(self.url + path)
                 return self.page
             except PlaywrightError as error:
-                if NETWORK_CHANGED not in error.message:
+                if NETWORK_CHANGED not in error.message and ERROR_PAGE not in error.message:
                     raise
                 self.page.wait_for_timeout(pause_ms)
         self.page.goto(self.url + path)
