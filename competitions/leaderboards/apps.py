@@ -10,7 +10,7 @@ class LeaderboardsConfig(AppConfig):
     def ready(self) -> None:
         from accounts.profiles import profile_switched
         from competitions.catalog.changes.change import definition_changed
-        from competitions.catalog.models import Leaderboard
+        from competitions.catalog.models import Leaderboard, Phase
         from competitions.catalog.services import phase_revealed
         from competitions.factsheets.models import questions_changed
         from competitions.leaderboards.auto_migration import phases_migrate
@@ -21,7 +21,7 @@ class LeaderboardsConfig(AppConfig):
             boards_follow_datasets,
             datasets_begin_to_count,
         )
-        from competitions.leaderboards.impact import board_follow_change
+        from competitions.leaderboards.impact import board_follow_change, boards_follow_agents
         from competitions.leaderboards.reading.daily_ranks import daily_ranks_note
         from competitions.leaderboards.rescoring.jobs import PROPOSAL, proposals_carry_on
         from competitions.leaderboards.sealing.commitments import commit_closed_boards
@@ -58,6 +58,7 @@ class LeaderboardsConfig(AppConfig):
         definition_changed.connect(
             board_follow_change, sender=Leaderboard, dispatch_uid="leaderboards.board_follow_change"
         )
+        definition_changed.connect(boards_follow_agents, sender=Phase, dispatch_uid="leaderboards.boards_follow_agents")
         datasets_changed.connect(boards_follow_datasets, dispatch_uid="leaderboards.boards_follow_datasets")
         phase_revealed.connect(boards_follow_reveal, dispatch_uid="leaderboards.boards_follow_reveal")
         submission_settled.connect(board_follow, dispatch_uid="leaderboards.board_follow")

@@ -3,14 +3,14 @@
 Once it is written, ranks are made anew.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from competitions.catalog.changes.boards import UNRANKED, Compare, board_watch
 from competitions.catalog.changes.change import Change
 from competitions.catalog.changes.impact import impact_check
-from competitions.catalog.models import Column, Competition, Leaderboard, Phase
+from competitions.catalog.models import Agents, Column, Competition, Leaderboard, Phase
 from competitions.catalog.readiness import ReadinessWarning, readiness_check
 from competitions.disclosure.scores import scores_are_public
 from competitions.leaderboards.models import Score
@@ -18,6 +18,7 @@ from competitions.leaderboards.ranking.values import deciding_column
 from competitions.leaderboards.sealing.reveal import team_ranks
 from competitions.leaderboards.services import board_rebuild, board_touch
 from competitions.submissions.models import Submission
+from competitions.submissions.states import State
 from competitions.teams.models import Team
 
 LATEST = 50  # scores of a board that tell which keys its scoring program writes
@@ -29,6 +30,30 @@ def board_follow_change(sender: type[Leaderboard], change: Change[Leaderboard], 
         board_touch(change.row)
     else:
         board_rebuild(change.row)
+
+
+def boards_follow_agents(sender: type[Phase], change: Change[Phase], **kwargs: Any) -> None:
+    """Receiver of `definition_changed`: rank the boards again where agents get one of their own, or lose it."""
+    if change.before is None or "agents" not in change.fields:
+        return
+    if Agents.OWN_BOARD in (change.before.agents, change.row.agents):
+        for board in Leaderboard.objects.filter(phase=change.row).order_by("pk"):
+            board_rebuild(board)
+
+
+@impact_check(Phase)
+def agents_move(phase: Phase, changes: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    if Agents.OWN_BOARD not in (phase.agents, changes.get("agents")) or "agents" not in changes:
+        return
+    moved = (
+        Submission.objects.filter(phase=phase, status=State.FINISHED, is_smoke=False).exclude(agent_model="").count()
+    )
+    count = f"{moved} scored submission{'' if moved == 1 else 's'} of agents"
+    if changes["agents"] != Agents.OWN_BOARD:
+        yield f"Agents and people share the boards again: {count} so far. All boards of the phase are ranked again."
+        return
+    to = "to the boards for agents" if phase.leaderboards.filter(for_agents=True).exists() else "off the boards"
+    yield f"Agents leave the boards for people, and people those for agents: {count} so far, which move {to}."
 
 
 @impact_check(Leaderboard)
@@ -112,8 +137,21 @@ def boards_have_columns(competition: Competition) -> Iterator[ReadinessWarning]:
             yield ReadinessWarning(
                 "no_board", phase.name, "The phase has no leaderboard, so scores are shown nowhere. Add one."
             )
+        yield from _entrants_warnings(phase, boards)
         for board in boards:
             yield from _column_warnings(phase, board)
+
+
+def _entrants_warnings(phase: Phase, boards: Sequence[Leaderboard]) -> Iterator[ReadinessWarning]:
+    if phase.agents != Agents.OWN_BOARD or not boards:
+        return
+    for for_agents, entrants in ((True, "agents"), (False, "people")):
+        if not any(board.for_agents == for_agents for board in boards):
+            yield ReadinessWarning(
+                f"no_board_for_{entrants}",
+                phase.name,
+                f"Agents have a board of their own, and no board is for {entrants}, so their scores are shown nowhere. Add one.",
+            )
 
 
 def _column_warnings(phase: Phase, board: Leaderboard) -> Iterator[ReadinessWarning]:

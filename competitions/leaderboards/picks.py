@@ -9,7 +9,7 @@ from django.db import transaction
 from accounts.models import User
 from competitions.catalog.models import Leaderboard
 from competitions.leaderboards.models import Pick
-from competitions.leaderboards.ranking.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule
+from competitions.leaderboards.ranking.rules import ONE_REPLACES, PICKED, REMOVABLE, Rule, is_ranked_on
 from competitions.leaderboards.removed_rows import noting_removed
 from competitions.leaderboards.services import entries_refresh
 from competitions.submissions.models import Submission
@@ -174,6 +174,13 @@ def _require_usable(board: Leaderboard, submission: Submission) -> None:
         raise CANNOT_COUNT(submission=submission, why="it has no score")
     if not submission.may_rank:
         raise CANNOT_COUNT(submission=submission, why="it is disqualified, late, or not one of the competition")
+    if not is_ranked_on(board, submission):
+        raise CANNOT_COUNT(
+            submission=submission,
+            why="the leaderboard is for agents, and a person sent it"
+            if board.for_agents
+            else "an agent sent it, and agents have a leaderboard of their own",
+        )
     if board.rule != Rule.SELECTED and not submission.scores.filter(leaderboard=board).exists():
         raise CANNOT_COUNT(submission=submission, why="it has no score on this leaderboard yet")
 

@@ -18,7 +18,7 @@ from competitions.leaderboards.models import Entry, Milestone, Pick, Score, Scor
 from competitions.leaderboards.ranking.entries import entries_write
 from competitions.leaderboards.ranking.fact_columns import FactColumn, badge_values, fact_columns, fact_values
 from competitions.leaderboards.ranking.relative_ranks import average_ranks_refresh
-from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule, eligible_scores, may_stand
+from competitions.leaderboards.ranking.rules import ONE_REPLACES, Rule, eligible_scores, is_ranked_on, may_stand
 from competitions.leaderboards.ranking.values import column_values, dataset_values, deciding_column
 from competitions.leaderboards.removed_rows import noting_removed
 from competitions.leaderboards.uncertainty.asking import ask_uncertainty, begin_uncertainty
@@ -131,6 +131,8 @@ def _score_write(
     deciding, grows = deciding_column(columns), board.phase.grows
     values = column_values(submission, columns, each_task=grows)
     if deciding is None or deciding.key not in values or submission.status != State.FINISHED:
+        return None
+    if not is_ranked_on(board, submission):
         return None
     score = before or Score(leaderboard=board, submission=submission)
     score.team = submission.team

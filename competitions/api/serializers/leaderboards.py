@@ -168,6 +168,9 @@ class LeaderboardOut(serializers.Serializer[Any]):
     board = serializers.SlugField()
     title = serializers.CharField()
     rule = serializers.CharField()
+    entrants = serializers.ChoiceField(
+        choices=["all", "people", "agents"], help_text="`all`, unless the phase gives agents a board of their own."
+    )
     sorted_by = serializers.CharField(allow_null=True, help_text="Null: by the primary column.")
     columns = ColumnOut(many=True)
     entry_count = serializers.IntegerField()

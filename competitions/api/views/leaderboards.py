@@ -108,6 +108,7 @@ def page_out(board: Leaderboard, cursor: str | None, sort: str = "") -> dict[str
         "board": board.key,
         "title": board.title,
         "rule": board.rule,
+        "entrants": board.entrants,
         "sorted_by": sort or None,
         "columns": list(ColumnOut(visible, many=True).data),
         "entry_count": board.entry_count,

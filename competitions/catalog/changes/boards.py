@@ -39,6 +39,7 @@ COPIED: Final = (
     "shows_tasks",
     "breaks_ties",
     "gives_exact_scores",
+    "for_agents",
 )
 
 Compare = Callable[[Leaderboard], list[str]]

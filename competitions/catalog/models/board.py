@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils.functional import cached_property
 
 from competitions.catalog.models.phase import Phase
+from competitions.catalog.models.sections.intake import Agents
 from core.fields import OneLineField
 from workers.protocol.calls import METERED
 
@@ -50,6 +51,13 @@ class Leaderboard(models.Model):
         null=True,
         blank=True,
         help_text="Empty: when the phase closes. Nothing is selected, put on or taken off after it.",
+    )
+    for_agents = models.BooleanField(
+        "for agents",
+        default=False,
+        db_default=False,
+        help_text="Where the phase gives agents a board of their own: this one is theirs, the others are for people. Elsewhere it "
+        "changes nothing.",
     )
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.AS_PHASE)
     is_hidden = models.BooleanField(default=False, help_text="Seen by organizers alone.")
@@ -99,7 +107,7 @@ class Leaderboard(models.Model):
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Name": ("title", "index"),
-        "What counts": ("rule", "max_selected", "selection_closes_at", "breaks_ties"),
+        "What counts": ("rule", "max_selected", "selection_closes_at", "breaks_ties", "for_agents"),
         "Who sees what": ("visibility", "is_hidden", "freeze_at", "gives_exact_scores"),
         "Display": ("is_transposed", "shows_tasks", "shows_uncertainty", "confidence_percent"),
     }
@@ -111,6 +119,7 @@ class Leaderboard(models.Model):
         "selection_closes_at": "podium.selection_closes",
         "freeze_at": "podium.freeze",
         "breaks_ties": "podium.break_ties",
+        "for_agents": "podium.for_agents",
         "gives_exact_scores": "podium.exact_scores",
         "is_transposed": "podium.transposed",
         "shows_uncertainty": "podium.uncertainty",
@@ -145,6 +154,13 @@ class Leaderboard(models.Model):
     def score_keys(self) -> set[str]:
         """Keys of the scores that its columns show, or are computed from."""
         return {column.key for column in self.columns.all() if column.kind == Column.Kind.SCORE}
+
+    @property
+    def entrants(self) -> str:
+        """`people` or `agents` where the phase gives agents a board of their own, else `all`."""
+        if self.phase.agents != Agents.OWN_BOARD:
+            return "all"
+        return "agents" if self.for_agents else "people"
 
     @property
     def is_set_sealed(self) -> bool:

@@ -5,9 +5,10 @@ from typing import Final
 
 from django.db.models import QuerySet
 
-from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.catalog.models import Agents, Column, Leaderboard, Phase
 from competitions.leaderboards.models import Pick, Score
 from competitions.leaderboards.ranking.values import further_columns
+from competitions.submissions.models import Submission
 from competitions.teams.models import Team
 
 Rule = Leaderboard.Rule
@@ -26,6 +27,11 @@ CODABENCH_NAMES: Final = {rule: name for name, rule in CODABENCH_RULES.items()}
 PICKED: Final = (Rule.SELECTED, Rule.ADD, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
 ONE_REPLACES: Final = (Rule.ADD, Rule.ADD_AND_DELETE)
 REMOVABLE: Final = (Rule.SELECTED, Rule.ADD_AND_DELETE, Rule.ADD_AND_DELETE_MULTIPLE)
+
+
+def is_ranked_on(board: Leaderboard, submission: Submission) -> bool:
+    """False where the phase parts agents from people, and the board is for the others."""
+    return board.entrants in ("all", "people" if submission.agent is None else "agents")
 
 
 def eligible_scores(board: Leaderboard) -> QuerySet[Score]:
@@ -100,7 +106,7 @@ def public_board(board: Leaderboard) -> Leaderboard | None:
     others = Leaderboard.objects.filter(
         phase=board.phase_id, visibility=Leaderboard.Visibility.AS_PHASE, is_hidden=False
     )
-    return others.exclude(pk=board.pk).select_related("phase").first()
+    return _with_the_same_entrants(others.exclude(pk=board.pk), board).select_related("phase").first()
 
 
 def compared_board(board: Leaderboard) -> Leaderboard | None:
@@ -112,7 +118,12 @@ def compared_board(board: Leaderboard) -> Leaderboard | None:
     phases = Phase.objects.filter(competition=board.phase.competition_id, visibility=Phase.Visibility.PUBLIC)
     before = phases.filter(index__lt=board.phase.index).order_by("-index").first() or phases.first()
     boards = Leaderboard.objects.filter(visibility=Leaderboard.Visibility.AS_PHASE, is_hidden=False)
-    return boards.filter(phase=before).first() if before else None
+    return _with_the_same_entrants(boards, board).filter(phase=before).first() if before else None
+
+
+def _with_the_same_entrants(boards: QuerySet[Leaderboard], board: Leaderboard) -> QuerySet[Leaderboard]:
+    """The boards but those for agents where `board` is for people, and the other way round."""
+    return boards.exclude(phase__agents=Agents.OWN_BOARD, for_agents=not board.for_agents)
 
 
 def _picked(board: Leaderboard, team: Team) -> QuerySet[Pick]:

@@ -133,7 +133,8 @@ def _order(phase: Phase, board: Leaderboard) -> str:
     ties = "Equal scores share a rank."
     if board.breaks_ties:
         ties = "Equal scores are told apart by the other columns, then by the time of submission."
-    return f"ranked {by}; {board.get_rule_display()}. {ties}"
+    entrants = {"agents": "for agents alone; ", "people": "for people alone; "}.get(board.entrants, "")
+    return f"{entrants}ranked {by}; {board.get_rule_display()}. {ties}"
 
 
 def _statistics(subject: Conduct) -> Iterator[str]:

@@ -39,6 +39,7 @@ TEXT_FILES: Final = "*.csv *.tsv *.txt *.json *.jsonl"
 class Agents(models.TextChoices):
     ANY = "any", "all agents"
     DECLARED = "declared", "agents that say so"
+    OWN_BOARD = "own_board", "agents that say so, on a board of their own"
     NONE = "none", "no agents"
 
 
