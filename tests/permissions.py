@@ -113,6 +113,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:calendar": ("get", EVERYBODY, {}),  # the address is the secret
     "web:rules": ("get", EVERYBODY, {}),
     "web:conduct": ("get", EVERYBODY, {}),
+    "web:results": ("get", EVERYBODY, {}),
+    "web:certificate-make": ("post", "", {"A": 302, "SMTOXR": 409}),  # the competition gives none
+    "web:certificate": ("get", "", {EVERYBODY: 404}),
     "web:conduct-file": ("get", EVERYBODY, {}),
     "web:page": ("get", EVERYBODY, {}),
     "web:leaderboard": ("get", EVERYBODY, {}),

@@ -24,7 +24,7 @@ from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.discussions.models import Post, PostImage, PostRevision, Subscription, Topic, Writer
 from competitions.leaderboards.services import boards_follow_person
 from competitions.notifications.models import Notification, NotificationPreference
-from competitions.people.models import AccountDeletion, DataExport
+from competitions.people.models import AccountDeletion, Certificate, DataExport
 from competitions.resources.models import StoredFile, Upload
 from competitions.resources.orphans import GRACE, mark_unneeded
 from competitions.teams.models import (
@@ -170,7 +170,7 @@ def _remove_files(user: User, now: datetime) -> None:
 def _remove_access(user: User) -> None:
     """Sessions end by themselves: the account is not active, and its password is another."""
     user.api_tokens.all().delete()
-    for model in (EmailAddress, Authenticator, SocialAccount, Profile):
+    for model in (EmailAddress, Authenticator, SocialAccount, Profile, Certificate):
         model._default_manager.filter(user=user).delete()
     user.groups.clear()
     user.user_permissions.clear()

@@ -24,6 +24,7 @@ from competitions.discussions.models import Post, Report, Subscription
 from competitions.leaderboards.reading.results import known_results
 from competitions.leaderboards.reading.submission_scores import load_boards, with_scores
 from competitions.notifications.models import Notification, NotificationPreference
+from competitions.people.models import Certificate
 from competitions.runs.models import Run
 from competitions.submissions.access import submissions_in
 from competitions.submissions.models import Submission
@@ -178,6 +179,12 @@ def _subscriptions(user: User, now: datetime) -> Iterator[Row]:
     )
 
 
+def _certificates(user: User, now: datetime) -> Iterator[Row]:
+    for row in Certificate.objects.filter(user=user).select_related("competition").order_by("-pk"):
+        url = settings.SITE_URL + row.get_absolute_url()
+        yield {"competition": row.competition.slug, "name": row.name, "made_at": row.made_at, "url": url}
+
+
 def _notifications(user: User, now: datetime) -> Iterator[Row]:
     names = "kind", "competition__slug", "subject", "text", "path", "created_at", "read_at", "mailed_at"
     yield from Notification.objects.filter(user=user).values(*names).iterator(chunk_size=AT_ONCE)
@@ -198,6 +205,7 @@ DOCUMENTS: Final[dict[str, Callable[[User, datetime], Iterator[Any]]]] = {
     "posts": _posts,
     "reports": _reports,
     "subscriptions": _subscriptions,
+    "certificates": _certificates,
     "notifications": _notifications,
     "notification-preferences": _preferences,
 }

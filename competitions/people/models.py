@@ -1,11 +1,15 @@
-"""Exports of a person's data, and their wish to leave."""
+"""Exports of a person's data, their wish to leave, and certificates of participation."""
+
+import uuid
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from competitions.catalog.models import Competition
 from competitions.resources.models import StoredFile
 from core.background.rows import AskedRow, asker_key
+from core.fields import OneLineField
 
 
 class AccountDeletion(models.Model):
@@ -54,3 +58,22 @@ class DataExport(AskedRow):
 
     def asked_by(self) -> str:
         return asker_key("person", self.user_id)
+
+
+class Certificate(models.Model):
+    """The address at which a person's part in a competition is certified; team and ranks are read from the boards."""
+
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="certificates")
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="certificates")
+    name = OneLineField(max_length=100, help_text="The person's name, as they want it printed.")
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "competition"], name="certificate_once_per_person")]
+
+    def __str__(self) -> str:
+        return f"certificate of {self.user} for {self.competition}"
+
+    def get_absolute_url(self) -> str:
+        return f"/certificates/{self.key}/"

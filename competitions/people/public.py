@@ -119,6 +119,11 @@ def _public_rows(teams: Sequence[int], reader: Reader) -> dict[int, list[Entry]]
     return seen
 
 
+def final_ranks(team: Team, now: datetime) -> list[PublicRank]:
+    """The team's places on boards that everybody sees and to which nothing more comes."""
+    return list(_ranks(_public_rows([team.pk], reader_for(AnonymousUser(), now)), now))
+
+
 def _ranks(rows: Mapping[int, list[Entry]], now: datetime) -> Iterator[PublicRank]:
     """Places on boards to which nothing more comes, the newest phase first."""
     final = [entry for entries in rows.values() for entry in entries if entry.leaderboard.phase.is_settled(now)]

@@ -74,6 +74,7 @@ def _links(visited: Visit) -> str:
         "rules",
         "how-it-is-run",
         "leaderboard",
+        "results",
         *(f"pages/{slug}" for slug, _ in visited.competition.own_tabs),
     ]
     if visited.competition.discussion == visited.competition.Discussion.HERE:
@@ -175,6 +176,21 @@ def _leaderboard(visited: Visit, context: Context) -> Iterator[str]:
         yield f"More rows: `?phase={phase.slug}&board={board.key}&cursor={context['next_cursor']}`"
 
 
+def _results(visited: Visit, context: Context) -> Iterator[str]:
+    yield f"# Results of `{visited.competition.slug}`"
+    if not context["boards"]:
+        yield "The competition is not over: something is open, sealed or unscored."
+    for final in context["boards"]:
+        yield f"## Phase `{final.phase.slug}`, board `{final.board.key}`: {final.board.entry_count} rows"
+        columns = [final.column] if final.column else []
+        rows = [(row.rank, _team(row.entry), *shown_values(columns, row.entry.values)) for row, _ in final.rows]
+        head = ["rank", "team", *(column.title for column in columns)]
+        yield fenced(markdown_table(head, rows), "organizers and participants")
+        if final.winners:
+            places = [(place.rank, place.team.name, place.repository_url) for place in final.winners]
+            yield fenced(markdown_table(["place", "winner", "code"], places), "participants")
+
+
 def _team(entry: Any) -> str:
     agent = by_agent(entry.values)
     marks = [*(["baseline"] if entry.is_baseline else []), *([f"agent: {agent}"] if agent else [])]
@@ -221,6 +237,7 @@ RENDERERS: Final[dict[str, Callable[[Visit, Context], Iterator[str]]]] = {
     "web/competition/page.html": _own_page,
     "web/competition/conduct.html": _conduct,
     "web/leaderboard/leaderboard.html": _leaderboard,
+    "web/competition/results.html": _results,
     "web/discussion/topics.html": _topics,
     "web/discussion/topic.html": _topic,
 }

@@ -26,7 +26,7 @@ from competitions.web.views import (
     webhooks,
     winners,
 )
-from competitions.web.views.boards import costs, entries, leaderboard, reveal, snapshots, uncertainty
+from competitions.web.views.boards import costs, entries, leaderboard, results, reveal, snapshots, uncertainty
 from competitions.web.views.discussions import topics, writing
 from competitions.web.views.submissions import finals, submission, submissions
 
@@ -112,6 +112,9 @@ urlpatterns = [
     path(f"{BOARD}costs/", costs.costs, name="costs"),
     path(f"{BOARD}uncertainty/", uncertainty.uncertainty, name="uncertainty"),
     path(f"{BOARD}shake-up/", reveal.shake_up, name="shake-up"),
+    path(f"{COMPETITION}results/", results.results, name="results"),
+    path(f"{COMPETITION}results/certificate/", results.certificate_make, name="certificate-make"),
+    path("certificates/<uuid:key>/", results.certificate, name="certificate"),
     path(f"{COMPETITION}winners/<slug:phase_slug>/<slug:board_key>/", winners.winners, name="winners"),
     path("entries/<int:pk>/", entries.entry, name="entry"),
     path("entries/<int:pk>/details/<uuid:run_id>/", entries.entry_details, name="entry-details"),

@@ -27,7 +27,7 @@ OF_COLOURS = (
 # An engine beside the browser attaches containers to networks, and Chromium then breaks off what it is loading.
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 # The page that says so may arrive late, and then breaks off the next try.
-ERROR_PAGE = "interrupted by another navigation to \"chrome-error://"
+ERROR_PAGE = 'interrupted by another navigation to "chrome-error://'
 SERIOUS = ("serious", "critical")
 # Django's own markup: rows of its tabular inlines are labelled by their column's heading alone, icons by a label without role.
 OF_DJANGO = {"label-title-only", "aria-prohibited-attr"}

@@ -200,6 +200,12 @@ class Competition(models.Model):
     make_input_data_available = models.BooleanField(
         "input data for participants", default=False, help_text="Input data can be downloaded on the page Data."
     )
+    gives_certificates = models.BooleanField(
+        "certificates of participation",
+        default=False,
+        db_default=False,
+        help_text="Once it is over and its boards are open, members of ranked teams make their certificate on the page Results.",
+    )
     discussion = models.CharField(
         max_length=10,
         choices=Discussion,
@@ -245,6 +251,7 @@ class Competition(models.Model):
             "show_detailed_results_in_leaderboard",
             "make_programs_available",
             "make_input_data_available",
+            "gives_certificates",
         ),
         "Discussion": ("discussion", "discussion_url", "discussion_review"),
         "Address": ("slug", "competition_type", "series"),
@@ -268,6 +275,7 @@ class Competition(models.Model):
         "max_team_size": "podium.max_team_size",
         "registration_closes_at": "podium.registration_closes",
         "merges_close_at": "podium.merges_close",
+        "gives_certificates": "podium.certificates",
         "discussion": "podium.discussion",
         "discussion_url": "podium.discussion_url",
         "discussion_review": "podium.discussion_review",

@@ -35,6 +35,7 @@ HELP: Final[dict[str, tuple[str, ...]]] = {
         "web:leaderboard*", "web:history", "web:leader-feed", "web:embed", "web:costs", "web:entry*", "web:badge",
         "web:finals", "web:snapshot*", "web:signing-key",
     ),
+    "participants#results-and-certificates": ("web:results", "web:certificate*"),
     "participants#if-you-are-among-the-winners": ("web:winners*",),
     "how-sure-is-a-board": ("web:uncertainty",),
     "sealing-and-winners#freeze-commitment-reveal": ("web:manifest", "web:shake-up", "web:reveal"),

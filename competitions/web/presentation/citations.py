@@ -1,10 +1,13 @@
 """Citations of a board's snapshot: BibTeX for papers, schema.org's terms for search engines."""
 
 import re
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 
+from competitions.catalog.models import Competition
 from competitions.leaderboards.models import Snapshot
 
 _SPECIAL = re.compile(r"[\\{}%&#$_~^]")
@@ -29,6 +32,22 @@ def bibtex(snapshot: Snapshot) -> str:
         "howpublished": f"\\url{{{document['url']}}}",
         "note": f"SHA-256 {snapshot.shown['digest']}",
     }
+    return _entry(key, fields)
+
+
+def results_bibtex(competition: Competition, address: str, ended_at: datetime) -> str:
+    """An entry of BibTeX for a competition and its results."""
+    fields = {
+        "author": "{" + _SPECIAL.sub(" ", competition.host or settings.BRAND.name) + "}",
+        "title": "{" + _SPECIAL.sub(" ", f"{competition.title}: results") + "}",
+        "year": f"{ended_at:%Y}",
+        "month": f"{ended_at:%b}".lower(),
+        "howpublished": f"\\url{{{address}}}",
+    }
+    return _entry(f"{competition.slug}-results", fields)
+
+
+def _entry(key: str, fields: Mapping[str, str]) -> str:
     lines = [f"  {name} = {value if name == 'month' else '{' + value + '}'}," for name, value in fields.items()]
     return "\n".join([f"@misc{{{key},", *lines, "}"])
 

@@ -20,6 +20,7 @@ from competitions.catalog.models import Agents, Announcement, Competition, Page,
 from competitions.catalog.questions import answers_of_form
 from competitions.catalog.readiness import competition_warnings
 from competitions.catalog.services import current_rules
+from competitions.leaderboards.reading.final import final_boards
 from competitions.resources.downloads import stored_response
 from competitions.resources.models import StoredFile
 from competitions.resources.storage import open_stored
@@ -110,6 +111,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "steps": steps,
         "phases": visited.phases_with_known_boards,
         "takes_code": any(phase.accepts_code for phase in visited.phases),
+        "is_over": bool(final_boards(visited.phases_with_boards, visited.now)),
         "limits_agents": any(phase.agents != Agents.ANY for phase in visited.phases),
     }
     return render_tab(request, visited, "web/competition/overview.html", context, tab="overview")

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from competitions.api.views.base import ApiView
 from competitions.web.markdown import WANTED
 from competitions.web.views import competitions, conducts
-from competitions.web.views.boards import leaderboard
+from competitions.web.views.boards import leaderboard, results
 from competitions.web.views.discussions import topics
 
 
@@ -36,6 +36,7 @@ class MarkdownPage(ApiView):
         "rules": competitions.rules,
         "how-it-is-run": conducts.conduct_page,
         "leaderboard": leaderboard.leaderboard,
+        "results": results.results,
         "discussion": topics.discussion,
     }
 

@@ -1,0 +1,83 @@
+"""Certificates of participation: made by members of ranked teams, and true as long as the boards say so."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from accounts.models import User
+from competitions.catalog.models import Competition
+from competitions.leaderboards.reading.final import final_boards
+from competitions.leaderboards.reading.submission_scores import load_boards
+from competitions.people.models import Certificate
+from competitions.people.public import PublicRank, final_ranks
+from competitions.teams.models import Membership, Team
+from core.refusals import RefusalKind
+
+NO_CERTIFICATES: Final = RefusalKind(409, "no_certificates", "The organizers of “{competition}” give no certificates.")
+NOT_OVER: Final = RefusalKind(
+    409,
+    "competition_not_over",
+    "“{competition}” is not over: certificates are made once all phases are closed and all leaderboards are open.",
+)
+NOT_RANKED: Final = RefusalKind(
+    409,
+    "not_ranked",
+    "You are in no team that stands on a final leaderboard of “{competition}”, so there is nothing to certify.",
+)
+CERTIFICATE_VOID: Final = RefusalKind(
+    410,
+    "certificate_void",
+    "This certificate holds no longer: its person is in no team that stands on a final leaderboard of “{competition}”.",
+)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What a certificate says of its person: the team, and its rank on each final board."""
+
+    team: Team
+    ranks: Sequence[PublicRank]
+
+
+def certify(user: User, competition: Competition, now: datetime) -> Certified | None:
+    """What can be certified of this person now; None while the competition is not over, or without a ranked team."""
+    membership = Membership.objects.filter(user=user, competition=competition).select_related("team").first()
+    if membership is None or membership.team.is_baseline:
+        return None
+    phases = list(competition.phases.all())
+    load_boards(phases)
+    if not final_boards(phases, now):
+        return None
+    ranks = final_ranks(membership.team, now)
+    return Certified(membership.team, ranks) if ranks else None
+
+
+def make_certificate(*, user: User, competition: Competition, name: str, now: datetime) -> Certificate:
+    """The person's certificate, under the name that it is to show; made again, it keeps its address.
+
+    Raises `NO_CERTIFICATES`, `NOT_OVER`, `NOT_RANKED`, or `ValidationError` for the name; then nothing is changed.
+    """
+    if not competition.gives_certificates:
+        raise NO_CERTIFICATES(competition=competition)
+    if certify(user, competition, now) is None:
+        phases = list(competition.phases.all())
+        load_boards(phases)
+        raise (NOT_RANKED if final_boards(phases, now) else NOT_OVER)(competition=competition)
+    wanted = Certificate(user=user, competition=competition, name=name, made_at=now)
+    wanted.clean_fields()
+    certificate, _ = Certificate.objects.update_or_create(
+        user=user,
+        competition=competition,
+        defaults={"name": wanted.name},
+        create_defaults={"name": wanted.name, "made_at": now},
+    )
+    return certificate
+
+
+def require_certified(certificate: Certificate, now: datetime) -> Certified:
+    """What the certificate says today. Raises `CERTIFICATE_VOID`."""
+    certified = certify(certificate.user, certificate.competition, now)
+    if certified is None or not certificate.competition.gives_certificates:
+        raise CERTIFICATE_VOID(competition=certificate.competition)
+    return certified

@@ -1,0 +1,133 @@
+"""The results of a competition that is over, and certificates for those who took part."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import User
+from accounts.views import person
+from competitions.catalog.models import Column, Leaderboard, Phase
+from competitions.disclosure.uncertainty import RowUncertainty
+from competitions.leaderboards.models import Snapshot
+from competitions.leaderboards.ranking.values import primary_column
+from competitions.leaderboards.reading.board import Row, board_page
+from competitions.leaderboards.reading.final import final_boards
+from competitions.leaderboards.reading.uncertainty import row_uncertainty
+from competitions.people.certificates import certify, make_certificate, require_certified
+from competitions.people.models import Certificate
+from competitions.web.forms import cleaned
+from competitions.web.markdown import has_markdown
+from competitions.web.presentation.citations import results_bibtex
+from competitions.web.views.competitions import render_tab
+from competitions.web.visit import Visit, visit
+from competitions.winners.models import Place
+from competitions.winners.states import State
+
+SHOWN: Final = 10  # rows of a board
+
+
+@dataclass(frozen=True)
+class FinalBoard:
+    """A final board with its first rows, its confirmed winners, and the newest snapshot to cite."""
+
+    board: Leaderboard
+    column: Column | None
+    rows: list[tuple[Row, RowUncertainty | None]]
+    winners: list[Place]
+    snapshot: Snapshot | None
+
+    @property
+    def phase(self) -> Phase:
+        return self.board.phase
+
+    @property
+    def name(self) -> str:
+        return self.phase.name + ("" if self.board.title == "Leaderboard" else f", {self.board.title}")
+
+
+class CertificateForm(forms.ModelForm[Certificate]):
+    class Meta:
+        model = Certificate
+        fields = ("name",)
+
+
+@login_not_required
+@require_safe
+@has_markdown
+def results(request: HttpRequest, slug: str) -> HttpResponse:
+    """The final boards, winners and citations; before the end, what is awaited."""
+    visited = visit(request, slug)
+    boards = final_boards(visited.phases_with_boards, visited.now)
+    address = settings.SITE_URL + visited.url("results")
+    context: dict[str, object] = {"boards": _shown(boards), "address": address}
+    if boards:
+        context["bibtex"] = results_bibtex(visited.competition, address, _ended_at(visited))
+        context |= _certificate_facts(visited)
+    return render_tab(request, visited, "web/competition/results.html", context, tab="leaderboard")
+
+
+def _ended_at(visited: Visit) -> datetime:
+    return max(phase.closes_at for phase in visited.phases if phase.closes_at is not None)
+
+
+def _shown(boards: list[Leaderboard]) -> list[FinalBoard]:
+    places = Place.objects.filter(lane__leaderboard__in=boards, state=State.CONFIRMED).select_related("team", "lane")
+    winners: dict[int, list[Place]] = {}
+    for place in places.order_by("rank", "pk"):
+        winners.setdefault(place.lane.leaderboard_id, []).append(place)
+    snapshots = Snapshot.objects.filter(leaderboard__in=boards, written_at__isnull=False)
+    newest = {one.leaderboard_id: one for one in snapshots.defer("file_text", "shown").order_by("number")}
+    return [_final(board, winners.get(board.pk, []), newest.get(board.pk)) for board in boards]
+
+
+def _final(board: Leaderboard, winners: list[Place], snapshot: Snapshot | None) -> FinalBoard:
+    primary = primary_column(list(board.columns.all()))
+    rows = [(row, row_uncertainty(board, row.entry)) for row in board_page(board, size=SHOWN).rows]
+    return FinalBoard(board, primary if primary in board.visible_columns else None, rows, winners, snapshot)
+
+
+def _certificate_facts(visited: Visit) -> dict[str, object]:
+    """The form for those whose part can be certified, and their certificate if they have made it."""
+    if not visited.competition.gives_certificates or visited.facts.team_id is None:
+        return {}
+    user = visited.user
+    if not isinstance(user, User) or certify(user, visited.competition, visited.now) is None:
+        return {}
+    made = Certificate.objects.filter(user=user, competition=visited.competition).first()
+    initial = {"name": made.name if made else user.get_full_name() or user.get_username()}
+    return {"certificate": made, "certificate_form": CertificateForm(initial=initial)}
+
+
+@require_POST
+def certificate_make(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make one's certificate, or print another name on it."""
+    visited = visit(request, slug)
+    name = cleaned(CertificateForm(request.POST))["name"]
+    made = make_certificate(user=person(request), competition=visited.competition, name=name, now=visited.now)
+    return redirect(made)
+
+
+@login_not_required
+@require_safe
+def certificate(request: HttpRequest, key: UUID) -> HttpResponse:
+    """A certificate at the address that proves it: team and ranks as the boards say today."""
+    rows = Certificate.objects.select_related("user", "competition")
+    made = get_object_or_404(rows, key=key, competition__is_published=True)
+    context = {
+        "certificate": made,
+        "competition": made.competition,
+        "certified": require_certified(made, timezone.now()),
+        "address": settings.SITE_URL + made.get_absolute_url(),
+    }
+    response = render(request, "web/people/certificate.html", context)
+    response.headers["X-Robots-Tag"] = "noindex"
+    return response
