@@ -3,6 +3,7 @@
 Weeks begin on Monday.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -77,6 +78,43 @@ def allowances(*, team_id: int, phase: Phase, now: datetime) -> list[Allowance]:
         for name, (limit, period, _) in limits.items()
         if limit is not None
     ]
+
+
+@dataclass(frozen=True)
+class Left:
+    """The number of submissions that a team has left, of the limit of which it has the least."""
+
+    left: int
+    limit: int
+    period: str
+
+
+def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
+    """By the phase's number, for each phase and the team there; one query, and phases without a limit are left out."""
+    midnight = day_began_at(now)
+    monday = midnight - timedelta(days=midnight.weekday())
+    spans = {
+        "day": Q(received_at__gte=midnight, received_at__lt=midnight + DAY),
+        Week.CALENDAR: Q(received_at__gte=monday, received_at__lt=monday + WEEK),
+        Week.SLIDING: Q(received_at__gt=now - WEEK),
+        "total": Q(),
+    }
+    charged = Submission.objects.filter(
+        team__in=teams.values(), phase__in=[phase.pk for phase in teams], is_charged=True
+    )
+    counts = {name: Count("pk", filter=span) for name, span in spans.items()}
+    used: dict[int, Mapping[str, int]] = {row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)}
+    return {phase.pk: left for phase in teams if (left := _least(phase, used.get(phase.pk, {}))) is not None}
+
+
+def _least(phase: Phase, used: Mapping[str, int]) -> Left | None:
+    limits = (
+        (phase.max_submissions_per_day, used.get("day", 0), "today"),
+        (phase.max_submissions_per_week, used.get(phase.quota_week, 0), "this week"),
+        (phase.max_submissions, used.get("total", 0), "in all"),
+    )
+    known = [Left(max(limit - count, 0), limit, period) for limit, count, period in limits if limit is not None]
+    return min(known, key=lambda left: left.left) if known else None
 
 
 def week_period(phase: Phase) -> str:

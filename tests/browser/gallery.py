@@ -24,7 +24,7 @@ from tests import services
 django.setup()  # what is seeded is named by modules that import the site's models
 
 from tests.browser.seeding.features import WEBHOOK  # noqa: E402
-from tests.browser.seeding.finals import WINNER  # noqa: E402
+from tests.browser.seeding.finals import CERTIFICATE, WINNER  # noqa: E402
 from tests.browser.site import BrowserSite  # noqa: E402
 from tests.browser.visitor import Visitor  # noqa: E402
 from tests.migrated import postgres_database  # noqa: E402
@@ -176,6 +176,10 @@ PAGES: dict[str, tuple[str, str]] = {
     "history-crowd": ("cora", "/competitions/crowd/leaderboard/history/"),
     "shake-up": ("gina", f"{FINALS}/leaderboard/test-challenge/main/shake-up/"),
     "reveal-preview": ("olga", f"{FINALS}/reveal/test-dev/"),
+    "results": ("olaf", "/competitions/over/results/"),
+    "results-none": ("", f"{GAP}/results/"),
+    "certificate": ("", f"/certificates/{CERTIFICATE}/"),
+    "board-of-agents": ("", "/competitions/over/leaderboard/?phase=test-dev&board=agents"),
     "winners": ("olga", f"{FINALS}/winners/test-challenge/main/"),
     "winners-place": ("olga", f"/winners/{WINNER}/"),
     "submit-with-fact-sheet": ("gina", f"{FINALS}/submissions/?phase=test-dev"),

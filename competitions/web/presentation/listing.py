@@ -52,14 +52,14 @@ def best_scores(competitions: Iterable[Competition], now: datetime) -> dict[int,
     phases = {
         competition.pk: phase
         for competition in competitions
-        if competition.is_published and (phase := _shown_phase(competition, now))
+        if competition.is_published and (phase := shown_phase(competition, now))
     }
     _load_boards(list(phases.values()))
     best = {pk: _best(phase, visitor) for pk, phase in phases.items()}
     return {pk: score for pk, score in best.items() if score is not None}
 
 
-def _shown_phase(competition: Competition, now: datetime) -> Phase | None:
+def shown_phase(competition: Competition, now: datetime) -> Phase | None:
     """The first that is open, else the last that has begun."""
     begun = [phase for phase in competition.phases.all() if phase.opens_at <= now]
     phase = next((candidate for candidate in begun if candidate.is_open(now)), begun[-1] if begun else None)

@@ -1,7 +1,7 @@
 """A person's own page: competitions, deadlines, everything that waits, notifications, tokens."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,8 +18,10 @@ from competitions.notifications.models import Notification
 from competitions.notifications.services import unread_notifications
 from competitions.teams.models import Membership, Registration
 from competitions.web.presentation.home import Home, home_content
+from competitions.web.presentation.own_cards import OwnCard, own_cards
 from competitions.web.presentation.timeline import Deadline, next_deadline
 
+CARDS: Final = 12
 SHOWN: Final = 8  # of each kind; where there is a page with all of them, it is linked
 
 
@@ -29,8 +31,10 @@ class OwnCompetition:
 
     competition: Competition
     team: str = ""
+    team_id: int | None = None
     state: str = ""  # of the registration, where it is not approved
     organizes: bool = False
+    card: OwnCard | None = None  # of those that the person takes part in
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ class Me:
 
 
 def me_content(user: User, now: datetime) -> Me:
-    """Everything in eight queries, however much of it there is."""
-    own = _competitions(user)
+    """Everything in seventeen queries, however much of it there is."""
+    own = _with_cards(_competitions(user), now)
     notifications: list[Any] = list(
         Notification.objects.filter(user=user)
         .select_related("competition")
@@ -68,17 +72,24 @@ def _competitions(user: User) -> list[OwnCompetition]:
     """Those that the person organizes first, then those that they registered for, the newest first."""
     organized = CompetitionOrganizer.objects.filter(user=user).select_related("competition").order_by("-pk")
     own = {row.competition_id: OwnCompetition(row.competition, organizes=True) for row in organized}
-    team = Membership.objects.filter(user=user, competition=OuterRef("competition")).values("team__name")
+    team = Membership.objects.filter(user=user, competition=OuterRef("competition"))
     joined: list[Any] = list(
         Registration.objects.filter(user=user, competition__is_published=True)
         .select_related("competition")
-        .annotate(team_name=Subquery(team))
+        .annotate(team_name=Subquery(team.values("team__name")), own_team=Subquery(team.values("team")))
     )
     for row in joined:
         state = "" if row.state == Registration.State.APPROVED else row.get_state_display()
         organizes = row.competition_id in own
-        own[row.competition_id] = OwnCompetition(row.competition, row.team_name or "", state, organizes)
+        own[row.competition_id] = OwnCompetition(row.competition, row.team_name or "", row.own_team, state, organizes)
     return list(own.values())
+
+
+def _with_cards(own: Sequence[OwnCompetition], now: datetime) -> list[OwnCompetition]:
+    """Give a card to the first of those that the person takes part in; the others are links."""
+    joined = [item for item in own if item.team_id is not None][:CARDS]
+    cards = own_cards({item.competition: item.team_id for item in joined}, now)
+    return [replace(item, card=cards.get(item.competition.pk)) for item in own]
 
 
 def _deadlines(competitions: Sequence[int], now: datetime) -> list[Deadline]:

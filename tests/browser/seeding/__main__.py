@@ -21,7 +21,7 @@ from tests.browser.seeding.features import (
     verdicts,
     webhooks,
 )
-from tests.browser.seeding.finals import finals
+from tests.browser.seeding.finals import finals, over
 from tests.browser.seeding.place import competition, pages, person, phases
 
 
@@ -71,6 +71,9 @@ def fill(folder: Path, now: datetime) -> None:
     growing_boards(organizer, now)
     crowd(organizer, Queue.objects.create(name="crowd"), now)
     smoke_runs(organizer, now)
+    ended = competition("over", "All is over", organizer, Queue.objects.create(name="over"), now, host="Institute of Ends")
+    phases(ended)
+    over(ended)
     for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
         person(name)
     (folder / "queue_token").write_text(queue_issue_token(queue))

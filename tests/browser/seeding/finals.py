@@ -8,6 +8,7 @@ from uuid import UUID
 from tests.browser.seeding.place import LONG_TEAM, Place, person
 
 WINNER = UUID("11111111-2222-4333-8444-555555555555")
+CERTIFICATE = UUID("66666666-7777-4888-8999-aaaaaaaaaaaa")
 
 
 def finals(place: Place) -> None:
@@ -75,3 +76,35 @@ def finals(place: Place) -> None:
         commit="0a1b2c3d" * 5,
         now=place.now,
     )
+
+
+def over(place: Place) -> None:
+    """End a competition with a board for agents, reveal it, and certify that somebody took part."""
+    from competitions.catalog.models import Agents, Column, Competition, Leaderboard, Phase
+    from competitions.catalog.services import phase_reveal
+    from competitions.leaderboards.services import board_rebuild
+    from competitions.people.certificates import make_certificate
+    from competitions.people.models import Certificate
+    from competitions.submissions.models import Submission
+
+    phase = place.phases["test-dev"]
+    agents = Leaderboard.objects.create(phase=phase, key="agents", title="Agents", index=1, for_agents=True)
+    Column.objects.create(leaderboard=agents, key="mae", title="MAE", unit="eV", sorting="asc", is_primary=True)
+    people = []
+    for number, (name, team) in enumerate([("olaf", "Overfitters"), ("otto", "Last Epoch"), ("odd", LONG_TEAM)]):
+        people.append(user := person(name, f"{name.title()} Example"))
+        place.join(user, team)
+        sent = place.submit(user, hours_ago=60 - number)
+        if name == "odd":
+            Submission.objects.filter(pk=sent.pk).update(agent_model="Model 1", agent_harness="Harness 2")
+        place.score(sent, 0.21 + 0.02 * number)
+        place.score(place.submit(user, "test-challenge", hours_ago=30 - number), 0.25 - 0.01 * number)
+    Phase.objects.filter(pk=phase.pk).update(agents=Agents.OWN_BOARD)
+    for board in Leaderboard.objects.filter(phase=phase):
+        board_rebuild(board)
+    Phase.objects.filter(competition=place.competition).update(closes_at=place.now - timedelta(hours=2))
+    phase_reveal(phase=Phase.objects.get(pk=place.phases["test-challenge"].pk), now=place.now)
+    Competition.objects.filter(pk=place.competition.pk).update(gives_certificates=True)
+    place.competition.refresh_from_db()
+    made = make_certificate(user=people[0], competition=place.competition, name="Olaf Example", now=place.now)
+    Certificate.objects.filter(pk=made.pk).update(key=CERTIFICATE)

@@ -48,7 +48,7 @@ def make(site: Scenario, client: Client, name: str = "Ada Example") -> str:
 
 def test_the_results_are_the_final_boards_with_bibtex(over: Scenario) -> None:
     text = page(over)
-    assert (text.count('<table class="board">'), text.count("Runners-up")) == (2, 2)
+    assert (text.count('<table class="board final-board">'), text.count("Runners-up")) == (2, 2)
     assert f"@misc{{{over.competition.slug}-results" in text
     assert "A group   friends" in text, "no letter that TeX reads"
     assert "Your certificate" not in text
@@ -78,7 +78,7 @@ def test_as_long_as_something_is_open_sealed_or_unscored_there_are_no_results(ov
 def test_a_hidden_board_holds_nothing_up_and_is_not_shown(over: Scenario) -> None:
     Leaderboard.objects.filter(phase=over.sealed).update(is_hidden=True)
     Phase.objects.filter(pk=over.sealed.pk).update(revealed_at=None)
-    assert page(over).count('<table class="board">') == 1
+    assert page(over).count('<table class="board final-board">') == 1
 
 
 def test_a_member_makes_a_certificate_that_its_address_proves(over: Scenario) -> None:
