@@ -168,6 +168,7 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:invitation-accept": ("post", "", {"A": 302, "SMTOXR": 404}),
     "web:invitation-decline": ("post", "", {"A": 302, "SMTOXR": 404}),
     "web:invitation-withdraw": ("post", "M", {"A": 302, "STOXR": 403}),
+    "web:submission-compare": ("get", "MOR", {"A": 302, "STX": 404}),
     "web:submissions": ("get", SIGNED_IN, {"A": 302}),
     "web:finals": ("get", "", {"A": 302, "SMTOXR": 404}),  # the board asks for no selection
     "web:submit": ("post", "SMTOXR", {"A": 302}),  # the form says no kind: back to the page, which says so

@@ -103,7 +103,9 @@ def least_left(teams: Mapping[Phase, int], now: datetime) -> dict[int, Left]:
         team__in=teams.values(), phase__in=[phase.pk for phase in teams], is_charged=True
     )
     counts = {name: Count("pk", filter=span) for name, span in spans.items()}
-    used: dict[int, Mapping[str, int]] = {row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)}
+    used: dict[int, Mapping[str, int]] = {
+        row["phase"]: row for row in charged.order_by().values("phase").annotate(**counts)
+    }
     return {phase.pk: left for phase in teams if (left := _least(phase, used.get(phase.pk, {}))) is not None}
 
 

@@ -19,13 +19,13 @@ class FormInvalid(Refusal):
 
     code, http_status = "invalid_form", 422
 
-    def __init__(self, form: forms.Form) -> None:
+    def __init__(self, form: forms.BaseForm) -> None:
         name, errors = next(iter(form.errors.items()))
         label = form[name].label if name in form.fields else "The form"
         super().__init__(f"{label}: {' '.join(str(error) for error in errors)}")
 
 
-def cleaned(form: forms.Form) -> dict[str, Any]:
+def cleaned(form: forms.BaseForm) -> dict[str, Any]:
     """The form's values. Raises `FormInvalid`."""
     if not form.is_valid():
         raise FormInvalid(form)

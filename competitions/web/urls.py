@@ -28,7 +28,7 @@ from competitions.web.views import (
 )
 from competitions.web.views.boards import costs, entries, leaderboard, results, reveal, snapshots, uncertainty
 from competitions.web.views.discussions import topics, writing
-from competitions.web.views.submissions import finals, submission, submissions
+from competitions.web.views.submissions import compare, finals, submission, submissions
 
 app_name = "web"
 COMPETITION: Final = "competitions/<slug:slug>/"
@@ -148,6 +148,7 @@ urlpatterns = [
     path("invitations/<uuid:key>/withdraw/", teams.answer, {"answer": "withdraw"}, name="invitation-withdraw"),
     path(f"{COMPETITION}submissions/", submissions.submissions, name="submissions"),
     path(f"{COMPETITION}submissions/finals/<slug:phase_slug>/<slug:board_key>/", finals.finals, name="finals"),
+    path(f"{COMPETITION}submissions/<int:pk>/compare/", compare.compare, name="submission-compare"),
     path(f"{COMPETITION}submit/", submissions.submit, name="submit"),
     path(f"{COMPETITION}submit/look/", submissions.look_at_file, name="submission-look"),
     path("submissions/<int:pk>/", submission.detail, name="submission"),

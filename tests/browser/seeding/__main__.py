@@ -71,7 +71,9 @@ def fill(folder: Path, now: datetime) -> None:
     growing_boards(organizer, now)
     crowd(organizer, Queue.objects.create(name="crowd"), now)
     smoke_runs(organizer, now)
-    ended = competition("over", "All is over", organizer, Queue.objects.create(name="over"), now, host="Institute of Ends")
+    ended = competition(
+        "over", "All is over", organizer, Queue.objects.create(name="over"), now, host="Institute of Ends"
+    )
     phases(ended)
     over(ended)
     for name in ("sam", "kim", "mia", "pia", "uwe", "quin"):  # without a team; each test signs in as its own
