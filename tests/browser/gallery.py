@@ -143,6 +143,7 @@ PAGES: dict[str, tuple[str, str]] = {
     "finals": ("gina", f"{FINALS}/submissions/finals/test-dev/private/"),
     "submissions": ("fred", f"{CLUSTER}/submissions/"),
     "submissions-scores": ("ada", f"{GAP}/submissions/"),
+    "submission-compared": ("ada", f"{GAP}/submissions/2/compare/"),
     "submissions-sealed": ("ada", f"{GAP}/submissions/?phase=test-challenge"),
     "submissions-none-failed": ("ada", f"{GAP}/submissions/?show=failed"),
     "board-facts": ("gina", f"{FINALS}/leaderboard/?phase=test-dev&sort=rmse"),

@@ -44,6 +44,10 @@ def test_what_passed_says_what_the_whole_may_take_and_what_crashed_went_no_furth
     visitor = new_visitor("sana", viewport=NARROW)
     page = visitor.visit(MINI)
     page.get_by_role("row", name="Passed, then waits").get_by_role("link").first.click()
+    passed = page.locator("summary", has_text="Smoke run passed in")
+    expect(passed).to_contain_text("to 19 s")
+    expect(page.locator("section.run:visible")).to_have_count(1)
+    passed.click()
     expect(page.get_by_text("and at most 19 s, if all of it grows with the data")).to_be_visible()
     assert visitor.accessibility_faults() == []
     assert visitor.overflow() <= 0

@@ -91,7 +91,7 @@ def over(place: Place) -> None:
     agents = Leaderboard.objects.create(phase=phase, key="agents", title="Agents", index=1, for_agents=True)
     Column.objects.create(leaderboard=agents, key="mae", title="MAE", unit="eV", sorting="asc", is_primary=True)
     people = []
-    for number, (name, team) in enumerate([("olaf", "Overfitters"), ("otto", "Last Epoch"), ("odd", LONG_TEAM)]):
+    for number, (name, team) in enumerate([("olaf", "Overfitters"), ("omar", "Last Epoch"), ("odd", LONG_TEAM)]):
         people.append(user := person(name, f"{name.title()} Example"))
         place.join(user, team)
         sent = place.submit(user, hours_ago=60 - number)
