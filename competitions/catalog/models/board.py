@@ -317,7 +317,8 @@ class Column(models.Model):
 
     def difference(self, value: float, other: float) -> str:
         """The signed difference of two values as they are shown, so that it tells no more digits."""
-        return f"{round(value, self.precision) - round(other, self.precision):+.{self.precision}f}"
+        signed = round(value, self.precision) - round(other, self.precision)
+        return f"{signed:+.{self.precision}f}".replace("-", "\N{MINUS SIGN}")
 
     def exact(self, value: float) -> str:
         """The value as far as rows are told apart by it."""

@@ -137,7 +137,11 @@ def improvements(entry: Entry, column: Column) -> list[tuple[datetime, float]]:
 
 def score_spark(entry: Entry, column: Column) -> Spark | None:
     """None below two scores, which are no line."""
-    steps = improvements(entry, column)
+    return line_of_best(improvements(entry, column), column)
+
+
+def line_of_best(steps: Sequence[tuple[datetime, float]], column: Column) -> Spark | None:
+    """A line through scores that each were better than the one before; None below two."""
     if len(steps) < 2:
         return None
     (first_at, first), (last_at, last) = steps[0], steps[-1]

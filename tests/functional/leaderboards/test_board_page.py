@@ -56,14 +56,14 @@ def test_the_first_page_of_a_board_draws_how_the_best_score_improved_and_reads_i
     client, url = user_client(site.member()), reverse("web:leaderboard", args=[site.competition.slug])
     other = site.join("Climbers")
     site.score(site.submit(), 0.5)
-    assert "score-chart" not in client.get(url).content.decode()
+    assert "lead-line" not in client.get(url).content.decode()
     site.score(site.submit(team=other), 0.25)
     with CaptureQueriesContext(connection) as queries:
         pages = [client.get(url, headers={"Accept-Language": "en"}).content.decode() for _ in range(2)]
-    assert all("The best score went from 0.5000 to 0.2500, by Climbers." in page for page in pages)
+    assert all("From 0.5000 to 0.2500 in 1 step, the last by Climbers" in page for page in pages)
     assert sum("leaderboards_milestone" in query["sql"] for query in queries) == 1
     entry = Entry.objects.filter(team=other).get()
-    assert "score-chart" not in client.get(url, {"around": entry.pk}).content.decode()
+    assert "lead-line" not in client.get(url, {"around": entry.pk}).content.decode()
 
 
 def test_a_sealed_board_draws_nothing_of_how_its_best_score_improved(site: Scenario) -> None:
@@ -74,4 +74,4 @@ def test_a_sealed_board_draws_nothing_of_how_its_best_score_improved(site: Scena
     for client in (Client(), user_client(site.member()), user_client(site.organizer)):
         page = client.get(url, {"phase": site.sealed.slug}).content.decode()
         assert "are sealed" in page
-        assert "score-chart" not in page
+        assert "lead-line" not in page

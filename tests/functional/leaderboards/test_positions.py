@@ -23,7 +23,7 @@ def test_a_score_is_placed_among_the_other_teams_and_compared_with_the_own_best_
     assert score_position is not None
     assert (score_position.value, score_position.place, score_position.counts) == ("0.3000", 3, True)
     assert (score_position.to_own_best, score_position.is_own_best, score_position.to_leader) == (
-        "-0.1000",
+        "\N{MINUS SIGN}0.1000",
         True,
         "+0.2000",
     )

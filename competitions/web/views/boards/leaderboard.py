@@ -49,12 +49,19 @@ from competitions.leaderboards.sealing.commitments import board_commitment
 from competitions.web.conditional import RELEASE, board_etag, unless_unchanged
 from competitions.web.details import detailed_entries
 from competitions.web.markdown import has_markdown, wants_markdown
-from competitions.web.presentation.board_rows import RowDetails, ScoreScale, row_details, score_scale, score_spark
+from competitions.web.presentation.board_rows import (
+    RowDetails,
+    ScoreScale,
+    line_of_best,
+    row_details,
+    score_scale,
+    score_spark,
+)
 from competitions.web.presentation.charts import Dated, baseline_levels, score_chart
 from competitions.web.presentation.costs import cost_columns
 from competitions.web.views.competitions import render_tab
 from competitions.web.visit import Visit, team_of_visit, visit
-from core.design.charts import Chart, Level
+from core.design.charts import Level
 from files.text import is_number
 
 SHORTEST_SEARCH: Final = 2
@@ -223,11 +230,12 @@ def _drawn_column(board: Leaderboard) -> Column | None:
     return primary if primary in board.visible_columns and not board.phase.grows else None
 
 
-def _lead_chart(board: Leaderboard, page: DrawnPage, now: datetime) -> Chart | None:
-    """A chart of the best score over time; None below two scores."""
-    if page.scale is None or len(page.best) < 2:
-        return None
-    return score_chart(page.best, [], page.scale.column, until=_known_until(board, now), levels=page.levels)
+def _lead(page: DrawnPage) -> dict[str, object]:
+    """The way of the best score as a small line, with who reached it; the page of its history has the chart."""
+    line = (
+        line_of_best([(at, value) for at, value, _ in page.best], page.scale.column) if page.scale is not None else None
+    )
+    return {"lead": line, "leader": page.best[-1][2]} if line is not None else {}
 
 
 def _best_scores(board: Leaderboard, column: Column) -> list[Dated]:
@@ -288,7 +296,7 @@ def _board_context(request: HttpRequest, visited: Visit, phase: Phase, board: Le
         and bool(page.rows)
         and not phase.grows
         and says_uncertainty(board, primary),
-        "chart": _lead_chart(board, page, visited.now) if isinstance(page, DrawnPage) else None,
+        **(_lead(page) if isinstance(page, DrawnPage) else {}),
         **_search(request, board),
         **(_own_row(board, page, own_entry, sort) if isinstance(page, DrawnPage) else {}),
     }

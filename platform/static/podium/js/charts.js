@@ -142,8 +142,16 @@
     return { ...spec, y: { ...spec.y, suggestedMin: Math.min(...values), suggestedMax: Math.max(...values) } };
   };
 
+  // Errors and the like are never below 0, so the room below the lowest of them ends there.
+  const notBelowZero = (spec) => {
+    const values = spec.series.flatMap(({ points }) => points.map(([, y]) => y));
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    if (spec.y.scale !== "number" || spec.y.min !== undefined || low < 0 || low >= 0.05 * (high - low)) return spec;
+    return { ...spec, y: { ...spec.y, min: 0, suggestedMax: Math.max(1.05 * high, spec.y.suggestedMax || 0) } };
+  };
+
   const draw = (figure) => {
-    const spec = withLevels(JSON.parse(document.getElementById(figure.dataset.chart).textContent));
+    const spec = notBelowZero(withLevels(JSON.parse(document.getElementById(figure.dataset.chart).textContent)));
     const canvas = figure.querySelector("canvas");
     const known = Chart.getChart(canvas);
     if (known) known.destroy();

@@ -149,11 +149,11 @@
   };
 
   // The site's word on a file by its name, and on a zip by the names in it, before it is sent. Whatever else may go wrong here,
-  // the upload says.
+  // the upload says. True where the site has found nothing wrong.
   const lookAt = async (form, file, headers, isKindSure) => {
-    if (!form.dataset.look) return;
+    if (!form.dataset.look) return false;
     const names = JSON.stringify(/\.zip$/i.test(file.name) ? await zipNames(file).catch(() => null) : []);
-    if (names === "null" || names.length > 32768) return;
+    if (names === "null" || names.length > 32768) return false;
     const entered = new FormData(form);
     const body = new FormData();
     for (const name of ["phase", "kind"]) body.set(name, entered.get(name) || "");
@@ -162,6 +162,7 @@
     body.set("names", names);
     const response = await fetch(form.dataset.look, { method: "POST", headers: { ...headers, Accept: "application/json" }, body }).catch(() => null);
     if (response && response.status === 422) throw await explain(response);
+    return Boolean(response && response.ok);
   };
 
   const submit = async (form, upload, headers, isKindSure) => {
@@ -175,11 +176,12 @@
     return (await response.json()).url;
   };
 
+  const size = (bytes) => (bytes < 1048576 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1048576).toFixed(1)} MiB`);
+
   const show = (form) => {
     const box = form.querySelector(".upload-progress");
     const bar = box.querySelector("progress");
     const text = box.querySelector("output");
-    const size = (bytes) => `${(bytes / 1048576).toFixed(1)} MiB`;
     box.hidden = false;
     return (total) => (sent, note) => {
       bar.value = total ? (100 * sent) / total : 0;
@@ -279,6 +281,18 @@
     });
   }
 
+  // What was chosen, and what it is taken for, stands where it was dropped.
+  const KINDS = { prediction: "predictions", code: "code", dataset: "a dataset" };
+  const answerInZone = (form, file, isRight) => {
+    const answer = form.querySelector("[data-drop-answer]");
+    if (!answer) return;
+    answer.hidden = !file;
+    if (!file) return;
+    const kind = KINDS[new FormData(form).get("kind")];
+    answer.classList.toggle("good", isRight);
+    answer.textContent = `${isRight ? "✓ " : ""}${file.name}, ${size(file.size)}${isRight && kind ? `: taken as ${kind}` : ""}`;
+  };
+
   // Another file or kind is another question; it is asked at once, so that nobody waits for an upload to hear the answer.
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-upload]");
@@ -286,8 +300,11 @@
     const chosen = () => `${form.querySelector('input[type="file"]').value}:${new FormData(form).get("kind")}`;
     const [file, asked] = [form.querySelector('input[type="file"]').files[0], chosen()];
     showProblem(form, null);
+    answerInZone(form, file, false);
     if (!file) return;
-    lookAt(form, file, headersOf(form), false).catch((problem) => {
+    lookAt(form, file, headersOf(form), false).then((isRight) => {
+      if (asked === chosen()) answerInZone(form, file, isRight);
+    }).catch((problem) => {
       if (asked === chosen() && !sending.has(form)) showProblem(form, problem);
     });
   });
