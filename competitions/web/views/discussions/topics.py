@@ -17,8 +17,9 @@ from competitions.discussions.images import attached_key
 from competitions.discussions.models import Post, PostImage, Subscription, Topic
 from competitions.discussions.reading import (
     FILTERS,
+    find_post,
+    find_topic,
     may_read_text,
-    may_read_topic,
     readable_posts,
     reply_page,
     topic_page,
@@ -52,23 +53,16 @@ def discussion_visit(request: HttpRequest, slug: str) -> Visit:
 
 def read_topic(visited: Visit, pk: int) -> Topic:
     """A topic that this person may read; any other does not exist."""
-    rows = Topic.objects.select_related("author", "announcement", "solution__author")
-    topic = get_object_or_404(rows, pk=pk, competition=visited.competition)
-    topic.competition = visited.competition
-    if not may_read_topic(topic, visited.user, is_organizer=visited.is_organizer):
+    topic = find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    if topic is None:
         raise Http404
     return topic
 
 
 def read_post(visited: Visit, pk: int) -> Post:
     """A post whose text this person may read; any other does not exist."""
-    rows = Post.objects.select_related("author", "topic__announcement")
-    post = get_object_or_404(rows, pk=pk, topic__competition=visited.competition)
-    post.topic.competition = visited.competition
-    is_organizer = visited.is_organizer
-    if not may_read_topic(post.topic, visited.user, is_organizer=is_organizer):
-        raise Http404
-    if not may_read_text(post, visited.user, is_organizer=is_organizer):
+    post = find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    if post is None:
         raise Http404
     return post
 
