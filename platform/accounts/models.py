@@ -11,6 +11,7 @@ from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.functions import Lower
 
 from accounts.links import require_github_name, require_orcid, require_web_site
 from core.background.rows import AskedRow, asker_key
@@ -69,6 +70,9 @@ class User(AbstractUser):
     is_robot = models.BooleanField(default=False, help_text="A program's account; it signs in with API tokens alone.")
 
     objects: ClassVar[AccountManager] = AccountManager()
+
+    class Meta(AbstractUser.Meta):
+        indexes = [models.Index(Lower("username"), name="user_mentioned")]  # in any case
 
     def __str__(self) -> str:
         return "Deleted account" if self.deleted_at else self.get_full_name() or self.username

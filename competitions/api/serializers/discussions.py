@@ -67,7 +67,7 @@ class TopicIn(PostIn):
 
 
 class PostEditIn(serializers.Serializer[Any]):
-    """A text in place of another, with the version that its author has seen; a first post may get another title."""
+    """A new text of a post, with the version that its author has seen."""
 
     text = serializers.CharField(trim_whitespace=False)
     version = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="Of the text that you changed.")
@@ -82,7 +82,7 @@ class SolutionIn(serializers.Serializer[Any]):
 
 
 class ReportIn(serializers.Serializer[Any]):
-    """What is wrong with a post."""
+    """A note to the organizers on a post."""
 
     text = serializers.CharField(help_text="What is wrong with it. At most 500 characters; the organizers read it.")
 

@@ -159,7 +159,7 @@ class PostDetail(DiscussionView):
 
     @extend_schema(operation_id="post_edit", request=PostEditIn, responses=PostOut)
     def patch(self, request: Request, slug: str, pk: int) -> Response:
-        """Edit your own post. If it was edited since the version that you send, nothing is saved: read it again."""
+        """Edit your own post. If it was edited since the version that you send, nothing is saved."""
         self.person()
         post = self.readable_post(slug, pk)
         values = checked(PostEditIn(data=request.data))

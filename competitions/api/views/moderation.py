@@ -1,4 +1,4 @@
-"""Moderation of a discussion over the API, for organizers' programs. The audit log has each decision with its reason."""
+"""Moderation of a discussion over the API; the audit log has each decision with its reason."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ class ModerationView(DiscussionView):
         return competition
 
     def decision(self, serializer: type[BaseSerializer[Any]]) -> dict[str, Any]:
-        """What was sent, which the audit log keeps, also if it is refused."""
+        """The values that were sent, which the audit log keeps, also if they are refused."""
         keep_fields(self.received, self.request.data)
         return checked(serializer(data=self.request.data))
 
@@ -96,7 +96,10 @@ class PostDecision(ModerationView):
 
     @extend_schema(operation_id="post_decide", request=PostDecisionIn, responses=PostOut)
     def post(self, request: Request, slug: str, pk: int) -> Response:
-        """Show a post, remove it with a reason, leave it (`dismiss`), or `clear` its history. All but the last settle its reports."""
+        """Show a post, remove it with a reason, leave it as it is, or clear its history.
+
+        All but `clear` settle its reports.
+        """
         posts = Post.objects.select_related("author", "topic__announcement")
         post = get_object_or_404(posts, pk=pk, topic__competition=self.managed(slug))
         values = self.decision(PostDecisionIn)
@@ -118,7 +121,7 @@ class Exclusions(ModerationView):
 
     @extend_schema(operation_id="exclusions_create", request=ExclusionIn, responses={201: ExclusionOut})
     def post(self, request: Request, slug: str) -> Response:
-        """Exclude somebody from writing, with a reason that they read when they try; also with their newest posts."""
+        """Exclude somebody from writing, with a reason that they read when they try."""
         competition = self.managed(slug)
         values = self.decision(ExclusionIn)
         user = moderation.writer_named(competition, values["username"])

@@ -28,6 +28,7 @@ from competitions.discussions.rights import require_discussion
 from competitions.web.markdown import has_markdown
 from competitions.web.views.competitions import image_response, render_tab
 from competitions.web.views.discussions.forms import ListForm, PlaceForm
+from competitions.web.views.discussions.mentions import Link, mention_links
 from competitions.web.visit import Visit, visit
 from files.markup import ShownImage
 
@@ -144,16 +145,26 @@ def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def shown_posts(visited: Visit, topic: Topic, posts: Iterable[Post]) -> list[ShownPost]:
     """Posts with their texts, as far as this person may read them."""
     rows = list(posts)
-    image_url = image_addresses(visited, rows)
-    return [_shown_post(visited, topic, post, image_url) for post in rows]
+    readable = [post for post in rows if may_read_text(post, visited.user, is_organizer=visited.is_organizer)]
+    image_url, link = image_addresses(visited, readable), mention_links(visited, readable)
+    return [_shown_post(visited, topic, post, image_url, link, is_readable=post in readable) for post in rows]
 
 
-def _shown_post(visited: Visit, topic: Topic, post: Post, image_url: Callable[[str], ShownImage | None]) -> ShownPost:
+def _shown_post(
+    visited: Visit,
+    topic: Topic,
+    post: Post,
+    image_url: Callable[[str], ShownImage | None],
+    link: Link,
+    *,
+    is_readable: bool,
+) -> ShownPost:
     post.topic = topic
     text = None
-    if may_read_text(post, visited.user, is_organizer=visited.is_organizer):
-        row = topic.announcement if post.is_opening and topic.announcement else post
-        text = mark_safe(row.rendering.shown(image_url))  # only harmless tags are left in it
+    if is_readable:
+        announcement = topic.announcement if post.is_opening else None
+        html = announcement.rendering.shown(image_url) if announcement else link(post.rendering.shown(image_url))
+        text = mark_safe(html)  # only harmless tags are left in it
     is_own = post.author_id is not None and post.author_id == visited.user.pk
     return ShownPost(post, text, is_own, topic.solution_id == post.pk)
 
