@@ -25,7 +25,7 @@ Link = Callable[[str], str]
 
 
 def mention_links(visited: Visit, posts: Iterable[Post]) -> Link:
-    """A function that links mentions in the HTML of these posts; one query, and none where nobody is mentioned."""
+    """A function that links mentions in the HTML of these posts, by one query at most."""
     named = _first_names(mentions(post.body) for post in posts if "@" in post.body)
     addresses = _addresses(visited, named) if len(named) else {}
     return lambda html: link_mentions(html, addresses)
@@ -43,11 +43,11 @@ def _first_names(texts: Iterable[Mentions]) -> Mentions:
 
 def _addresses(visited: Visit, named: Mentions) -> Mapping[str, str]:
     """Addresses of the pages that this reader gets, by mention in lower case."""
-    asked = [
+    queries = [
         *([_public_people(named.people)] if named.people else []),
         *([_shown_teams(visited, named.teams)] if named.teams else []),
     ]
-    rows = asked[0].union(*asked[1:], all=True)
+    rows = queries[0].union(*queries[1:], all=True)
     slug = visited.competition.slug
     return {
         f"@[{name}]" if is_team else f"@{name}": reverse("web:public-team", args=[slug, UUID(key)])
@@ -80,7 +80,7 @@ def _shown_teams(visited: Visit, names: Iterable[str]) -> QuerySet[Team, tuple[i
 
 
 def link_mentions(html: str, addresses: Mapping[str, str]) -> str:
-    """Sanitized HTML with a link at each mention that has an address, outside of code, quotes, formulas and links.
+    """Harmless HTML with links at mentions, outside of code, quotes, formulas and links.
 
     >>> link_mentions("<p>@Ada. <code>@ada</code></p>", {"@ada": "/people/ada/"})
     '<p><a class="mention" href="/people/ada/">@Ada</a>. <code>@ada</code></p>'
