@@ -230,6 +230,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:account-delete": ("get", SIGNED_IN, {"A": 302}),
     "web:account-delete-withdraw": ("post", SIGNED_IN, {"A": 302}),
     "web:person": ("get", EVERYBODY, {}),
+    "web:person-report": ("get", SIGNED_IN, {"A": 302}),
+    "web:person-block": ("post", "", {"A": 302, "SMTOXR": 422}),  # says neither yes nor no
+    "web:blocks": ("get", SIGNED_IN, {"A": 302}),
     "api:person": ("get", EVERYBODY, {}),
     "api:schema": ("get", EVERYBODY, {}),
     "api:docs": ("get", EVERYBODY, {}),
@@ -636,7 +639,9 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
     ("api:exclusion",): lambda world: {"username": world.site.member().username},
     ("web:post-image",): lambda world: {"key": world.arguments["image"]},
     ("organize:writer-readmit",): lambda world: {"pk": world.site.member().pk},
-    ("web:person", "api:person"): lambda world: {"username": world.site.member().username},
+    ("web:person", "web:person-report", "web:person-block", "api:person"): lambda world: {
+        "username": world.site.member().username
+    },
     ("web:own-data-file",): lambda world: {"pk": 0},
     ("web:public-team",): lambda world: {"key": world.site.team.key},
     ("accounts:token-revoke",): lambda world: {"pk": 0},

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_safe
 
+from accounts.blocks import blocked_numbers
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.discussions.following import looked_at
@@ -43,6 +44,7 @@ class ShownPost:
     text: SafeString | None
     is_own: bool
     is_solution: bool
+    is_folded: bool  # its author is somebody whom this reader blocks
 
 
 def discussion_visit(request: HttpRequest, slug: str) -> Visit:
@@ -147,7 +149,8 @@ def shown_posts(visited: Visit, topic: Topic, posts: Iterable[Post]) -> list[Sho
     rows = list(posts)
     readable = [post for post in rows if may_read_text(post, visited.user, is_organizer=visited.is_organizer)]
     image_url, link = image_addresses(visited, readable), mention_links(visited, readable)
-    return [_shown_post(visited, topic, post, image_url, link, is_readable=post in readable) for post in rows]
+    blocked = blocked_numbers(visited.user.pk)
+    return [_shown_post(visited, topic, post, image_url, link, blocked, is_readable=post in readable) for post in rows]
 
 
 def _shown_post(
@@ -156,6 +159,7 @@ def _shown_post(
     post: Post,
     image_url: Callable[[str], ShownImage | None],
     link: Link,
+    blocked: frozenset[int],
     *,
     is_readable: bool,
 ) -> ShownPost:
@@ -166,7 +170,7 @@ def _shown_post(
         html = announcement.rendering.shown(image_url) if announcement else link(post.rendering.shown(image_url))
         text = mark_safe(html)  # only harmless tags are left in it
     is_own = post.author_id is not None and post.author_id == visited.user.pk
-    return ShownPost(post, text, is_own, topic.solution_id == post.pk)
+    return ShownPost(post, text, is_own, topic.solution_id == post.pk, post.author_id in blocked)
 
 
 def image_addresses(visited: Visit, posts: Iterable[Post]) -> Callable[[str], ShownImage | None]:
