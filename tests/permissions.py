@@ -414,7 +414,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     RegistrationQuestion.objects.create(competition=site.competition, key="asked", title="Real name")
     site.competition.save()
     submission = site.submit(kind=Kind.CODE)
-    message = {"subject": "News", "text": "Text.", "path": "/"}
+    message: dict[str, Any] = {"subject": "News", "text": "Text.", "path": "/"}
     notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **message)
     with_smoke_run(site)
     run = submission.runs.get()

@@ -91,8 +91,14 @@ def notify_person(
 
 def notify_account(*, user: User, subject: str, text: str, path: str, event: str) -> bool:
     """Tell a person of their account, in the inbox alone; False for an event that they were told of."""
-    told = {"kind": Kind.ACCOUNT, "subject": _one_line(subject), "text": text, "path": path, "delivery": Delivery.NONE}
-    return Notification.objects.get_or_create(user=user, event=event, defaults=told)[1]
+    values = {
+        "kind": Kind.ACCOUNT,
+        "subject": _one_line(subject),
+        "text": text,
+        "path": path,
+        "delivery": Delivery.NONE,
+    }
+    return Notification.objects.get_or_create(user=user, event=event, defaults=values)[1]
 
 
 def was_told(event: str) -> bool:

@@ -25,10 +25,14 @@ def begin_deletion(model_admin: UserAdmin, request: HttpRequest, queryset: Query
         try:
             deletion = deletion_ask(user=user, now=timezone.now(), is_own_wish=user.pk == request.user.pk)
         except Refusal as refusal:
-            model_admin.message_user(request, f"{user.username}: {refusal.detail}", messages.ERROR)
+            model_admin.message_user(
+                request, f"Not begun for {user.username}, who would read: {refusal.detail}", messages.ERROR
+            )
             continue
         model_admin.log_change(request, user, f"Began the deletion of the account, due {deletion.due_at:%Y-%m-%d}.")
-        text = f"{user.username} is deleted on {deletion.due_at:%Y-%m-%d}, and can take that back until then."
+        text = (
+            f"The account {user.username} is deleted on {deletion.due_at:%Y-%m-%d}, and can take that back until then."
+        )
         model_admin.message_user(request, text)
 
 

@@ -168,7 +168,6 @@ def test_an_administrator_begins_the_end_of_an_account_with_its_refusals_and_sta
     act(site.organizer, user)
     assert not AccountDeletion.objects.exists()
     text = act(root, user, site.organizer)
-    print(text[text.find("messagelist") :][:1500], "ACTION", text.count("begin_deletion"))
     assert f"{user.username} is deleted on" in text
     assert "only organizer of" in text
     deletion = AccountDeletion.objects.get()
