@@ -234,6 +234,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "web:account-delete": ("get", SIGNED_IN, {"A": 302}),
     "web:account-delete-withdraw": ("post", SIGNED_IN, {"A": 302}),
     "web:person": ("get", EVERYBODY, {}),
+    "web:person-report": ("get", SIGNED_IN, {"A": 302}),
+    "web:person-block": ("post", "", {"A": 302, "SMTOXR": 422}),  # says neither yes nor no
+    "web:blocks": ("get", SIGNED_IN, {"A": 302}),
     "api:person": ("get", EVERYBODY, {}),
     "api:schema": ("get", EVERYBODY, {}),
     "api:docs": ("get", EVERYBODY, {}),
@@ -241,6 +244,15 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "api:competition": ("get", EVERYBODY, {}),
     "api:topics": ("get", EVERYBODY, {}),
     "api:topic-posts": ("get", EVERYBODY, {}),
+    "api:topic": ("get", EVERYBODY, {}),
+    "api:topic-solution": ("put", "", {"A": 401, "SMTOXR": 415}),  # is no JSON
+    "api:topic-decision": ("post", "", {"A": 401, "SMTX": 404, "OR": 400}),  # says nothing
+    "api:post": ("get", EVERYBODY, {}),
+    "api:post-reports": ("post", "", {"A": 401, "SMTOXR": 400}),
+    "api:post-decision": ("post", "", {"A": 401, "SMTX": 404, "OR": 400}),
+    "api:reports": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "api:exclusions": ("get", "OR", {"A": 401, "SMTX": 404}),
+    "api:exclusion": ("delete", "", {"A": 401, "SMTOXR": 404}),  # nobody is excluded
     "api:files": ("get", EVERYBODY, {}),
     "api:file": ("get", "MTOR", {"A": 401, "SX": 403}),
     "api:registration": ("get", "MT", {"A": 401, "SOXR": 403}),
@@ -406,7 +418,7 @@ def make_permission_site(site: Scenario) -> PermissionSite:
     RegistrationQuestion.objects.create(competition=site.competition, key="asked", title="Real name")
     site.competition.save()
     submission = site.submit(kind=Kind.CODE)
-    message = {"subject": "News", "text": "Text.", "path": "/"}
+    message: dict[str, Any] = {"subject": "News", "text": "Text.", "path": "/"}
     notify_person(user=site.member(), kind=Told.ANNOUNCEMENT, competition=site.competition, **message)
     with_smoke_run(site)
     run = submission.runs.get()
@@ -609,18 +621,31 @@ OTHERWISE: dict[tuple[str, ...], Callable[[PermissionSite], dict[str, Any]]] = {
         "web:topic",
         "web:topic-markdown",
         "api:topic-posts",
+        "api:topic",
+        "api:topic-solution",
+        "api:topic-decision",
         "web:topic-feed",
         "web:topic-reply",
         "web:topic-follow",
         "web:topic-solve",
         "organize:topic-act",
     ): lambda world: {"pk": world.arguments["topic"]},
-    ("web:post-edit", "web:post-delete", "web:post-history", "web:post-report", "organize:post-act"): lambda world: {
-        "pk": world.arguments["post"]
-    },
+    (
+        "web:post-edit",
+        "web:post-delete",
+        "web:post-history",
+        "web:post-report",
+        "organize:post-act",
+        "api:post",
+        "api:post-reports",
+        "api:post-decision",
+    ): lambda world: {"pk": world.arguments["post"]},
+    ("api:exclusion",): lambda world: {"username": world.site.member().username},
     ("web:post-image",): lambda world: {"key": world.arguments["image"]},
     ("organize:writer-readmit",): lambda world: {"pk": world.site.member().pk},
-    ("web:person", "api:person"): lambda world: {"username": world.site.member().username},
+    ("web:person", "web:person-report", "web:person-block", "api:person"): lambda world: {
+        "username": world.site.member().username
+    },
     ("web:own-data-file",): lambda world: {"pk": 0},
     ("web:public-team",): lambda world: {"key": world.site.team.key},
     ("accounts:token-revoke",): lambda world: {"pk": 0},

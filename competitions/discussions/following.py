@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
 
+from accounts.blocks import hearing
 from accounts.models import User
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.discussions.models import Post, PostNotice, Subscription, Topic
@@ -136,10 +137,10 @@ def _notify_followers(post: Post, *, besides: list[int]) -> None:
 
 
 def _readers(people: QuerySet[User], post: Post) -> QuerySet[User]:
-    """Those of these people who see the competition, without the post's author."""
+    """Those of these people who see the competition, without the post's author and who blocks them."""
     competition = post.topic.competition
     seeing = people if competition.is_published else people.filter(pk__in=organizing_people(competition).values("pk"))
-    return seeing.exclude(pk=post.author_id or 0)
+    return hearing(seeing.exclude(pk=post.author_id or 0), post.author_id)
 
 
 def _followers(post: Post) -> QuerySet[User]:

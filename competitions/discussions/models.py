@@ -47,6 +47,17 @@ class Topic(models.Model):
             models.Index(
                 fields=["competition", "-last_post_at", "-id"], condition=Q(is_shown=True), name="topic_newest"
             ),
+            models.Index(fields=["competition", "-id"], condition=Q(is_shown=True), name="topic_opened"),
+            models.Index(
+                fields=["competition", "author", "-last_post_at", "-id"],
+                condition=Q(is_shown=True),
+                name="topic_of_author",
+            ),
+            models.Index(
+                fields=["competition", "-last_post_at", "-id"],
+                condition=Q(is_shown=True, solution__isnull=True, announcement__isnull=True),
+                name="topic_unsolved",
+            ),
             models.Index(
                 fields=["competition", "-last_post_at", "-id"],
                 condition=Q(is_shown=True, reply_count=0),
@@ -97,6 +108,7 @@ class Post(WrittenRow):
     class Meta:
         indexes = [
             models.Index(fields=["topic", "id"], name="post_of_topic"),
+            models.Index(fields=["topic", "-created_at", "-id"], condition=Q(state="shown"), name="post_shown"),
             models.Index(fields=["author", "-created_at"], name="post_of_author"),
             models.Index(fields=["topic"], condition=Q(state="waiting"), name="post_waiting"),
         ]

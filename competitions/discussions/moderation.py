@@ -4,13 +4,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.discussions.following import author_notify, desk_notify, post_forget
 from competitions.discussions.models import MAX_REASON, Post, Report, Topic, Writer
 from competitions.discussions.refusals import (
+    NOT_A_WRITER,
     ORGANIZERS_STAY,
     OWN_POST,
     POST_HIDDEN,
@@ -20,7 +21,10 @@ from competitions.discussions.refusals import (
 )
 from competitions.discussions.rights import organizes_competition, require_writer
 from competitions.discussions.services import lock_post, post_hide, post_show, topic_show
+from competitions.teams.models import Registration
 
+TOPIC_ACTIONS: Final = ("pin", "unpin", "lock", "unlock", "remove", "restore")
+POST_ACTIONS: Final = ("approve", "remove", "dismiss", "clear")
 MOST_PINNED: Final = 5
 REPORTS_A_DAY: Final = 20
 MOST_AT_ONCE: Final = 200  # posts that are removed with their author; more by doing it again
@@ -141,6 +145,40 @@ def topic_remove(*, topic: Topic, is_removed: bool, now: datetime) -> None:
         for post in topic.posts.select_related("topic").order_by("-pk")[:MOST_AT_ONCE]:
             post_forget(post)
     topic_show(topic)
+
+
+def topic_decide(*, topic: Topic, action: str, now: datetime) -> None:
+    """Do one of `TOPIC_ACTIONS`. Raises `TOO_MANY_PINNED`."""
+    if action in ("pin", "unpin"):
+        topic_pin(topic=topic, is_pinned=action == "pin", now=now)
+    elif action in ("lock", "unlock"):
+        topic_lock(topic=topic, is_locked=action == "lock", now=now)
+    else:
+        topic_remove(topic=topic, is_removed=action == "remove", now=now)
+
+
+def post_decide(*, post: Post, by: User, action: str, reason: str, now: datetime) -> int:
+    """Do one of `POST_ACTIONS`; returns how many earlier texts it deleted. Raises `REASON_MISSING`."""
+    if action == "approve":
+        post_approve(post=post, by=by, now=now)
+    elif action == "remove":
+        post_remove(post=post, by=by, reason=reason, now=now)
+    elif action == "dismiss":
+        reports_dismiss(post=post, by=by, now=now)
+    else:
+        return history_clear(post=post)
+    return 0
+
+
+def writer_named(competition: Competition, username: str) -> User:
+    """The person of this name who takes part or has written; else raises `NOT_A_WRITER`."""
+    taking_part = Registration.objects.filter(competition=competition)
+    writing = Post.objects.filter(topic__competition=competition, author__isnull=False)
+    known = Q(pk__in=taking_part.values("user")) | Q(pk__in=writing.values("author"))
+    user = User.objects.filter(known, username__iexact=username.strip()).first()
+    if user is None:
+        raise NOT_A_WRITER(competition=competition)
+    return user
 
 
 @transaction.atomic

@@ -129,6 +129,28 @@ def may_read_topic(topic: Topic, user: User | AnonymousUser, *, is_organizer: bo
     return topic.is_shown or is_organizer or is_own
 
 
+def find_topic(competition: Competition, pk: int, user: User | AnonymousUser, *, is_organizer: bool) -> Topic | None:
+    """A topic of the competition that this reader may read; None for any other."""
+    rows = Topic.objects.select_related("author", "announcement", "solution__author")
+    topic = rows.filter(pk=pk, competition=competition).first()
+    if topic is None or not may_read_topic(topic, user, is_organizer=is_organizer):
+        return None
+    topic.competition = competition
+    return topic
+
+
+def find_post(competition: Competition, pk: int, user: User | AnonymousUser, *, is_organizer: bool) -> Post | None:
+    """A post of the competition whose text this reader may read; None for any other."""
+    rows = Post.objects.select_related("author", "topic__announcement")
+    post = rows.filter(pk=pk, topic__competition=competition).first()
+    if post is None or not may_read_topic(post.topic, user, is_organizer=is_organizer):
+        return None
+    if not may_read_text(post, user, is_organizer=is_organizer):
+        return None
+    post.topic.competition = competition
+    return post
+
+
 def reply_page(replies: QuerySet[Post], *, at: int | None = None, until: int | None = None) -> PostPage:
     """Replies from number `at` on, or the last ones before number `until`; else the first ones."""
     replies = replies.filter(is_opening=False)

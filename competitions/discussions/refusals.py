@@ -96,3 +96,6 @@ ORGANIZERS_STAY: Final = RefusalKind(
     409, "organizers_stay", "{user} organizes this competition, and cannot be excluded from its discussion."
 )
 OWN_POST: Final = RefusalKind(409, "own_post", "This is your own post: edit or delete it.")
+NOT_A_WRITER: Final = RefusalKind(
+    422, "not_a_writer", "Nobody of this user name takes part in “{competition}” or has written in its discussion."
+)

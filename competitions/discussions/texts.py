@@ -17,6 +17,7 @@ MAX_QUOTED: Final = 2_000  # characters
 
 FENCE: Final = re.compile(r"^(```|~~~).*?^\1[^\n]*$", re.MULTILINE | re.DOTALL)
 CODE: Final = re.compile(r"`[^`\n]*`")
+FORMULA: Final = re.compile(r"(?<!\\)\$\$.*?\$\$|(?<![\\\w])\$(?!\s)[^$\n]*(?<!\s)\$(?!\d)", re.DOTALL)
 PERSON: Final = re.compile(r"(?<![\w@/.+-])@([\w.+-]{1,150})")
 TEAM: Final = re.compile(r"(?<![\w@/.+-])@\[([^\[\]\n]{1,60})\]")
 WORD: Final = re.compile(r"\w{2,}")
@@ -69,12 +70,12 @@ def checked_title(title: str) -> str:
 
 
 def mentions(text: str) -> Mentions:
-    """Whom the text mentions, as `@name` and `@[Team name]`; code and quoted lines mention nobody.
+    """Whom the text mentions, as `@name` and `@[Team name]`; nobody in code, formulas and quotes.
 
     >>> mentions("@ada, ask @[Team 7].")
     Mentions(people=frozenset({'ada'}), teams=frozenset({'team 7'}))
     """
-    prose = CODE.sub("", FENCE.sub("", text))
+    prose = FORMULA.sub("", CODE.sub("", FENCE.sub("", text)))
     prose = "\n".join(line for line in prose.split("\n") if not line.lstrip().startswith(">"))
     people = (name.rstrip(".") for name in PERSON.findall(prose))
     return Mentions(

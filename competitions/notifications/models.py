@@ -1,5 +1,7 @@
 """Notifications, and people's choices of the mails that go with them."""
 
+from typing import Final
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -23,6 +25,10 @@ class Kind(models.TextChoices):
     REPLY = "reply", "Replies in topics that I follow, until I look"
     MENTION = "mention", "Somebody mentions me or my team in a discussion"
     MODERATION = "moderation", "Posts to look at as an organizer, and decisions on mine"
+    ACCOUNT = "account", "My account"
+
+
+CHOSEN_KINDS: Final = tuple(kind for kind in Kind if kind != Kind.ACCOUNT)  # whose mails people choose
 
 
 class Delivery(models.TextChoices):
@@ -38,7 +44,9 @@ class Notification(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
     kind = models.CharField(max_length=20, choices=Kind)
-    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="+")
+    competition = models.ForeignKey(
+        Competition, on_delete=models.CASCADE, null=True, related_name="+", help_text="None for the person's account."
+    )
     event = models.CharField(max_length=100, help_text="What happened: nobody is told of the same event twice.")
     subject = models.CharField(max_length=300)
     text = models.TextField()
@@ -59,6 +67,10 @@ class Notification(models.Model):
             models.Index(fields=["created_at"], name="notification_age"),
         ]
         constraints = [
+            models.CheckConstraint(
+                name="notification_without_competition_of_account",
+                condition=Q(competition__isnull=False) | Q(kind=Kind.ACCOUNT),
+            ),
             models.UniqueConstraint(fields=["event", "user"], name="notification_once_per_event_and_person"),
             models.CheckConstraint(
                 name="notification_mailed_where_chosen", condition=Q(mailed_at=None) | ~Q(delivery=Delivery.NONE)

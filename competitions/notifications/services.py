@@ -7,18 +7,19 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import IntegerField, Q, QuerySet, Subquery
 from django.dispatch import Signal
 from django.utils import timezone
 
+from accounts.blocks import hearing
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.notifications.models import Delivery, Kind, Notification, NotificationPreference
 
 # No kind is a digest unless its reader chose so: who stops the digest changes choices alone.
-DEFAULTS: Final = dict.fromkeys(Kind, Delivery.AT_ONCE) | {Kind.RUN: Delivery.NONE}
+DEFAULTS: Final = dict.fromkeys(Kind, Delivery.AT_ONCE) | {Kind.RUN: Delivery.NONE, Kind.ACCOUNT: Delivery.NONE}
 KEPT: Final = timedelta(days=180)
+MOST_COUNTED: Final = 100  # unread ones; the bell shows 99+
 
 # Sent with `notice` and `now`, in the transaction that tells people; and with `event` when it is taken back.
 notice_sent = Signal()
@@ -80,10 +81,24 @@ def _chosen(whose: Q, kind: Kind, competition: Competition) -> dict[int, str]:
     return {user: delivery for user, delivery, _ in pairs}
 
 
-def notify_person(*, user: User, kind: Kind, competition: Competition, subject: str, text: str, path: str) -> int:
-    """Tell one person."""
-    people = User.objects.filter(pk=user.pk)
+def notify_person(
+    *, user: User, kind: Kind, competition: Competition, subject: str, text: str, path: str, by: User | None = None
+) -> int:
+    """Tell one person; not what comes from somebody (`by`) whom they block."""
+    people = hearing(User.objects.filter(pk=user.pk), by.pk if by else None)
     return notify(people=people, kind=kind, competition=competition, subject=subject, text=text, path=path)
+
+
+def notify_account(*, user: User, subject: str, text: str, path: str, event: str) -> bool:
+    """Tell a person of their account, in the inbox alone; False for an event that they were told of."""
+    values = {
+        "kind": Kind.ACCOUNT,
+        "subject": _one_line(subject),
+        "text": text,
+        "path": path,
+        "delivery": Delivery.NONE,
+    }
+    return Notification.objects.get_or_create(user=user, event=event, defaults=values)[1]
 
 
 def was_told(event: str) -> bool:
@@ -97,15 +112,26 @@ def event_forget(event: str) -> int:
     return Notification.objects.filter(event=event).delete()[0]
 
 
+class CountOf(Subquery):
+    """The number of rows of a query, which may have a limit."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def _unread(user: User) -> QuerySet[Notification]:
+    """Those that are counted: not all of an inbox that nobody reads."""
+    return Notification.objects.filter(user=user, read_at=None).order_by()[:MOST_COUNTED]
+
+
 def unread_count(user: User) -> int:
-    """The number of a person's unread notifications."""
-    return Notification.objects.filter(user=user, read_at=None).count()
+    """The number of a person's unread notifications, or `MOST_COUNTED` if there are more."""
+    return _unread(user).count()
 
 
-def unread_notifications(user: User) -> Coalesce:
+def unread_notifications(user: User) -> CountOf:
     """The same number as an annotation, for pages that ask about their reader anyway."""
-    unread = Notification.objects.filter(user=user, read_at=None).order_by()
-    return Coalesce(Subquery(unread.values("user").annotate(number=Count("pk")).values("number")), 0)
+    return CountOf(_unread(user).values("pk"))
 
 
 def mark_read(*, user: User, now: datetime, up_to: int) -> int:

@@ -15,10 +15,11 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
+from django.db.models import Q
 from django.dispatch import Signal
 
 from accounts.mail import mail_person
-from accounts.models import Profile, User
+from accounts.models import Block, Profile, ProfileReport, User
 from competitions.bundles.models import BundleExport, BundleImport, CompetitionPush
 from competitions.catalog.models import Competition, CompetitionOrganizer
 from competitions.discussions.models import Post, PostImage, PostRevision, Subscription, Topic, Writer
@@ -44,6 +45,16 @@ WAITING_TIME: Final = timedelta(days=7)
 PATH: Final = "/profile/delete/"
 
 HAND_OVER_FIRST: Final = RefusalKind(409, "hand_over_first", "Your account cannot be deleted yet. {detail}")
+
+ALREADY_DELETED: Final = RefusalKind(409, "already_deleted", "The account is deleted already.")
+OWN_WISH: Final = (
+    "Your account is deleted on {due_at:%Y-%m-%d %H:%M} UTC, as you asked. Until then you can take that back. "
+    "If it was not you, take it back and change your password."
+)
+WISH_OF_ADMINISTRATOR: Final = (
+    "Your account is deleted on {due_at:%Y-%m-%d %H:%M} UTC, as an administrator of the site began it for you. "
+    "Until then you can take that back, and have your data written."
+)
 
 # Sent with `user`, in the transaction that ends the account: apps above remove what is the person's alone.
 account_ending = Signal()
@@ -74,9 +85,14 @@ def _require_handed_over(user: User) -> None:
 
 
 @transaction.atomic
-def deletion_ask(*, user: User, now: datetime) -> AccountDeletion:
-    """Have the account deleted after a week; asked again, the first wish counts. Raises `HAND_OVER_FIRST`."""
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+def deletion_ask(*, user: User, now: datetime, is_own_wish: bool = True) -> AccountDeletion:
+    """Have the account deleted after a week; asked again, the first wish counts.
+
+    `is_own_wish`: else an administrator begins it. Raises `HAND_OVER_FIRST` or `ALREADY_DELETED`.
+    """
+    user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if user.deleted_at is not None:
+        raise ALREADY_DELETED()
     _require_handed_over(user)
     defaults = {"asked_at": now, "due_at": now + WAITING_TIME}
     deletion, is_new = AccountDeletion.objects.get_or_create(user=user, defaults=defaults)
@@ -84,8 +100,7 @@ def deletion_ask(*, user: User, now: datetime) -> AccountDeletion:
         mail_person(
             to=user,
             subject="Your account is going to be deleted",
-            text=f"Your account is deleted on {deletion.due_at:%Y-%m-%d %H:%M} UTC, as you asked. Until then you can take that back. "
-            "If it was not you, take it back and change your password.",
+            text=(OWN_WISH if is_own_wish else WISH_OF_ADMINISTRATOR).format(due_at=deletion.due_at),
             path=PATH,
         )
     return deletion
@@ -113,7 +128,12 @@ def account_delete(pk: int, *, now: datetime) -> int:
         _hold_up(deletion, sentences, now)
         return 0
     deletion.delete()
-    mail_person(to=user, subject="Your account is deleted", text="Your account is deleted, as you asked.", path="/")
+    mail_person(
+        to=user,
+        subject="Your account is deleted",
+        text="Your account is deleted, as it was announced to you.",
+        path="/",
+    )
     boards_follow_person(Profile, user)  # now, while their teams still lead to the boards that name them
     _remove_from_discussions(user)
     _remove_from_teams(user)
@@ -170,6 +190,8 @@ def _remove_files(user: User, now: datetime) -> None:
 def _remove_access(user: User) -> None:
     """Sessions end by themselves: the account is not active, and its password is another."""
     user.api_tokens.all().delete()
+    Block.objects.filter(Q(by=user) | Q(person=user)).delete()
+    ProfileReport.objects.filter(reporter=user).delete()
     for model in (EmailAddress, Authenticator, SocialAccount, Profile, Certificate):
         model._default_manager.filter(user=user).delete()
     user.groups.clear()

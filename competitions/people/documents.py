@@ -16,7 +16,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Prefetch
 from django.urls import reverse
 
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, Block, ProfileReport, User
 from accounts.profiles import profile_for
 from competitions.disclosure.readers import Reader
 from competitions.disclosure.receipts import disclosed_receipt
@@ -173,6 +173,14 @@ def _reports(user: User, now: datetime) -> Iterator[Row]:
     yield from Report.objects.filter(reporter=user).values("competition__slug", "post", "text", "created_at")
 
 
+def _profile_reports(user: User, now: datetime) -> Iterator[Row]:
+    yield from ProfileReport.objects.filter(reporter=user).values("profile__user__username", "text", "created_at")
+
+
+def _blocks(user: User, now: datetime) -> Iterator[Row]:
+    yield from Block.objects.filter(by=user).values("person__username", "created_at")
+
+
 def _subscriptions(user: User, now: datetime) -> Iterator[Row]:
     yield from (
         Subscription.objects.filter(user=user).values("competition__slug", "topic__title", "is_on").order_by("-pk")
@@ -204,6 +212,8 @@ DOCUMENTS: Final[dict[str, Callable[[User, datetime], Iterator[Any]]]] = {
     "submissions": _submissions,
     "posts": _posts,
     "reports": _reports,
+    "profile-reports": _profile_reports,
+    "blocks": _blocks,
     "subscriptions": _subscriptions,
     "certificates": _certificates,
     "notifications": _notifications,

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from accounts.mail import mail_person
 from accounts.models import User
+from competitions.notifications.services import notify_account
 from competitions.people.documents import export_write
 from competitions.people.models import DataExport
 from competitions.resources.models import StoredFile
@@ -85,12 +86,10 @@ def _finish(export: DataExport, claimed: Claim, file: StoredFile) -> None:
     if not claimed.release(changed_at=timezone.now(), state=DataExport.State.FINISHED, file=file):
         log.warning("data_export_taken_over", data_export=export.pk)
         return
-    mail_person(
-        to=export.user,
-        subject="Your data are ready",
-        text=f"The data that you asked for are written. Sign in to download them within {KEPT.days} days.",
-        path="/profile/data/",
-    )
+    subject, path = "Your data are ready", "/profile/data/"
+    text = f"The data that you asked for are written. Sign in to download them within {KEPT.days} days."
+    mail_person(to=export.user, subject=subject, text=text, path=path)
+    notify_account(user=export.user, subject=subject, text=text, path=path, event=f"data-export-{export.pk}")
 
 
 def remove_old_exports(*, now: datetime) -> int:

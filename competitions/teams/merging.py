@@ -43,6 +43,7 @@ def merge_propose(*, team: Team, by: User, other_name: str, now: datetime) -> Me
         raise refusals.ALREADY_PROPOSED(name=other.name)
     notify_person(
         user=other.captain,
+        by=by,
         kind=Kind.MERGE,
         competition=team.competition,
         subject=f"The team {team} proposes to merge with {other}",

@@ -275,6 +275,7 @@ def invite(*, team: Team, by: User, person: str, now: datetime) -> Invitation:
         raise refusals.TEAM_FULL(limit=team.competition.max_team_size)
     notify_person(
         user=user,
+        by=by,
         kind=Kind.INVITATION,
         competition=team.competition,
         subject=f"{by} invites you to the team {team}",

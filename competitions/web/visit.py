@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.blocks import blocked_by
 from accounts.models import User
 from competitions.catalog.models import Competition, Leaderboard, PageImage, Phase
 from competitions.compute.models import ComputeWorker
@@ -218,6 +219,7 @@ def _facts_of_person(user: User, *, for_team: bool) -> dict[str, object]:
     invitations = Invitation.objects.filter(
         user=user, team__competition=OuterRef("pk"), state=Invitation.State.OPEN, expires_at__gt=Now()
     )
+    invitations = invitations.exclude(invited_by__in=blocked_by(user))
     facts: dict[str, object] = {
         "registration_state": F("registration__state"),
         "accepted_rules": F("registration__rules_version__number"),

@@ -7,8 +7,19 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from accounts.models import AddressTaken, ApiToken, Scope, User, address_confirm, token_create
-from core.guarded_admin import GuardedAdmin
+from accounts.models import (
+    AddressTaken,
+    ApiToken,
+    Profile,
+    ProfileReport,
+    Scope,
+    User,
+    address_confirm,
+    token_create,
+)
+from accounts.profiles import profile_hide, profile_release, profile_reports_dismiss
+from accounts.views import person
+from core.guarded_admin import GuardedAdmin, ReadOnlyAdmin
 
 ROBOT_TOKEN_DAYS: Final = 365
 
@@ -50,6 +61,55 @@ class UserAdmin(GuardedAdmin, DjangoUserAdmin[User]):
             )
             self.log_change(request, user, f"Made the API token {token}.")
             self.message_user(request, f"Token of {user}, shown only now: {secret}", messages.WARNING)
+
+
+@admin.register(ProfileReport)
+class ProfileReportAdmin(ReadOnlyAdmin):
+    """Reports of public profiles, for administrators to decide on."""
+
+    list_display = ["profile", "username", "text", "reporter", "created_at", "is_open", "is_hidden", "settled_by"]
+    list_filter = [("settled_at", admin.EmptyFieldListFilter)]
+    list_select_related = ["profile__user", "reporter", "settled_by"]
+    actions = ["dismiss", "hide", "release"]
+
+    @admin.display(description="user name")
+    def username(self, row: ProfileReport) -> str:
+        return row.profile.user.get_username()
+
+    @admin.display(boolean=True, description="open")
+    def is_open(self, row: ProfileReport) -> bool:
+        return row.settled_at is None
+
+    @admin.display(boolean=True, description="profile hidden")
+    def is_hidden(self, row: ProfileReport) -> bool:
+        return row.profile.hidden_at is not None
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        """Administrators alone decide; staff organize competitions."""
+        return bool(request.user.is_active and request.user.is_superuser)
+
+    @admin.action(description="Leave the profile as it is", permissions=["decide"])
+    def dismiss(self, request: HttpRequest, queryset: QuerySet[ProfileReport]) -> None:
+        by, now = person(request), timezone.now()
+        count = sum(profile_reports_dismiss(profile=profile, by=by, now=now) for profile in _profiles(queryset))
+        self.message_user(request, f"{count} reports are settled.")
+
+    @admin.action(description="Hide the profile until it is released", permissions=["decide"])
+    def hide(self, request: HttpRequest, queryset: QuerySet[ProfileReport]) -> None:
+        for profile in _profiles(queryset):
+            profile_hide(profile=profile, by=person(request), now=timezone.now())
+            self.message_user(request, f"The profile of {profile.user} is hidden.")
+
+    @admin.action(description="Release the profile: its person may show it again", permissions=["decide"])
+    def release(self, request: HttpRequest, queryset: QuerySet[ProfileReport]) -> None:
+        for profile in _profiles(queryset):
+            if profile_release(profile=profile):
+                self.message_user(request, f"{profile.user} may show the profile again.")
+
+
+def _profiles(reports: QuerySet[ProfileReport]) -> list[Profile]:
+    """The profiles of the chosen reports, each once."""
+    return list(Profile.objects.filter(pk__in=reports.order_by().values("profile")).select_related("user"))
 
 
 @admin.register(ApiToken)

@@ -11,6 +11,7 @@ from django.contrib.auth.models import AbstractUser, UserManager
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.functions import Lower
 
 from accounts.links import require_github_name, require_orcid, require_web_site
 from core.background.rows import AskedRow, asker_key
@@ -19,6 +20,7 @@ from core.refusals import Conflict
 
 TOKEN_PREFIX: Final = "podium_"
 MAX_ABOUT: Final = 1_000  # characters
+MAX_REPORT: Final = 500
 
 
 class AddressTaken(Conflict):
@@ -69,6 +71,9 @@ class User(AbstractUser):
     is_robot = models.BooleanField(default=False, help_text="A program's account; it signs in with API tokens alone.")
 
     objects: ClassVar[AccountManager] = AccountManager()
+
+    class Meta(AbstractUser.Meta):
+        indexes = [models.Index(Lower("username"), name="user_mentioned")]  # in any case
 
     def __str__(self) -> str:
         return "Deleted account" if self.deleted_at else self.get_full_name() or self.username
@@ -216,15 +221,59 @@ class Profile(models.Model):
     shows_ranks = models.BooleanField("list final ranks, once the public sees them", default=False)
     shows_teams = models.BooleanField("list my teams", default=False)
 
+    hidden_at = models.DateTimeField(null=True, editable=False, help_text="By an administrator, until it is released.")
+
     class Meta:
         constraints = [
             models.CheckConstraint(
                 name="profile_indexed_where_public", condition=Q(is_indexed=False) | Q(is_public=True)
-            )
+            ),
+            models.CheckConstraint(
+                name="profile_hidden_is_not_public", condition=Q(hidden_at=None) | Q(is_public=False)
+            ),
         ]
 
     def __str__(self) -> str:
         return self.name or str(self.user)
+
+
+class Block(models.Model):
+    """A person's choice to hear nothing from another one, who is not told."""
+
+    by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="blocks")
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["by", "person"], name="block_once"),
+            models.CheckConstraint(name="block_of_another", condition=~Q(by=models.F("person"))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.by} blocks {self.person}"
+
+
+class ProfileReport(models.Model):
+    """A note to the administrators on a public profile."""
+
+    profile = models.ForeignKey(Profile, on_delete=models.CASCADE, related_name="reports")
+    reporter = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    text = LongTextField(max_length=MAX_REPORT)
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True)
+    settled_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["profile", "reporter"], name="profile_report_once_per_person"),
+        ]
+        indexes = [models.Index(fields=["reporter", "-created_at"], name="profile_report_of_person")]
+
+    def __str__(self) -> str:
+        return f"report of the profile of {self.profile.user}"
 
 
 class OutgoingMail(AskedRow):

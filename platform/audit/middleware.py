@@ -1,6 +1,6 @@
 """Writes the audit log. By request and not by call, so that no view, action or form can be forgotten."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from django.conf import settings
@@ -74,9 +74,18 @@ def client_address(request: HttpRequest) -> str | None:
     return address or None
 
 
+def keep_fields(request: HttpRequest, sent: object) -> None:
+    """Have what a program sent as JSON stand in the entry of this request."""
+    if isinstance(sent, Mapping):
+        fields = QueryDict(mutable=True)
+        for name, value in sent.items():
+            fields[str(name)] = str(value)
+        request.audited = fields  # type: ignore[attr-defined]  # read below
+
+
 def _fields(request: HttpRequest) -> dict[str, str | list[str]]:
     """The posted fields, if the view has read them: reading them here could use up an upload."""
-    posted: QueryDict | None = getattr(request, "_post", None)
+    posted: QueryDict | None = getattr(request, "audited", None) or getattr(request, "_post", None)
     if posted is None:
         return {}
     names = [name for name in posted if not _is_secret(name.lower())][:MAX_FIELDS]

@@ -225,7 +225,7 @@ def test_a_table_is_checked_against_the_phases_columns_and_sample(
 def test_what_one_was_told_is_listed_and_marked_as_read(
     site: Scenario, signed_in: None, newcomer: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    news = {"subject": "News of today", "text": "Read.", "path": "/"}
+    news: dict[str, Any] = {"subject": "News of today", "text": "Read.", "path": "/"}
     notify_person(user=newcomer, competition=site.competition, kind=Told.ANNOUNCEMENT, **news)
     capsys.readouterr()
     assert main(["notifications", "--unread", "--mark-read"]) == 0

@@ -3,89 +3,32 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Scope
 from competitions.api.pagination import IdCursorPagination
+from competitions.api.serializers.discussions import (
+    PostEditIn,
+    PostIn,
+    PostOut,
+    ReportedOut,
+    ReportIn,
+    SolutionIn,
+    TopicIn,
+    TopicOut,
+)
 from competitions.api.views.base import ApiView, checked
 from competitions.catalog.models import Competition
 from competitions.discussions.models import Post, Topic
-from competitions.discussions.reading import shown_topics
-from competitions.discussions.rights import require_discussion
-from competitions.discussions.services import Draft, reply_create, topic_create
-
-
-class TopicOut(serializers.ModelSerializer[Topic]):
-    """A topic."""
-
-    author = serializers.SlugField(source="author.username", default=None, read_only=True)
-    replies = serializers.IntegerField(source="reply_count")
-    solution = serializers.IntegerField(source="solution_id", allow_null=True)
-    is_locked = serializers.SerializerMethodField()
-
-    class Meta:
-        model = Topic
-        fields = [
-            "id",
-            "title",
-            "author",
-            "by_organizer",
-            "replies",
-            "solution",
-            "is_locked",
-            "created_at",
-            "last_post_at",
-        ]
-
-    def get_is_locked(self, row: Topic) -> bool:
-        return row.locked_at is not None
-
-
-class PostOut(serializers.ModelSerializer[Post]):
-    """A post; the first one of a topic has its text, too."""
-
-    topic = serializers.IntegerField(source="topic_id")
-    title = serializers.CharField(source="topic.title")
-    author = serializers.SlugField(source="author.username", default=None, read_only=True)
-    text = serializers.SerializerMethodField()
-
-    class Meta:
-        model = Post
-        fields = [
-            "id",
-            "topic",
-            "title",
-            "author",
-            "by_organizer",
-            "is_opening",
-            "state",
-            "text",
-            "created_at",
-            "edited_at",
-        ]
-
-    def get_text(self, row: Post) -> str:
-        announcement = row.topic.announcement if row.is_opening else None
-        return announcement.body if announcement else row.body
-
-
-class PostIn(serializers.Serializer[Any]):
-    """A text in Markdown. The same `key` gives the same post again."""
-
-    text = serializers.CharField(trim_whitespace=False)
-    key = serializers.UUIDField(required=False, default=None)
-    confirm_numbers = serializers.BooleanField(default=False)
-
-
-class TopicIn(PostIn):
-    """A text with a title."""
-
-    title = serializers.CharField()
+from competitions.discussions.moderation import post_report
+from competitions.discussions.reading import find_post, find_topic, shown_topics
+from competitions.discussions.rights import organizes_competition, require_discussion
+from competitions.discussions.services import Draft, post_delete, post_edit, reply_create, topic_create, topic_solve
 
 
 class DiscussionView(ApiView):
@@ -100,9 +43,25 @@ class DiscussionView(ApiView):
         return competition
 
     def draft(self, values: dict[str, Any]) -> Draft:
-        draft = Draft(self.person(), values["text"], values["key"], values["confirm_numbers"])
+        draft = Draft(self.person(), values["text"], values.get("key"), values["confirm_numbers"])
         draft.lay_out()
         return draft
+
+    def topic(self, slug: str, pk: int) -> Topic:
+        """A topic that the asker may read; any other does not exist."""
+        competition, user = self.discussion(slug), self.request.user
+        topic = find_topic(competition, pk, user, is_organizer=organizes_competition(user, competition))
+        if topic is None:
+            raise Http404
+        return topic
+
+    def readable_post(self, slug: str, pk: int) -> Post:
+        """A post whose text the asker may read; any other does not exist."""
+        competition, user = self.discussion(slug), self.request.user
+        post = find_post(competition, pk, user, is_organizer=organizes_competition(user, competition))
+        if post is None:
+            raise Http404
+        return post
 
 
 class Topics(DiscussionView):
@@ -142,13 +101,13 @@ class TopicPosts(DiscussionView):
     pagination_class = OldestFirst
     queryset = Post.objects.none()
 
-    def topic(self, slug: str, pk: int) -> Topic:
+    def shown_topic(self, slug: str, pk: int) -> Topic:
         return get_object_or_404(shown_topics(self.discussion(slug)).select_related("competition"), pk=pk)
 
     @extend_schema(operation_id="topic_posts_list", responses=PostOut(many=True))
     def get(self, request: Request, slug: str, pk: int) -> Response:
         """The shown posts of a topic, in the order of time."""
-        posts: QuerySet[Post] = Post.objects.filter(topic=self.topic(slug, pk), state=Post.State.SHOWN)
+        posts: QuerySet[Post] = Post.objects.filter(topic=self.shown_topic(slug, pk), state=Post.State.SHOWN)
         page = self.paginate_queryset(posts.select_related("author", "topic__announcement"))
         return self.get_paginated_response(PostOut(page, many=True).data)
 
@@ -156,7 +115,81 @@ class TopicPosts(DiscussionView):
     def post(self, request: Request, slug: str, pk: int) -> Response:
         """Reply to a topic."""
         self.person()
-        topic = self.topic(slug, pk)
+        topic = self.shown_topic(slug, pk)
         values = checked(PostIn(data=request.data))
         post = reply_create(topic=topic, draft=self.draft(values), now=timezone.now())
         return Response(PostOut(post).data, status=201)
+
+
+class TopicDetail(DiscussionView):
+    """A topic by its number."""
+
+    serializer_class = TopicOut
+
+    @extend_schema(operation_id="topic_retrieve", responses=TopicOut)
+    def get(self, request: Request, slug: str, pk: int) -> Response:
+        """A topic by its number."""
+        return Response(TopicOut(self.topic(slug, pk)).data)
+
+
+class TopicSolution(DiscussionView):
+    """The reply that solves a topic."""
+
+    serializer_class = SolutionIn
+
+    @extend_schema(operation_id="topic_solve", request=SolutionIn, responses=TopicOut)
+    def put(self, request: Request, slug: str, pk: int) -> Response:
+        """Name the reply that solves a topic, or none: for whoever opened it, and organizers."""
+        user = self.person()
+        topic = self.topic(slug, pk)
+        topic_solve(topic=topic, by=user, reply=checked(SolutionIn(data=request.data))["reply"])
+        topic.refresh_from_db(fields=["solution"])
+        return Response(TopicOut(topic).data)
+
+
+class PostDetail(DiscussionView):
+    """A post by its number."""
+
+    serializer_class = PostOut
+
+    @extend_schema(operation_id="post_retrieve", responses=PostOut)
+    def get(self, request: Request, slug: str, pk: int) -> Response:
+        """A post by its number, with the version that an edit sends back."""
+        return Response(PostOut(self.readable_post(slug, pk)).data)
+
+    @extend_schema(operation_id="post_edit", request=PostEditIn, responses=PostOut)
+    def patch(self, request: Request, slug: str, pk: int) -> Response:
+        """Edit your own post. If it was edited since the version that you send, nothing is saved."""
+        self.person()
+        post = self.readable_post(slug, pk)
+        values = checked(PostEditIn(data=request.data))
+        edited = post_edit(
+            post=post,
+            draft=self.draft(values),
+            seen_version=values["version"],
+            title=values["title"] if post.topic.announcement_id is None else None,
+            now=timezone.now(),
+        )
+        return Response(PostOut(edited).data)
+
+    @extend_schema(operation_id="post_delete", request=None, responses={204: None})
+    def delete(self, request: Request, slug: str, pk: int) -> Response:
+        """Delete your own post; its place in the topic stays."""
+        user = self.person()
+        post_delete(post=self.readable_post(slug, pk), by=user, now=timezone.now())
+        return Response(status=204)
+
+
+class PostReports(DiscussionView):
+    """Reports of a post."""
+
+    serializer_class = ReportIn
+
+    @extend_schema(operation_id="post_report", request=ReportIn, responses={200: ReportedOut, 201: ReportedOut})
+    def post(self, request: Request, slug: str, pk: int) -> Response:
+        """Report a post to the organizers, once; its author does not learn who did."""
+        user = self.person()
+        post = self.readable_post(slug, pk)
+        text = checked(ReportIn(data=request.data))["text"]
+        is_new = post_report(post=post, by=user, text=text, now=timezone.now())
+        return Response(ReportedOut({"is_new": is_new}).data, status=201 if is_new else 200)

@@ -15,7 +15,9 @@ from competitions.notifications.services import mark_read
 class NotificationOut(serializers.ModelSerializer[Notification]):
     """A notification."""
 
-    competition = serializers.SlugField(source="competition.slug", read_only=True)
+    competition = serializers.SlugField(
+        source="competition.slug", default="", read_only=True, help_text="Empty for one about your account."
+    )
     is_read = serializers.SerializerMethodField()
 
     class Meta:

@@ -26,17 +26,13 @@ SHOWN: Final = 50
 class TopicActionForm(forms.Form):
     """An organizer's decision on a topic."""
 
-    action = forms.ChoiceField(
-        choices=[(name, name) for name in ("pin", "unpin", "lock", "unlock", "remove", "restore")]
-    )
+    action = forms.ChoiceField(choices=[(name, name) for name in moderation.TOPIC_ACTIONS])
 
 
 class PostActionForm(forms.Form):
     """An organizer's decision on a post; with a reason where its author is told one."""
 
-    action = forms.ChoiceField(
-        choices=[(name, name) for name in ("approve", "remove", "dismiss", "clear", "ban", "ban_and_remove")]
-    )
+    action = forms.ChoiceField(choices=[(name, name) for name in (*moderation.POST_ACTIONS, "ban", "ban_and_remove")])
     reason = forms.CharField(required=False, max_length=MAX_REASON)
 
 
@@ -80,12 +76,7 @@ def topic_act(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     require_discussion(competition)
     topic = get_object_or_404(Topic, pk=pk, competition=competition)
     action, now = cleaned(TopicActionForm(request.POST))["action"], timezone.now()
-    if action in ("pin", "unpin"):
-        moderation.topic_pin(topic=topic, is_pinned=action == "pin", now=now)
-    elif action in ("lock", "unlock"):
-        moderation.topic_lock(topic=topic, is_locked=action == "lock", now=now)
-    else:
-        moderation.topic_remove(topic=topic, is_removed=action == "remove", now=now)
+    moderation.topic_decide(topic=topic, action=action, now=now)
     words = {"pin": "pinned", "unpin": "no longer pinned", "lock": "locked", "unlock": "open again"}
     words |= {"remove": "removed with its replies", "restore": "shown again"}
     messages.success(request, f"“{topic}” is {words[action]}.")
@@ -105,19 +96,15 @@ def post_act(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _act(post: Post, action: str, reason: str, by: User) -> str:
     """Do it; returns a sentence on it."""
-    now = timezone.now()
-    if action == "approve":
-        moderation.post_approve(post=post, by=by, now=now)
-        return "The post is shown."
-    if action == "remove":
-        moderation.post_remove(post=post, by=by, reason=reason, now=now)
-        return "The post is removed. Its author is told why."
-    if action == "dismiss":
-        moderation.reports_dismiss(post=post, by=by, now=now)
-        return "The reports are settled; the post stays as it is."
-    if action == "clear":
-        return f"{moderation.history_clear(post=post)} earlier texts are deleted."
-    return _ban(post, action, reason, by)
+    if action in ("ban", "ban_and_remove"):
+        return _ban(post, action, reason, by)
+    cleared = moderation.post_decide(post=post, by=by, action=action, reason=reason, now=timezone.now())
+    return {
+        "approve": "The post is shown.",
+        "remove": "The post is removed. Its author is told why.",
+        "dismiss": "The reports are settled; the post stays as it is.",
+        "clear": f"{cleared} earlier texts are deleted.",
+    }[action]
 
 
 def _ban(post: Post, action: str, reason: str, by: User) -> str:

@@ -78,8 +78,8 @@ class TopicFeed(Feed[Post, TopicAtVisit]):
         return obj.page
 
     def items(self, obj: TopicAtVisit) -> list[Post]:
-        posts = obj.topic.posts.filter(state=Post.State.SHOWN).select_related("author", "topic__competition")
-        return list(posts.order_by("-pk")[:MOST_ITEMS])
+        posts = obj.topic.posts.filter(state=Post.State.SHOWN).select_related("author")
+        return list(posts.order_by("-created_at", "-pk")[:MOST_ITEMS])  # by its index, not by a walk of all posts
 
     def item_title(self, item: Post) -> str:
         return f"{item.author or 'The organizers'} in {item.topic.title}"

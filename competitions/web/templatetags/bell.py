@@ -1,15 +1,12 @@
 """The bell in the head of every page."""
 
-from typing import Final
-
 from django import template
 from django.template import Context
 
-from competitions.notifications.services import unread_count
+from competitions.notifications.services import MOST_COUNTED, unread_count
 from competitions.web.visit import Visit
 
 register = template.Library()
-MOST_SHOWN: Final = 99
 
 
 @register.simple_tag(takes_context=True)
@@ -22,4 +19,4 @@ def unread(context: Context) -> str:
     if isinstance(visited, Visit):
         counted = visited.facts.unread
     count: int = unread_count(context["user"]) if counted is None else counted
-    return f"{MOST_SHOWN}+" if count > MOST_SHOWN else str(count or "")
+    return f"{MOST_COUNTED - 1}+" if count >= MOST_COUNTED else str(count or "")

@@ -17,7 +17,7 @@ from accounts.models import User
 from accounts.views import person
 from competitions.catalog.models import Competition
 from competitions.notifications.mails import OptOut, opt_out, read_opt_out
-from competitions.notifications.models import Delivery, Kind, Notification
+from competitions.notifications.models import CHOSEN_KINDS, Delivery, Kind, Notification
 from competitions.notifications.services import (
     DEFAULTS,
     mark_one_read,
@@ -52,7 +52,7 @@ class PreferencesForm(forms.Form):
     def __init__(self, *args: Any, user: User, competition: Competition | None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         general, own = stored_preferences(user, None), stored_preferences(user, competition)
-        for kind in Kind:
+        for kind in CHOSEN_KINDS:
             usual = general.get(kind, DEFAULTS[kind])
             choices = [*WHEN.items(), *([(AS_EVERYWHERE, f"as for all: {WHEN[usual]}")] if competition else [])]
             self.fields[kind.value] = forms.ChoiceField(

@@ -1,20 +1,41 @@
 """The public page of a person who switched it on, and the data that the site has of whoever asks."""
 
 from allauth.account.decorators import reauthentication_required
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.profiles import public_profile
+from accounts.blocks import block, blocked_numbers, blocked_people, unblock
+from accounts.models import MAX_REPORT
+from accounts.profiles import profile_report, public_profile
 from accounts.views import person
 from competitions.people.deleting import WAITING_TIME, deletion_ask, deletion_withdraw, obstacles
 from competitions.people.exports import KEPT, export_begin
 from competitions.people.models import AccountDeletion, DataExport
 from competitions.people.public import public_record
 from competitions.resources.downloads import stored_response
+from competitions.web.forms import cleaned
+
+
+class ProfileReportForm(forms.Form):
+    """A note to the administrators."""
+
+    text = forms.CharField(
+        required=False,
+        label="What is wrong with it?",
+        widget=forms.Textarea(attrs={"rows": 3, "maxlength": MAX_REPORT}),
+    )
+
+
+class BlockForm(forms.Form):
+    """Block, or no longer."""
+
+    block = forms.ChoiceField(choices=[("yes", "yes"), ("no", "no")])
 
 
 @login_not_required
@@ -24,11 +45,50 @@ def profile_page(request: HttpRequest, username: str) -> HttpResponse:
     profile = public_profile(username)
     if profile is None:
         raise Http404
-    context = {"profile": profile, "record": public_record(profile, timezone.now())}
+    context = {
+        "profile": profile,
+        "record": public_record(profile, timezone.now()),
+        "is_blocked": profile.user_id in blocked_numbers(request.user.pk),
+    }
     response = render(request, "web/people/profile.html", context)
     if not profile.is_indexed:
         response.headers["X-Robots-Tag"] = "noindex"
     return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def profile_report_page(request: HttpRequest, username: str) -> HttpResponse:
+    """Report a public profile to the administrators."""
+    profile = public_profile(username)
+    if profile is None:
+        raise Http404
+    form = ProfileReportForm(request.POST or None)
+    if request.method == "POST":
+        text = cleaned(form)["text"]
+        is_new = profile_report(profile=profile, by=person(request), text=text, now=timezone.now())
+        messages.success(request, "The administrators look at it." if is_new else "You have reported it already.")
+        return redirect("web:person", username)
+    return render(request, "web/people/report.html", {"profile": profile, "form": form})
+
+
+@require_safe
+def blocks(request: HttpRequest) -> HttpResponse:
+    """The people whom this person blocks."""
+    return render(request, "web/people/blocks.html", {"blocks": blocked_people(person(request).pk)})
+
+
+@require_POST
+def block_set(request: HttpRequest, username: str) -> HttpResponse:
+    """Block a person, or hear from them again; back to the page of this site where the button was."""
+    by, is_blocked = person(request), cleaned(BlockForm(request.POST))["block"] == "yes"
+    if is_blocked:
+        other = block(by=by, username=username, now=timezone.now())
+        messages.success(request, f"You have blocked {other}, who is not told. Their posts are folded.")
+    elif unblock(by=by, username=username):
+        messages.success(request, f"{username} is no longer blocked.")
+    referer = request.headers.get("Referer", "")
+    is_here = url_has_allowed_host_and_scheme(referer, allowed_hosts={request.get_host()})
+    return redirect(referer) if is_here else redirect("web:blocks")
 
 
 @require_safe

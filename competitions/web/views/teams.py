@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.blocks import blocked_by
 from accounts.models import User
 from accounts.views import person
 from competitions.submissions.quota import team_storage
@@ -28,6 +29,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     waiting = Invitation.objects.filter(
         user=person(request), team__competition=visited.competition, state=Invitation.State.OPEN, expires_at__gt=now
     ).select_related("team", "invited_by")
+    waiting = waiting.exclude(invited_by__in=blocked_by(person(request)))
     context = {
         "team": own,
         "members": own.memberships.select_related("user") if own else [],
@@ -45,18 +47,18 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         "most_days": MOST_DAYS,
         "storage": team_storage(own.pk) if own else None,
         "is_captain": bool(own and own.captain_id == request.user.pk),
-        **(_merges(own, visited) if own else {}),
+        **(_merges(own, visited, person(request)) if own else {}),
     }
     return render_tab(request, visited, "web/teams/team.html", context, tab="team")
 
 
-def _merges(team: Team, visited: Visit) -> dict[str, object]:
-    """Open merge proposals in both directions, and the deadline for them."""
+def _merges(team: Team, visited: Visit, user: User) -> dict[str, object]:
+    """Open merge proposals in both directions, and the deadline for them; none of whom the person blocks."""
     waiting = MergeProposal.objects.filter(state=MergeProposal.State.OPEN).select_related(
         "team", "other", "proposed_by"
     )
     return {
-        "merges_received": waiting.filter(other=team),
+        "merges_received": waiting.filter(other=team).exclude(proposed_by__in=blocked_by(user)),
         "merges_proposed": waiting.filter(team=team),
         "can_merge": merging.merges_are_open(visited.competition, visited.now),
     }

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.views import person
 from competitions.catalog.models import Competition
-from competitions.notifications.models import Kind
+from competitions.notifications.models import CHOSEN_KINDS, Kind
 from competitions.teams.models import Team
 from competitions.teams.services import find_team, require_team
 from competitions.web.views.competitions import render_tab
@@ -47,7 +47,7 @@ class WebhookForm(forms.Form):
     )
     kinds = forms.MultipleChoiceField(
         label="What about",
-        choices=Kind.choices,
+        choices=[(kind.value, kind.label) for kind in CHOSEN_KINDS],
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="Nothing chosen: everything.",

@@ -33,8 +33,8 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
     first = f"(SELECT min(id) FROM teams_team WHERE name LIKE 'Bench %%' AND competition_id = {site.competition.pk})"
     team = f"CASE WHEN n %% 10 = 0 THEN {site.team.pk} ELSE {first} + n %% {teams} END"
     ago = "now() - n * interval '1 second'"
-    _copy(patterns[Team], f"generate_series(1, {teams}) n", key="gen_random_uuid()", name="'Bench ' || n")
-    _copy(
+    copy(patterns[Team], f"generate_series(1, {teams}) n", key="gen_random_uuid()", name="'Bench ' || n")
+    copy(
         patterns[Submission],
         f"generate_series(1, {submissions}) n",
         team_id=team,
@@ -43,7 +43,7 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
         is_charged="false",
     )
     new = f"submissions_submission s ON s.phase_id = {site.phase.pk} AND s.id <> {submission.pk}"
-    _copy(
+    copy(
         patterns[Run],
         f"(SELECT 1) one JOIN {new}",
         id="gen_random_uuid()",
@@ -53,7 +53,7 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
         not_before="s.created_at",
     )
     value = "LATERAL (SELECT round((random() + s.id * 0)::numeric, 4)::float AS value) v"
-    _copy(
+    copy(
         patterns[Score],
         f"(SELECT 1) one JOIN {new} CROSS JOIN {value}",
         submission_id="s.id",
@@ -66,7 +66,7 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
         f"(SELECT DISTINCT ON (team_id) * FROM leaderboards_score WHERE leaderboard_id = {board.pk} "
         f"AND team_id <> {site.team.pk} ORDER BY team_id, rank_value) best"
     )
-    _copy(
+    copy(
         patterns[Entry],
         best,
         team_id="best.team_id",
@@ -85,7 +85,7 @@ def fill(site: Scenario, submissions: int, teams: int) -> None:
             cursor.execute(f"VACUUM ANALYZE {model._meta.db_table}")
 
 
-def _copy(pattern: Model, source: str, **changed: str) -> None:
+def copy(pattern: Model, source: str, **changed: str) -> None:
     """Insert a copy of the pattern for each row of `source`, with the columns `changed` to SQL."""
     concrete = pattern._meta.concrete_fields
     fields = [field.column for field in concrete if field.column is not None and not field.generated]

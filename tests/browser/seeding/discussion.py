@@ -29,7 +29,8 @@ No. One run counts, @ada.
 
 def discussion(place: Place) -> None:
     """Topics in every state, a long one among them, and posts for the moderation desk."""
-    from accounts.models import User
+    from accounts.blocks import block
+from accounts.models import User
     from competitions.catalog.models import Announcement
     from competitions.catalog.texts.announcements import announcement_save
     from competitions.discussions.models import Topic, Writer
@@ -82,3 +83,5 @@ def discussion(place: Place) -> None:
         removes=False,
         now=at,
     )
+    reply(locked, "olga", "As @ada asked, too; not `@ada`.")
+    block(by=people["cleo"], username=people["dan"].username, now=at)

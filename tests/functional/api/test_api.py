@@ -307,7 +307,7 @@ def test_the_schema_describes_every_call(site: Scenario) -> None:
 def test_the_inbox_is_read_and_marked_as_read(site: Scenario) -> None:
     robot = Robot(site)
     for text in ("First", "Second"):
-        news = {"subject": text, "text": text, "path": "/"}
+        news: dict[str, Any] = {"subject": text, "text": text, "path": "/"}
         notify_person(user=robot.user, competition=site.competition, kind=Told.RUN, **news)
     url = reverse("api:notifications")
     rows = robot.call("get", url).json()["results"]

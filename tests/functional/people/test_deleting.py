@@ -155,3 +155,27 @@ def test_boards_receipts_and_posts_stay_and_nothing_says_who_it_was(site: Scenar
                 word for word in (name, address, "Ada", "Lovelace") if f">{word}<" in text or f"@{word}" in text
             ], page
     assert Client().get(reverse("web:person", args=[name])).status_code == 404
+
+
+def test_an_administrator_begins_the_end_of_an_account_with_its_refusals_and_staff_does_not(site: Scenario) -> None:
+    user, root = person(), person(is_staff=True, is_superuser=True)
+    listed = reverse("admin:accounts_user_changelist")
+
+    def act(by: User, *chosen: User) -> str:
+        form = {"action": "begin_deletion", "_selected_action": [each.pk for each in chosen]}
+        return user_client(by).post(listed, form, follow=True).content.decode()
+
+    act(site.organizer, user)
+    assert not AccountDeletion.objects.exists()
+    text = act(root, user, site.organizer)
+    assert f"{user.username} is deleted on" in text
+    assert "only organizer of" in text
+    deletion = AccountDeletion.objects.get()
+    assert deletion.user == user
+    assert "an administrator of the site began it" in mail.outbox[-1].body
+    waiting = reverse("admin:people_accountdeletion_changelist")
+    form = {"action": "withdraw", "_selected_action": [deletion.pk]}
+    user_client(site.organizer).post(waiting, form)
+    assert AccountDeletion.objects.exists()
+    user_client(root).post(waiting, form)
+    assert not AccountDeletion.objects.exists()

@@ -75,6 +75,10 @@ def test_one_at_a_time_once_a_day_for_its_person_and_for_a_week(site: Scenario) 
         assert "being written" in client.get(address).content.decode()
         export_perform(export.pk)
         assert "Download the zip" in client.get(address).content.decode()
+        assert "Your data are ready" in body_text(client.get(reverse("web:notifications")))
+        inbox = client.get("/api/v1/notifications/").json()["results"]
+        assert [(row["kind"], row["competition"], row["path"]) for row in inbox] == [("account", "", "/profile/data/")]
+        assert '"account"' not in body_text(client.get(reverse("web:notification-preferences")))
         assert user_client(stranger).get(reverse("web:own-data-file", args=[export.pk])).status_code == 404
         with refuses(EXPORTED_LATELY):
             export_begin(user=member, now=site.now)

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_safe
 
+from accounts.blocks import blocked_numbers
 from accounts.models import User
 from competitions.catalog.models import Competition
 from competitions.discussions.following import looked_at
@@ -17,8 +18,9 @@ from competitions.discussions.images import attached_key
 from competitions.discussions.models import Post, PostImage, Subscription, Topic
 from competitions.discussions.reading import (
     FILTERS,
+    find_post,
+    find_topic,
     may_read_text,
-    may_read_topic,
     readable_posts,
     reply_page,
     topic_page,
@@ -27,6 +29,7 @@ from competitions.discussions.rights import require_discussion
 from competitions.web.markdown import has_markdown
 from competitions.web.views.competitions import image_response, render_tab
 from competitions.web.views.discussions.forms import ListForm, PlaceForm
+from competitions.web.views.discussions.mentions import Link, mention_links
 from competitions.web.visit import Visit, visit
 from files.markup import ShownImage
 
@@ -41,6 +44,7 @@ class ShownPost:
     text: SafeString | None
     is_own: bool
     is_solution: bool
+    is_folded: bool  # its author is somebody whom this reader blocks
 
 
 def discussion_visit(request: HttpRequest, slug: str) -> Visit:
@@ -52,23 +56,16 @@ def discussion_visit(request: HttpRequest, slug: str) -> Visit:
 
 def read_topic(visited: Visit, pk: int) -> Topic:
     """A topic that this person may read; any other does not exist."""
-    rows = Topic.objects.select_related("author", "announcement", "solution__author")
-    topic = get_object_or_404(rows, pk=pk, competition=visited.competition)
-    topic.competition = visited.competition
-    if not may_read_topic(topic, visited.user, is_organizer=visited.is_organizer):
+    topic = find_topic(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    if topic is None:
         raise Http404
     return topic
 
 
 def read_post(visited: Visit, pk: int) -> Post:
     """A post whose text this person may read; any other does not exist."""
-    rows = Post.objects.select_related("author", "topic__announcement")
-    post = get_object_or_404(rows, pk=pk, topic__competition=visited.competition)
-    post.topic.competition = visited.competition
-    is_organizer = visited.is_organizer
-    if not may_read_topic(post.topic, visited.user, is_organizer=is_organizer):
-        raise Http404
-    if not may_read_text(post, visited.user, is_organizer=is_organizer):
+    post = find_post(visited.competition, pk, visited.user, is_organizer=visited.is_organizer)
+    if post is None:
         raise Http404
     return post
 
@@ -150,18 +147,30 @@ def topic(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def shown_posts(visited: Visit, topic: Topic, posts: Iterable[Post]) -> list[ShownPost]:
     """Posts with their texts, as far as this person may read them."""
     rows = list(posts)
-    image_url = image_addresses(visited, rows)
-    return [_shown_post(visited, topic, post, image_url) for post in rows]
+    readable = [post for post in rows if may_read_text(post, visited.user, is_organizer=visited.is_organizer)]
+    image_url, link = image_addresses(visited, readable), mention_links(visited, readable)
+    blocked = blocked_numbers(visited.user.pk)
+    return [_shown_post(visited, topic, post, image_url, link, blocked, is_readable=post in readable) for post in rows]
 
 
-def _shown_post(visited: Visit, topic: Topic, post: Post, image_url: Callable[[str], ShownImage | None]) -> ShownPost:
+def _shown_post(
+    visited: Visit,
+    topic: Topic,
+    post: Post,
+    image_url: Callable[[str], ShownImage | None],
+    link: Link,
+    blocked: frozenset[int],
+    *,
+    is_readable: bool,
+) -> ShownPost:
     post.topic = topic
     text = None
-    if may_read_text(post, visited.user, is_organizer=visited.is_organizer):
-        row = topic.announcement if post.is_opening and topic.announcement else post
-        text = mark_safe(row.rendering.shown(image_url))  # only harmless tags are left in it
+    if is_readable:
+        announcement = topic.announcement if post.is_opening else None
+        html = announcement.rendering.shown(image_url) if announcement else link(post.rendering.shown(image_url))
+        text = mark_safe(html)  # only harmless tags are left in it
     is_own = post.author_id is not None and post.author_id == visited.user.pk
-    return ShownPost(post, text, is_own, topic.solution_id == post.pk)
+    return ShownPost(post, text, is_own, topic.solution_id == post.pk, post.author_id in blocked)
 
 
 def image_addresses(visited: Visit, posts: Iterable[Post]) -> Callable[[str], ShownImage | None]:

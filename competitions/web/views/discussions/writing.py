@@ -33,6 +33,7 @@ from competitions.web.views.discussions.forms import (
     SolutionForm,
     TopicForm,
 )
+from competitions.web.views.discussions.mentions import mention_links
 from competitions.web.views.discussions.topics import TAB, discussion_visit, image_addresses, read_post, read_topic
 from competitions.web.visit import Visit
 from core.refusals import KnownRefusal, Refusal
@@ -84,9 +85,8 @@ def _act(request: HttpRequest, visited: Visit, form: ReplyForm, save: Save, cont
     if upload is not None or values["action"] in ("preview", "image"):
         require_preview(person(request))
         preview = Post(body=values["text"])
-        context["preview"] = mark_safe(
-            preview.rendering.shown(image_addresses(visited, [preview]))
-        )  # harmless tags alone
+        html = preview.rendering.shown(image_addresses(visited, [preview]))
+        context["preview"] = mark_safe(mention_links(visited, [preview])(html))  # harmless tags alone
         return None
     draft = Draft(person(request), values["text"], values["key"], values["confirm_numbers"])
     draft.lay_out()

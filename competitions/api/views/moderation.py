@@ -1,0 +1,156 @@
+"""Moderation of a discussion over the API; the audit log has each decision with its reason."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from accounts.models import Scope
+from audit.middleware import keep_fields
+from competitions.api.serializers.discussions import (
+    ExclusionIn,
+    ExclusionOut,
+    PostDecisionIn,
+    PostOut,
+    ReportFilter,
+    ReportOut,
+    TopicDecisionIn,
+    TopicOut,
+)
+from competitions.api.views.base import checked
+from competitions.api.views.discussions import DiscussionView
+from competitions.catalog.models import Competition
+from competitions.discussions import moderation
+from competitions.discussions.models import Post, Report, Topic, Writer
+from competitions.discussions.rights import require_discussion
+
+
+class ModerationView(DiscussionView):
+    """A discussion of a competition that the asker organizes."""
+
+    read_scope = write_scope = Scope.ORGANIZE
+    received: HttpRequest
+
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        self.received = request
+
+    def managed(self, slug: str) -> Competition:
+        """A competition that the asker organizes, with a discussion here; any other does not exist."""
+        competition = get_object_or_404(Competition.objects.managed_by(self.person()), slug=slug)
+        require_discussion(competition)
+        return competition
+
+    def decision(self, serializer: type[BaseSerializer[Any]]) -> dict[str, Any]:
+        """The values that were sent, which the audit log keeps, also if they are refused."""
+        keep_fields(self.received, self.request.data)
+        return checked(serializer(data=self.request.data))
+
+
+class Reports(ModerationView):
+    """Reports of posts, and posts that wait."""
+
+    serializer_class = ReportOut
+    queryset = Report.objects.none()
+
+    @extend_schema(
+        operation_id="reports_list",
+        responses=ReportOut(many=True),
+        parameters=[OpenApiParameter("settled", bool, description="Those that are settled, in place of open ones.")],
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Open reports of posts, newest first. A post that waits has one of the site, which says why it waits."""
+        is_settled = checked(ReportFilter(data=request.query_params))["settled"]
+        rows: QuerySet[Report] = Report.objects.filter(
+            competition=self.managed(slug), settled_at__isnull=not is_settled
+        )
+        page = self.paginate_queryset(
+            rows.select_related("reporter", "settled_by", "post__author", "post__topic__announcement")
+        )
+        return self.get_paginated_response(ReportOut(page, many=True).data)
+
+
+class TopicDecision(ModerationView):
+    """A decision on a topic."""
+
+    serializer_class = TopicDecisionIn
+
+    @extend_schema(operation_id="topic_decide", request=TopicDecisionIn, responses=TopicOut)
+    def post(self, request: Request, slug: str, pk: int) -> Response:
+        """Pin a topic (at most five), lock it, remove it with its replies, or take that back."""
+        topic = get_object_or_404(Topic, pk=pk, competition=self.managed(slug))
+        moderation.topic_decide(topic=topic, now=timezone.now(), **self.decision(TopicDecisionIn))
+        return Response(TopicOut(Topic.objects.select_related("author").get(pk=pk)).data)
+
+
+class PostDecision(ModerationView):
+    """A decision on a post."""
+
+    serializer_class = PostDecisionIn
+
+    @extend_schema(operation_id="post_decide", request=PostDecisionIn, responses=PostOut)
+    def post(self, request: Request, slug: str, pk: int) -> Response:
+        """Show a post, remove it with a reason, leave it as it is, or clear its history.
+
+        All but `clear` settle its reports.
+        """
+        posts = Post.objects.select_related("author", "topic__announcement")
+        post = get_object_or_404(posts, pk=pk, topic__competition=self.managed(slug))
+        values = self.decision(PostDecisionIn)
+        moderation.post_decide(post=post, by=self.person(), now=timezone.now(), **values)
+        return Response(PostOut(posts.get(pk=pk)).data)
+
+
+class Exclusions(ModerationView):
+    """People who may not write in a discussion."""
+
+    serializer_class = ExclusionOut
+    queryset = Writer.objects.none()
+
+    @extend_schema(operation_id="exclusions_list", responses=ExclusionOut(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """People who may not write in a discussion, and why."""
+        page = self.paginate_queryset(excluded(self.managed(slug)))
+        return self.get_paginated_response(ExclusionOut(page, many=True).data)
+
+    @extend_schema(operation_id="exclusions_create", request=ExclusionIn, responses={201: ExclusionOut})
+    def post(self, request: Request, slug: str) -> Response:
+        """Exclude somebody from writing, with a reason that they read when they try."""
+        competition = self.managed(slug)
+        values = self.decision(ExclusionIn)
+        user = moderation.writer_named(competition, values["username"])
+        moderation.writer_ban(
+            competition=competition,
+            user=user,
+            by=self.person(),
+            reason=values["reason"],
+            removes=values["remove_posts"],
+            now=timezone.now(),
+        )
+        return Response(ExclusionOut(excluded(competition).get(user=user)).data, status=201)
+
+
+class Exclusion(ModerationView):
+    """The exclusion of one person."""
+
+    serializer_class = ExclusionOut
+
+    @extend_schema(operation_id="exclusion_end", request=None, responses={204: None})
+    def delete(self, request: Request, slug: str, username: str) -> Response:
+        """Let somebody write again."""
+        competition = self.managed(slug)
+        writer = get_object_or_404(excluded(competition), user__username__iexact=username)
+        if not moderation.writer_readmit(competition=competition, user=writer.user):
+            raise Http404
+        return Response(status=204)
+
+
+def excluded(competition: Competition) -> QuerySet[Writer]:
+    """The standings of those who may not write."""
+    return Writer.objects.filter(competition=competition, banned_at__isnull=False).select_related("user", "banned_by")
