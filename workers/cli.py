@@ -5,13 +5,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import structlog
 
 from workers import __version__
+from workers.agent.allocation import Allocation
 from workers.agent.config import (
     DEFAULT_IMAGE,
     ISOLATIONS,
@@ -21,7 +22,9 @@ from workers.agent.config import (
     Config,
     ConfigError,
     checked_choice,
+    checked_end,
     checked_image,
+    checked_job,
     checked_name,
     checked_number,
     checked_site,
@@ -74,6 +77,12 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--sweep-s", help="seconds between two rounds of removing what no live lease stands behind (default: 30)"
     )
+    run.add_argument("--until-idle", help="end after so many seconds without a run (default: stay)")
+    run.add_argument("--max-runs", help="end after so many runs (default: as many as there are)")
+    run.add_argument("--job", help="id of the cluster's job that this worker is: its runs are handed back when it ends")
+    run.add_argument("--ends-at", help="end of that job, in seconds since 1970: no run is begun that does not fit")
+    run.add_argument("--memory-mib", help="memory that one run may use: no larger one is claimed (default: no bound)")
+    run.add_argument("--drain-s", help="seconds before the end at which runs are handed back (default: 120)")
     test = commands.add_parser("self-test", help="run hostile programs and say which limits hold on this host")
     test.add_argument("--image", help="image with python3 to test with (default: " + DEFAULT_IMAGE + ")")
     test.add_argument("--data-dir", help="folder to work in")
@@ -123,6 +132,20 @@ def config_from(chosen: argparse.Namespace) -> Config:
         self_test=checked_choice("self-test", setting("self-test"), SELF_TESTS),
         self_test_image=checked_image("self-test-image", setting("self-test-image")),
         sweep_s=checked_number("sweep-s", setting("sweep-s"), 30, low=1, high=3600),
+        until_idle_s=checked_number("until-idle", setting("until-idle"), 0, low=0, high=1 << 20),
+        max_runs=checked_number("max-runs", setting("max-runs"), 0, low=0, high=1 << 20),
+        allocation=allocation_from(setting),
+    )
+
+
+def allocation_from(setting: Callable[[str], str | None]) -> Allocation:
+    """The job of a cluster that the worker is, by its settings. Raises `ConfigError`."""
+    memory_mib = checked_number("memory-mib", setting("memory-mib"), 0, low=0, high=1 << 30)
+    return Allocation(
+        job=checked_job(setting("job")),
+        ends_at=checked_end(setting("ends-at")),
+        memory_bytes=memory_mib << 20 if memory_mib else None,
+        drain_s=checked_number("drain-s", setting("drain-s"), 120, low=1, high=3600),
     )
 
 
