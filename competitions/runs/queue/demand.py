@@ -1,0 +1,133 @@
+"""The time and memory that waiting runs need at most: what fits a worker's job, and what a launcher is told."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Greatest, Least
+
+from competitions.compute.models import Launcher, Queue
+from competitions.runs.models import Run
+from competitions.submissions.states import HELD, State
+from workers.protocol.launching import Depth, QueueDepth, ResourceClass
+from workers.protocol.plan import Needs
+from workers.protocol.smoke import SMOKE_WALL_S
+
+PHASE: Final = "submission__phase__"
+BESIDE_SCORING: Final = Q(task__ingestion_program__isnull=False, task__ingestion_only_during_scoring=True)
+TWO_PROGRAMS: Final = Q(task__ingestion_program__isnull=False) & Q(**{f"{PHASE}as_on_codabench": True})
+
+
+@dataclass(frozen=True)
+class Room:
+    """Room for one run in a worker's job; None: without a bound."""
+
+    seconds: float | None = None
+    memory_bytes: float | None = None
+
+
+UNBOUNDED: Final = Room()
+
+
+def fitting_in(runs: QuerySet[Run], room: Room) -> QuerySet[Run]:
+    """The runs that end in time and find enough memory, whatever their programs do."""
+    if room.seconds is not None:
+        runs = runs.alias(at_most_s=needed_seconds()).filter(at_most_s__lte=int(room.seconds))
+    if room.memory_bytes is not None:
+        runs = runs.alias(at_most_bytes=needed_memory()).filter(at_most_bytes__lte=int(room.memory_bytes))
+    return runs
+
+
+def needed_seconds() -> Combinable:
+    """Of a run: the limits of its stages that are left, one after the other, and the building of its environment."""
+    program, scoring, limit_s = _of("time_limit_s"), _of("scoring_time_limit_s"), _whole(Value(SMOKE_WALL_S))
+    first = _case(When(needs=Needs.SCORING, then=_whole(Value(0))), default=program)
+    last = _case(When(BESIDE_SCORING, then=Greatest(program, scoring)), default=scoring)
+    stages = _case(When(is_smoke=True, then=Least(first, limit_s) + Least(last, limit_s)), default=first + last)
+    has_build = Q(submission__requirements__isnull=False) & ~Q(needs=Needs.SCORING)
+    return stages + _case(When(has_build, then=_whole(F("queue__environment_time_limit_s"))), default=_whole(Value(0)))
+
+
+def needed_memory() -> Combinable:
+    """Of a run: the most that containers which run at the same time may use."""
+    program, scoring = _of("memory_bytes"), _of("scoring_memory_bytes")
+    first = _case(When(TWO_PROGRAMS, then=program + program), default=program)
+    return _case(
+        When(needs=Needs.SCORING, then=scoring),
+        When(BESIDE_SCORING, then=program + scoring),
+        default=Greatest(first, scoring),
+    )
+
+
+def _of(setting: str) -> Cast:
+    return _whole(F(f"{PHASE}{setting}"))
+
+
+def _whole(value: Combinable) -> Cast:
+    """A number of 64 bits: sums of limits may be too large for the columns that these come from."""
+    return Cast(value, BigIntegerField())
+
+
+def _case(*whens: When, default: Combinable) -> Case:
+    return Case(*whens, default=default, output_field=BigIntegerField())
+
+
+def launcher_depth(launcher: Launcher) -> Depth:
+    """How much waits on each of a launcher's queues."""
+    return Depth(queues=queue_depths(launcher.queues.all()))
+
+
+def queue_depths(queues: Iterable[Queue]) -> tuple[QueueDepth, ...]:
+    """How much waits on queues, and how much workers of clusters hold, by what the runs need.
+
+    A paused queue has no waiting runs for a launcher: nothing would be handed out.
+    """
+    chosen = list(queues)
+    waiting = Run.objects.filter(queue__in=chosen, queue__is_paused=False, state=State.QUEUED)
+    waiting = waiting.filter(faults__lt=settings.MAX_ATTEMPTS)
+    held = Run.objects.filter(queue__in=chosen, state__in=HELD).exclude(worker=None).exclude(worker__job="")
+    counts: dict[tuple[int, int, int, int], list[int]] = {}
+    for place, runs in enumerate((waiting, held)):
+        for key, count in _by_class(runs):
+            counts.setdefault(key, [0, 0])[place] += count
+    return tuple(_queue_depth(queue, counts) for queue in chosen)
+
+
+def _by_class(runs: QuerySet[Run]) -> list[tuple[tuple[int, int, int, int], int]]:
+    """((queue, GPUs, memory, seconds), number of runs)."""
+    classes = runs.alias(at_most_bytes=needed_memory(), at_most_s=needed_seconds()).order_by()
+    rows: Iterable[Any] = classes.values_list("queue", "gpus", F("at_most_bytes"), F("at_most_s")).annotate(
+        runs=Count("*")
+    )
+    return [((row[0], row[1], row[2], row[3]), row[4]) for row in rows]
+
+
+def _queue_depth(queue: Queue, counts: dict[tuple[int, int, int, int], list[int]]) -> QueueDepth:
+    classes = [
+        ResourceClass(
+            gpus=1 if gpus else 0,  # a run gets one, whatever its phase says
+            memory_bytes=memory_bytes,
+            wall_s=wall_s,
+            waiting=waiting,
+            held=held,
+        )
+        for (pk, gpus, memory_bytes, wall_s), (waiting, held) in sorted(counts.items())
+        if pk == queue.pk
+    ]
+    return depth_of(queue, classes)
+
+
+def depth_of(queue: Queue, classes: Sequence[ResourceClass]) -> QueueDepth:
+    """The depth of a queue that has these classes."""
+    waiting, held = sum(each.waiting for each in classes), sum(each.held for each in classes)
+    return QueueDepth(
+        queue=queue.name,
+        is_paused=queue.is_paused,
+        waiting=waiting,
+        held=held,
+        total=waiting + held,
+        classes=tuple(classes),
+    )
