@@ -87,6 +87,11 @@ def parser() -> argparse.ArgumentParser:
     test.add_argument("--image", help="image with python3 to test with (default: " + DEFAULT_IMAGE + ")")
     test.add_argument("--data-dir", help="folder to work in")
     test.add_argument("--engine", help="address of the container engine")
+    launch = commands.add_parser("launch", help="keep enough workers in a cluster for the runs that wait")
+    clusters = launch.add_subparsers(dest="cluster", required=True)
+    slurm = clusters.add_parser("slurm", help="a job of Slurm for each worker")
+    slurm.add_argument("--config", required=True, help="the launcher's file, as docs/clusters.md describes it")
+    slurm.add_argument("--once", action="store_true", help="look once at what waits, then end")
     measure = commands.add_parser("calibrate", help="time a fixed load on this host, for its record on the site")
     measure.add_argument("--image", help=f"image with python3 (default: {DEFAULT_IMAGE})")
     measure.add_argument("--gpus", help="auto, none, or UUIDs separated by commas (default: auto)")
@@ -200,7 +205,25 @@ def run_calibration(chosen: argparse.Namespace) -> int:
     return 0
 
 
-COMMANDS = {"run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}
+def run_launcher(chosen: argparse.Namespace) -> int:
+    """Keep a cluster's jobs in line with what waits, until SIGTERM or SIGINT; the jobs stay."""
+    from workers.launchers.config import read_config
+    from workers.launchers.service import Launcher, LauncherSite
+    from workers.launchers.slurm import Slurm
+
+    set_up_logging()
+    config = read_config(chosen.config)
+    launcher = Launcher(config, LauncherSite(config.site, config.token, verify=config.ca_file or True), Slurm(config))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: launcher.stopping.set())
+    if chosen.once:
+        launcher.round()
+    else:
+        launcher.run()
+    return 0
+
+
+COMMANDS = {"launch": run_launcher, "run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}
 
 
 def run_command(chosen: argparse.Namespace) -> int:

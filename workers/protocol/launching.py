@@ -32,7 +32,10 @@ class ResourceClass(Message):
 
 
 class QueueDepth(Message):
-    """What a launcher learns about a queue. `total` is what waits and what is held: that many jobs have something to do."""
+    """What a launcher learns about a queue. `total` is what waits and what is held: that many jobs have something to do.
+
+    `busy_jobs` are the cluster's jobs whose workers hold runs.
+    """
 
     queue: Annotated[str, Field(pattern=r"\A[a-z0-9][a-z0-9-]{0,62}\z")]
     is_paused: bool = False
@@ -40,6 +43,7 @@ class QueueDepth(Message):
     held: Count
     total: Count
     classes: Annotated[tuple[ResourceClass, ...], Field(max_length=1000)] = ()
+    busy_jobs: Annotated[tuple[JobId, ...], Field(max_length=MAX_JOBS)] = ()
 
 
 class Depth(Message):

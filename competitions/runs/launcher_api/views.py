@@ -45,7 +45,7 @@ def queue_depth(request: HttpRequest, name: str) -> HttpResponse:
     bounds = {bound: _number(request, bound) for bound in BOUNDS}
     (whole,) = queue_depths([queue])
     classes = [each for each in whole.classes if _is_within(each, bounds)]
-    shown: QueueDepth = depth_of(queue, classes)
+    shown: QueueDepth = depth_of(queue, classes, whole.busy_jobs)
     return JsonResponse(shown.model_dump(mode="json"))
 
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Cast, Greatest, Least
 from competitions.compute.models import Launcher, Queue
 from competitions.runs.models import Run
 from competitions.submissions.states import HELD, State
-from workers.protocol.launching import Depth, QueueDepth, ResourceClass
+from workers.protocol.launching import MAX_JOBS, Depth, QueueDepth, ResourceClass
 from workers.protocol.plan import Needs
 from workers.protocol.smoke import SMOKE_WALL_S
 
@@ -93,7 +93,10 @@ def queue_depths(queues: Iterable[Queue]) -> tuple[QueueDepth, ...]:
     for place, runs in enumerate((waiting, held)):
         for key, count in _by_class(runs):
             counts.setdefault(key, [0, 0])[place] += count
-    return tuple(_queue_depth(queue, counts) for queue in chosen)
+    busy = set(held.values_list("queue", "worker__job"))
+    return tuple(
+        _queue_depth(queue, counts, tuple(sorted(job for pk, job in busy if pk == queue.pk))) for queue in chosen
+    )
 
 
 def _by_class(runs: QuerySet[Run]) -> list[tuple[tuple[int, int, int, int], int]]:
@@ -105,7 +108,9 @@ def _by_class(runs: QuerySet[Run]) -> list[tuple[tuple[int, int, int, int], int]
     return [((row[0], row[1], row[2], row[3]), row[4]) for row in rows]
 
 
-def _queue_depth(queue: Queue, counts: dict[tuple[int, int, int, int], list[int]]) -> QueueDepth:
+def _queue_depth(
+    queue: Queue, counts: dict[tuple[int, int, int, int], list[int]], busy_jobs: tuple[str, ...]
+) -> QueueDepth:
     classes = [
         ResourceClass(
             gpus=1 if gpus else 0,  # a run gets one, whatever its phase says
@@ -117,10 +122,10 @@ def _queue_depth(queue: Queue, counts: dict[tuple[int, int, int, int], list[int]
         for (pk, gpus, memory_bytes, wall_s), (waiting, held) in sorted(counts.items())
         if pk == queue.pk
     ]
-    return depth_of(queue, classes)
+    return depth_of(queue, classes, busy_jobs)
 
 
-def depth_of(queue: Queue, classes: Sequence[ResourceClass]) -> QueueDepth:
+def depth_of(queue: Queue, classes: Sequence[ResourceClass], busy_jobs: tuple[str, ...]) -> QueueDepth:
     """The depth of a queue that has these classes."""
     waiting, held = sum(each.waiting for each in classes), sum(each.held for each in classes)
     return QueueDepth(
@@ -130,4 +135,5 @@ def depth_of(queue: Queue, classes: Sequence[ResourceClass]) -> QueueDepth:
         held=held,
         total=waiting + held,
         classes=tuple(classes),
+        busy_jobs=busy_jobs[:MAX_JOBS],
     )

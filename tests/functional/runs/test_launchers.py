@@ -123,7 +123,8 @@ def test_depth_says_what_waits_by_what_it_needs(code_site: Scenario, launcher: L
     classes = {(each["gpus"], each["memory_bytes"], each["wall_s"]): each for each in queue["classes"]}
     assert set(classes) == {(1, 16 * GIB, 15000), (0, 2 * GIB, 600)}
     assert (queue["waiting"], queue["held"], queue["total"]) == (2, 1, 3)
-    assert set(queue) == {"queue", "is_paused", "waiting", "held", "total", "classes"}, "and nothing else"
+    assert set(queue) == {"queue", "is_paused", "waiting", "held", "total", "classes", "busy_jobs"}, "and nothing else"
+    assert queue["busy_jobs"] == ["17"]
 
 
 def test_runs_on_other_workers_are_no_demand_for_jobs(code_site: Scenario) -> None:
