@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from pathlib import Path
 
 import psutil
@@ -92,8 +93,8 @@ class Slurm:
         (folder / "key").chmod(0o400)
         for path in (folder, folder / "key"):
             shutil.chown(path, "munge", "munge")
-        argv = ["setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "munged", "--foreground", f"--socket={folder}/socket",
-                f"--key-file={folder}/key", f"--pid-file={folder}/pid", f"--log-file={folder}/log", f"--seed-file={folder}/seed"]  # fmt: skip
+        argv = ["setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "munged", "--foreground",
+                f"--socket={folder}/socket", f"--key-file={folder}/key", f"--pid-file={folder}/pid", f"--log-file={folder}/log", f"--seed-file={folder}/seed"]  # fmt: skip
         return Part("munge", self.folder, argv, self.environment)
 
     def start(self) -> None:
@@ -153,11 +154,9 @@ class Slurm:
 
     def stop(self) -> None:
         """End all of it, jobs too."""
-        jobs = list(self.jobs())
-        if jobs:
-            self.call("scancel", *jobs)
-            with contextlib.suppress(AssertionError):
-                wait_for(lambda: not self.jobs(), 40, "the jobs have ended", 0.2)
+        self.call("scancel", "--user=root")
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: not self.call("squeue", "--noheader"), 40, "the jobs have ended", 0.2)
         for part in (*self.nodes.values(), self.controller, self._munge):
             if part.is_alive():
                 os.kill(part.pid, signal.SIGTERM)
@@ -244,16 +243,24 @@ class ClusterSite(Cluster):
         for part in self.launchers:
             part.kill()
 
-    def running_job(self, runs: dict[object, float]) -> tuple[object, str]:
+    def running_job(self, runs: dict[uuid.UUID, float]) -> tuple[uuid.UUID, str]:
         """One of the runs whose program runs, and the job that its worker is."""
         from competitions.runs.models import Run
 
-        def found() -> tuple[object, str] | None:
+        def found() -> tuple[uuid.UUID, str] | None:
             held = Run.objects.filter(pk__in=runs, state="ingesting")
             return held.values_list("pk", "worker__job").first()
 
-        run, job = wait_for(found, 60, lambda: f"a run runs; {self.described(runs)}", 0.05)  # type: ignore[arg-type]
+        run, job = wait_for(found, 60, lambda: f"a run runs; {self.described(runs)}", 0.05)
         return run, job
+
+    def jobs_of(self, runs: dict[uuid.UUID, float], count: int) -> dict[uuid.UUID, str]:
+        """The jobs of the workers that run these runs, once there are so many; else nothing."""
+        from competitions.runs.models import Run
+
+        held = Run.objects.filter(pk__in=runs, state="ingesting").exclude(worker=None)
+        jobs = dict(held.values_list("pk", "worker__job"))
+        return jobs if len(jobs) == count else {}
 
     def notes(self, run: object) -> list[str]:
         """The history of a run."""
@@ -261,7 +268,7 @@ class ClusterSite(Cluster):
 
         return list(RunEvent.objects.filter(run=run).order_by("pk").values_list("note", flat=True))
 
-    def described(self, runs: dict) -> str:  # type: ignore[type-arg]  # as of the class above
+    def described(self, runs: dict[uuid.UUID, float]) -> str:
         """For the message of a failure."""
         logs = "\n".join(part.text()[-2000:] for part in self.launchers[-2:])
         jobs = "\n".join(path.read_text()[-1500:] for path in sorted((self.folder / "logs").glob("*.log"))[-3:])

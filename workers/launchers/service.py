@@ -25,6 +25,7 @@ from workers.protocol.launching import MAX_JOBS, MAX_PROBLEMS, Depth, JobEnd, La
 log = structlog.get_logger(__name__)
 FIRST_PAUSE_S: Final = 30.0
 LONGEST_PAUSE_S: Final = 600.0
+FRUITLESS: Final = 3  # jobs without a run, one after the other, after which the next ones wait
 EARLY_S: Final = 120.0  # a worker that fails so soon did not come to work
 BAD_ENDS: Final = (JobEnd.FAILED, JobEnd.OUT_OF_MEMORY, JobEnd.NODE_FAIL)
 
@@ -118,7 +119,7 @@ class Launcher:
             words = f"The site does not show this launcher the queue {kinds[0].queue}. An administrator adds it in the admin."
             return [Problem(kind=kinds[0].name, setting="queue", detail=words)]
         shares, problems = share_classes(kinds, depth)
-        busy = frozenset(depth.busy_jobs)
+        busy = frozenset((*depth.busy_jobs, *depth.silent_jobs))  # neither takes another run
         found = list(problems)
         for kind in kinds:
             of_kind = [job for job in jobs if job.kind == kind.name]
@@ -126,7 +127,10 @@ class Launcher:
             planned = plan_jobs(kind, shares[kind.name], [job.as_alive(kind, busy, self.clock()) for job in alive])
             self._cancel(planned.cancel)
             found += self._problems(kind, of_kind)
-            if planned.submit and self._may_submit(kind, of_kind):
+            pauses = self._fruitless_pause(depth, of_kind) if planned.submit else False
+            if pauses:
+                found.append(_fruitless(kind, depth))
+            elif planned.submit and self._may_submit(kind, of_kind):
                 for number, size in planned.submit:
                     if not self._submit(kind, number, size):
                         break
@@ -156,9 +160,13 @@ class Launcher:
         if any(policy_problem(kind, job) for job in jobs if not job.has_ended):
             return False  # what the policy makes of the next job would not do either
         failed = self._early_failures(jobs)
-        pause_s = min(FIRST_PAUSE_S * 2 ** (len(failed) - 1), LONGEST_PAUSE_S) if failed else 0.0
         last = max((job.ends_at or 0.0 for job in failed), default=0.0)
-        return backoff.is_over and self.clock() >= last + pause_s
+        return backoff.is_over and not _pauses(len(failed), last, self.clock())
+
+    def _fruitless_pause(self, depth: QueueDepth, jobs: Sequence[SlurmJob]) -> bool:
+        """True during a pause because jobs come and go without a run: what waits is nothing that their workers get."""
+        last = max((job.ends_at or 0.0 for job in jobs if job.has_ended and job.nodes), default=0.0)
+        return _pauses(depth.fruitless_jobs - FRUITLESS + 1, last, self.clock())
 
     def _early_failures(self, jobs: Sequence[SlurmJob]) -> list[SlurmJob]:
         """The newest ended jobs, as long as each of them failed as soon as it had begun."""
@@ -226,3 +234,16 @@ class Launcher:
             log.warning("not_reported", detail=str(error)[:300])
             return False
         return True
+
+
+def _pauses(times: int, last: float, now: float) -> bool:
+    """True during the pause after something has happened so many times, the last time then."""
+    return times > 0 and now < last + min(FIRST_PAUSE_S * 2 ** min(times - 1, 10), LONGEST_PAUSE_S)
+
+
+def _fruitless(kind: JobKind, depth: QueueDepth) -> Problem:
+    words = (
+        f"{depth.waiting} runs wait, and the last {depth.fruitless_jobs} jobs ended without one. Look at the queue's workers: one that is in "
+        "quarantine, failed its self-test, or has another role gets no runs."
+    )
+    return Problem(queue=kind.queue, kind=kind.name, setting="worker", detail=words)

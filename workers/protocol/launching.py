@@ -34,7 +34,8 @@ class ResourceClass(Message):
 class QueueDepth(Message):
     """What a launcher learns about a queue. `total` is what waits and what is held: that many jobs have something to do.
 
-    `busy_jobs` are the cluster's jobs whose workers hold runs.
+    `busy_jobs` are the cluster's jobs whose workers hold runs, `silent_jobs` those whose workers were not heard of for the time of a
+    lease: they will take none. `fruitless_jobs` counts the newest that ended without a run.
     """
 
     queue: Annotated[str, Field(pattern=r"\A[a-z0-9][a-z0-9-]{0,62}\z")]
@@ -44,6 +45,8 @@ class QueueDepth(Message):
     total: Count
     classes: Annotated[tuple[ResourceClass, ...], Field(max_length=1000)] = ()
     busy_jobs: Annotated[tuple[JobId, ...], Field(max_length=MAX_JOBS)] = ()
+    silent_jobs: Annotated[tuple[JobId, ...], Field(max_length=MAX_JOBS)] = ()
+    fruitless_jobs: Count = 0
 
 
 class Depth(Message):

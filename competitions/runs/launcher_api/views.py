@@ -35,7 +35,7 @@ def _room_of_launcher(request: HttpRequest) -> int:
 
 @worker_view("GET")
 def depth(request: HttpRequest) -> HttpResponse:
-    return JsonResponse(launcher_depth(token_launcher(request)).model_dump(mode="json"))
+    return JsonResponse(launcher_depth(token_launcher(request), now=timezone.now()).model_dump(mode="json"))
 
 
 @worker_view("GET")
@@ -43,9 +43,9 @@ def queue_depth(request: HttpRequest, name: str) -> HttpResponse:
     """One queue's depth, of all its runs or of those within bounds; made for a scaler that reads one number of it."""
     queue = launcher_queue(token_launcher(request), name)
     bounds = {bound: _number(request, bound) for bound in BOUNDS}
-    (whole,) = queue_depths([queue])
+    (whole,) = queue_depths([queue], now=timezone.now())
     classes = [each for each in whole.classes if _is_within(each, bounds)]
-    shown: QueueDepth = depth_of(queue, classes, whole.busy_jobs)
+    shown: QueueDepth = depth_of(queue, classes)
     return JsonResponse(shown.model_dump(mode="json"))
 
 

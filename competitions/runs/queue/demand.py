@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any, Final
 
 from django.conf import settings
@@ -9,13 +11,14 @@ from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Greatest, Least
 
-from competitions.compute.models import Launcher, Queue
-from competitions.runs.models import Run
+from competitions.compute.models import ClusterJob, Launcher, Queue
+from competitions.runs.models import Attempt, Run
 from competitions.submissions.states import HELD, State
 from workers.protocol.launching import MAX_JOBS, Depth, QueueDepth, ResourceClass
 from workers.protocol.plan import Needs
 from workers.protocol.smoke import SMOKE_WALL_S
 
+LOOKED_BACK: Final = 10  # jobs
 PHASE: Final = "submission__phase__"
 BESIDE_SCORING: Final = Q(task__ingestion_program__isnull=False, task__ingestion_only_during_scoring=True)
 TWO_PROGRAMS: Final = Q(task__ingestion_program__isnull=False) & Q(**{f"{PHASE}as_on_codabench": True})
@@ -75,12 +78,12 @@ def _case(*whens: When, default: Combinable) -> Case:
     return Case(*whens, default=default, output_field=BigIntegerField())
 
 
-def launcher_depth(launcher: Launcher) -> Depth:
+def launcher_depth(launcher: Launcher, *, now: datetime) -> Depth:
     """How much waits on each of a launcher's queues."""
-    return Depth(queues=queue_depths(launcher.queues.all()))
+    return Depth(queues=queue_depths(launcher.queues.all(), now=now))
 
 
-def queue_depths(queues: Iterable[Queue]) -> tuple[QueueDepth, ...]:
+def queue_depths(queues: Iterable[Queue], *, now: datetime) -> tuple[QueueDepth, ...]:
     """How much waits on queues, and how much workers of clusters hold, by what the runs need.
 
     A paused queue has no waiting runs for a launcher: nothing would be handed out.
@@ -93,10 +96,39 @@ def queue_depths(queues: Iterable[Queue]) -> tuple[QueueDepth, ...]:
     for place, runs in enumerate((waiting, held)):
         for key, count in _by_class(runs):
             counts.setdefault(key, [0, 0])[place] += count
-    busy = set(held.values_list("queue", "worker__job"))
-    return tuple(
-        _queue_depth(queue, counts, tuple(sorted(job for pk, job in busy if pk == queue.pk))) for queue in chosen
+    jobs = {queue.pk: _jobs_of(queue, now) for queue in chosen}
+    return tuple(depth_of(queue, _classes(queue, counts), jobs[queue.pk]) for queue in chosen)
+
+
+@dataclass(frozen=True)
+class JobsOfQueue:
+    """The cluster's jobs that serve a queue, as a launcher is told of them."""
+
+    busy: tuple[str, ...]
+    silent: tuple[str, ...]
+    fruitless: int
+
+
+def _jobs_of(queue: Queue, now: datetime) -> JobsOfQueue:
+    alive = queue.jobs.exclude(state=ClusterJob.State.ENDED).values("job")
+    workers = queue.workers.filter(job__in=alive)
+    held = Run.objects.filter(queue=queue, state__in=HELD, worker__in=workers)
+    silent = workers.filter(last_seen_at__lt=now - timedelta(seconds=settings.LEASE_S))
+    return JobsOfQueue(
+        busy=tuple(sorted(set(held.values_list("worker__job", flat=True)))[:MAX_JOBS]),
+        silent=tuple(sorted(set(silent.values_list("job", flat=True)))[:MAX_JOBS]),
+        fruitless=_fruitless_jobs(queue),
     )
+
+
+def _fruitless_jobs(queue: Queue) -> int:
+    """The newest jobs that ended by themselves and whose workers took no run, counted up to the first that did."""
+    ended = queue.jobs.filter(state=ClusterJob.State.ENDED, end_reason=ClusterJob.End.COMPLETED)
+    newest = list(ended.order_by("-ended_at").values_list("job", flat=True)[:LOOKED_BACK])
+    attempts = Attempt.objects.filter(worker__queue=queue, worker__job__in=newest)
+    runs = Run.objects.filter(worker__queue=queue, worker__job__in=newest)
+    useful = {*attempts.values_list("worker__job", flat=True), *runs.values_list("worker__job", flat=True)}
+    return sum(1 for _ in takewhile(lambda job: job not in useful, newest))
 
 
 def _by_class(runs: QuerySet[Run]) -> list[tuple[tuple[int, int, int, int], int]]:
@@ -108,10 +140,8 @@ def _by_class(runs: QuerySet[Run]) -> list[tuple[tuple[int, int, int, int], int]
     return [((row[0], row[1], row[2], row[3]), row[4]) for row in rows]
 
 
-def _queue_depth(
-    queue: Queue, counts: dict[tuple[int, int, int, int], list[int]], busy_jobs: tuple[str, ...]
-) -> QueueDepth:
-    classes = [
+def _classes(queue: Queue, counts: dict[tuple[int, int, int, int], list[int]]) -> list[ResourceClass]:
+    return [
         ResourceClass(
             gpus=1 if gpus else 0,  # a run gets one, whatever its phase says
             memory_bytes=memory_bytes,
@@ -122,10 +152,9 @@ def _queue_depth(
         for (pk, gpus, memory_bytes, wall_s), (waiting, held) in sorted(counts.items())
         if pk == queue.pk
     ]
-    return depth_of(queue, classes, busy_jobs)
 
 
-def depth_of(queue: Queue, classes: Sequence[ResourceClass], busy_jobs: tuple[str, ...]) -> QueueDepth:
+def depth_of(queue: Queue, classes: Sequence[ResourceClass], jobs: JobsOfQueue | None = None) -> QueueDepth:
     """The depth of a queue that has these classes."""
     waiting, held = sum(each.waiting for each in classes), sum(each.held for each in classes)
     return QueueDepth(
@@ -135,5 +164,7 @@ def depth_of(queue: Queue, classes: Sequence[ResourceClass], busy_jobs: tuple[st
         held=held,
         total=waiting + held,
         classes=tuple(classes),
-        busy_jobs=busy_jobs[:MAX_JOBS],
+        busy_jobs=jobs.busy if jobs else (),
+        silent_jobs=jobs.silent if jobs else (),
+        fruitless_jobs=jobs.fruitless if jobs else 0,
     )

@@ -109,7 +109,7 @@ def test_what_fits_goes_before_what_does_not(code_site: Scenario) -> None:
 def test_packages_to_install_take_time_too(code_site: Scenario) -> None:
     run = code_run(code_site)
     Submission.objects.filter(pk=run.submission_id).update(requirements=run.submission.file)
-    (depth,) = queue_depths([code_site.queue])
+    (depth,) = queue_depths([code_site.queue], now=code_site.now)
     assert depth.classes[0].wall_s == 4 * 3600 + 600 + code_site.queue.environment_time_limit_s
 
 
@@ -119,25 +119,55 @@ def test_depth_says_what_waits_by_what_it_needs(code_site: Scenario, launcher: L
     code_site.submit(team=code_site.join("Three"))
     worker = job_worker(code_site)
     claim(code_site, worker, Room())
+    launcher.report(launcher.job(state="running", started_at=1_900_000_060))
     (queue,) = launcher.get("launcher-depth").json()["queues"]
     classes = {(each["gpus"], each["memory_bytes"], each["wall_s"]): each for each in queue["classes"]}
     assert set(classes) == {(1, 16 * GIB, 15000), (0, 2 * GIB, 600)}
     assert (queue["waiting"], queue["held"], queue["total"]) == (2, 1, 3)
-    assert set(queue) == {"queue", "is_paused", "waiting", "held", "total", "classes", "busy_jobs"}, "and nothing else"
+    assert set(queue) == {
+        "queue",
+        "is_paused",
+        "waiting",
+        "held",
+        "total",
+        "classes",
+        "busy_jobs",
+        "silent_jobs",
+        "fruitless_jobs",
+    }
     assert queue["busy_jobs"] == ["17"]
+
+
+def test_jobs_whose_workers_are_silent_and_jobs_that_ended_without_a_run_are_named(
+    code_site: Scenario, launcher: LauncherClient
+) -> None:
+    worker = job_worker(code_site)
+    launcher.report(launcher.job(state="running", started_at=1_900_000_060))
+    later = worker.last_seen_at + timedelta(seconds=91)
+    (depth,) = queue_depths([code_site.queue], now=later)
+    assert (depth.silent_jobs, depth.fruitless_jobs) == (("17",), 0)
+    (depth,) = queue_depths([code_site.queue], now=worker.last_seen_at)
+    assert depth.silent_jobs == ()
+    launcher.report(launcher.job(state="ended", end="completed", ended_at=1_900_000_100))
+    (depth,) = queue_depths([code_site.queue], now=later)
+    assert (depth.silent_jobs, depth.fruitless_jobs) == ((), 1)
+    code_run(code_site)
+    claim(code_site, worker, Room())
+    (depth,) = queue_depths([code_site.queue], now=later)
+    assert depth.fruitless_jobs == 0
 
 
 def test_runs_on_other_workers_are_no_demand_for_jobs(code_site: Scenario) -> None:
     code_run(code_site)
     claim(code_site, code_site.worker(), Room())
-    (depth,) = queue_depths([code_site.queue])
+    (depth,) = queue_depths([code_site.queue], now=code_site.now)
     assert depth.total == 0
 
 
 def test_a_paused_queue_asks_for_no_nodes(code_site: Scenario) -> None:
     code_run(code_site)
     Queue.objects.update(is_paused=True)
-    (depth,) = queue_depths(Queue.objects.all())
+    (depth,) = queue_depths(Queue.objects.all(), now=code_site.now)
     assert (depth.is_paused, depth.waiting) == (True, 0)
 
 
