@@ -1,4 +1,4 @@
-"""Admin pages of queues, workers, launchers and jobs: load, owners, tokens, and workers to drain or release."""
+"""Admin pages of queues, workers, launchers and jobs of clusters, with what can be done to them."""
 
 from typing import Any, ClassVar
 

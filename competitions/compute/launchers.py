@@ -51,7 +51,7 @@ def launcher_by_token(secret: str) -> Launcher | None:
 
 
 def launcher_queue(launcher: Launcher, name: str) -> Queue:
-    """The launcher's queue of this name. Raises `QUEUE_NOT_ALLOWED`, also where there is none of that name."""
+    """The launcher's queue of this name. Raises `QUEUE_NOT_ALLOWED`, also where there is none."""
     queues = {queue.name: queue for queue in launcher.queues.all()}
     if name not in queues:
         raise QUEUE_NOT_ALLOWED(launcher=launcher.name, queue=name[:63], queues=", ".join(sorted(queues)) or "none")
@@ -60,7 +60,7 @@ def launcher_queue(launcher: Launcher, name: str) -> Queue:
 
 @transaction.atomic
 def launcher_report(launcher: Launcher, report: LauncherReport, *, now: datetime) -> int:
-    """Keep what a launcher says of its jobs and problems; returns how many of its jobs have ended.
+    """Keep what a launcher says of its jobs and problems; returns how many jobs have ended.
 
     A report names all jobs that the cluster knows. One that it names no more has ended, and nobody knows how.
     """
@@ -163,7 +163,7 @@ def expected_nodes(queues: Iterable[Queue], *, now: datetime) -> Mapping[int, Ex
 
 
 def queue_problems(queue: Queue) -> Sequence[tuple[Launcher, Mapping[str, str]]]:
-    """What keeps launchers from starting jobs for a queue, with whose problem it is."""
+    """Reasons that keep launchers from starting jobs for a queue, each with its launcher."""
     launchers = list(queue.launchers.all())
     return [
         (launcher, problem)
@@ -187,9 +187,9 @@ def queue_jobs(queue: Queue) -> QuerySet[ClusterJob]:
 
 
 def remove_gone_workers(*, now: datetime) -> int:
-    """Remove workers that were jobs of a cluster and are long gone: each job registers as a worker of its own.
+    """Remove workers that were jobs of a cluster and are long gone.
 
-    Runs and attempts keep what they say of them; receipts hold the hardware.
+    Each job registers as a worker of its own.     Runs and attempts keep what they say of them; receipts hold the hardware.
     """
     gone = ComputeWorker.objects.exclude(job="").filter(last_seen_at__lt=now - GONE_WORKERS_KEPT)
     count, _ = gone.filter(runs__isnull=True).delete()

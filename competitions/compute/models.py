@@ -1,4 +1,4 @@
-"""Queues, the compute workers that serve them, and the launchers and jobs of clusters that bring workers."""
+"""Queues, the compute workers that serve them, and launchers with their jobs in clusters."""
 
 import hashlib
 import secrets
@@ -274,7 +274,10 @@ class ComputeWorker(models.Model):
 
 
 class Launcher(models.Model):
-    """A program that keeps enough jobs in a cluster for the runs that wait. It sees queue depth, and reports its jobs."""
+    """A program that keeps enough jobs in a cluster for the runs that wait.
+
+    It sees queue depth, and reports its jobs.
+    """
 
     name = OneLineField(max_length=63, unique=True, validators=[QUEUE_NAME])
     queues = models.ManyToManyField(

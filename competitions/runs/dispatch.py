@@ -36,7 +36,7 @@ REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
 def run_claim(
     *, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id: str = "", room: Room = UNBOUNDED
 ) -> Run | None:
-    """Lease the next run of the worker's queue to it, or None when there is nothing for it that fits its room.
+    """Lease the next run of the worker's queue that fits its room, or None when there is none.
 
     A claim that is sent twice, because its answer was lost or by the network, gets the same run again while nobody has
     heard of it since, and otherwise nothing: a lease that no worker knows of would only run out.

@@ -77,7 +77,7 @@ def submission_progress(
 
 
 def with_expected_start(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:
-    """The progress of something that waits, with when it may start, or with the node that a cluster starts for it."""
+    """The progress of something that waits, with when it may start, or with the node that is started."""
     waiting = [run for run in runs if run.state == State.QUEUED and not run.cancel_requested_at]
     if progress.position and waiting:
         queue = waiting[0].queue

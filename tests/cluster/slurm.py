@@ -1,4 +1,4 @@
-"""A real cluster of Slurm on this machine: munge, a controller, two nodes, and the launcher that puts workers into it."""
+"""A real cluster of Slurm on this machine: munge, a controller, two nodes, and a launcher."""
 
 from __future__ import annotations
 
@@ -93,8 +93,9 @@ class Slurm:
         (folder / "key").chmod(0o400)
         for path in (folder, folder / "key"):
             shutil.chown(path, "munge", "munge")
-        argv = ["setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "munged", "--foreground",
-                f"--socket={folder}/socket", f"--key-file={folder}/key", f"--pid-file={folder}/pid", f"--log-file={folder}/log", f"--seed-file={folder}/seed"]  # fmt: skip
+        options = {"socket": "socket", "key-file": "key", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+        argv = ["setpriv", "--reuid=munge", "--regid=munge", "--init-groups", "munged", "--foreground"]
+        argv += [f"--{option}={folder}/{name}" for option, name in options.items()]
         return Part("munge", self.folder, argv, self.environment)
 
     def start(self) -> None:
@@ -135,12 +136,12 @@ class Slurm:
         rows = [line.split("|") for line in text.splitlines()]
         return {job: name for job, name in rows if name.startswith("podium-")}
 
-    def node_of(self, job: str) -> str:
+    def job_node(self, job: str) -> str:
         """The node that a job runs on."""
         return self.call("squeue", "--noheader", f"--jobs={job}", "--format=%N").strip()
 
     def kill_node(self, name: str) -> None:
-        """SIGKILL to a node's daemon and to all that runs on it; its containers go on, as their engine is another's."""
+        """SIGKILL to a node's daemon and to all that runs on it; its containers go on in their engine."""
         self.nodes[name].kill()
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
@@ -254,7 +255,7 @@ class ClusterSite(Cluster):
         run, job = wait_for(found, 60, lambda: f"a run runs; {self.described(runs)}", 0.05)
         return run, job
 
-    def jobs_of(self, runs: dict[uuid.UUID, float], count: int) -> dict[uuid.UUID, str]:
+    def held_jobs(self, runs: dict[uuid.UUID, float], count: int) -> dict[uuid.UUID, str]:
         """The jobs of the workers that run these runs, once there are so many; else nothing."""
         from competitions.runs.models import Run
 
@@ -262,7 +263,7 @@ class ClusterSite(Cluster):
         jobs = dict(held.values_list("pk", "worker__job"))
         return jobs if len(jobs) == count else {}
 
-    def notes(self, run: object) -> list[str]:
+    def notes(self, run: uuid.UUID) -> list[str]:
         """The history of a run."""
         from competitions.runs.models import RunEvent
 

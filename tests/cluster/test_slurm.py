@@ -1,4 +1,4 @@
-"""Runs on workers that Slurm brings: they come, go, are killed and preempted, and each run is scored once, charged to nobody."""
+"""Workers that Slurm brings come, go, are killed and preempted; each run is scored once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _whole(cluster: ClusterSite) -> Iterator[None]:
 
 
 def judge(cluster: ClusterSite, runs: Runs, seconds: float = 120) -> None:
-    """All runs end with their own scores, once; nothing is charged; then the nodes are released, and clean."""
+    """All runs end with their own scores, once; nothing is charged; the nodes are released, and clean."""
     cluster.see_through(runs, seconds)
     verdict = cluster.verdict(runs)
     assert verdict.is_good, verdict
@@ -39,7 +39,7 @@ def judge(cluster: ClusterSite, runs: Runs, seconds: float = 120) -> None:
     cluster.assert_clean()
 
 
-def faults(run: object) -> int:
+def faults(run: uuid.UUID) -> int:
     from competitions.runs.models import Run
 
     return Run.objects.values_list("faults", flat=True).get(pk=run)
@@ -70,7 +70,7 @@ def test_a_run_goes_on_elsewhere_when_slurm_takes_its_node(cluster: ClusterSite,
     if end == "cancelled":
         cluster.slurm.call("scancel", job)
     else:
-        node = cluster.slurm.node_of(job)
+        node = cluster.slurm.job_node(job)
         cluster.slurm.submit("sleep 2", "--partition=urgent", f"--nodelist={node}", "--exclusive", "--time=1")
     judge(cluster, runs)
     assert cluster.verdict(runs).attempts[run] == 2
@@ -88,10 +88,10 @@ def test_a_run_goes_on_elsewhere_when_slurm_takes_its_node(cluster: ClusterSite,
 def test_a_job_at_its_limit_and_a_killed_node_cost_an_attempt_each(cluster: ClusterSite) -> None:
     runs = cluster.submit(2, seconds=32)  # longer than Slurm takes to look at its limits
     cluster.launch()
-    jobs = wait_for(lambda: cluster.jobs_of(runs, 2), 60, lambda: cluster.described(runs), 0.1)
+    jobs = wait_for(lambda: cluster.held_jobs(runs, 2), 60, lambda: cluster.described(runs), 0.1)
     (limited, at_limit), (lost, on_node) = jobs.items()
-    node = cluster.slurm.node_of(on_node)
-    if node == cluster.slurm.node_of(at_limit):
+    node = cluster.slurm.job_node(on_node)
+    if node == cluster.slurm.job_node(at_limit):
         cluster.slurm.call("scontrol", "update", f"JobId={at_limit}", "EndTime=now+2")
         wait_for(lambda: cluster.verdict(runs).attempts[limited] == 2, 60, lambda: cluster.described(runs), 0.2)
     cluster.slurm.call("scontrol", "update", f"JobId={at_limit}", "EndTime=now+2")
@@ -199,9 +199,9 @@ def test_two_jobs_on_one_node_never_share_a_gpu(cluster: ClusterSite) -> None:
         gpus = ["--gres=gpu:1"] if number < 2 else []
         cluster.slurm.submit(script, f"--output={log}", "--nodelist=node0", "--time=1", "--mem=100", *gpus)
     wait_for(lambda: all(log.exists() and log.read_text().strip() for log in logs), 60, "the jobs say", 0.1)
-    said = [log.read_text().strip() for log in logs]
-    assert sorted(said[:2]) == ['["GPU-0"]', '["GPU-1"]'], said
-    assert said[2] == "[]", "a job without a GPU uses none"
+    outputs = [log.read_text().strip() for log in logs]
+    assert sorted(outputs[:2]) == ['["GPU-0"]', '["GPU-1"]'], outputs
+    assert outputs[2] == "[]", "a job without a GPU uses none"
 
 
 @pytest.mark.skipif(not is_soak(), reason="`make soak` runs it")

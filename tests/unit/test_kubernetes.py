@@ -92,7 +92,7 @@ def test_no_pod_has_a_token_of_the_cluster_and_one_container_alone_is_privileged
 
 
 def test_the_scaler_asks_for_a_number_that_the_site_answers() -> None:
-    """By KEDA's contract of `metrics-api`: a GET with a bearer token, and a path to a number in the answer."""
+    """By KEDA's contract of `metrics-api`: a GET with a bearer token, and a path to a number."""
     for scaled in of_kind("ScaledJob"):
         (trigger,) = scaled["spec"]["triggers"]
         metadata = trigger["metadata"]

@@ -1,4 +1,4 @@
-"""The part of a cluster that a worker was given: which job it is, until when, and how many runs it may take."""
+"""The job of a cluster that a worker is: until when, and how many runs it may take."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The launcher's file: the site, how a worker is started, and the kinds of jobs with their place in the cluster."""
+"""The launcher's file: the site, the worker's command, and kinds of jobs with their place in Slurm."""
 
 import re
 import tomllib
@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WorkerCommand:
-    """How a job starts its worker. `setup` are lines of shell before it, such as `module load podman`."""
+    """The command by which a job starts its worker.
+
+    `setup` are lines of shell before it, such as `module load podman`.
+    """
 
     command: str
     data_dir: str

@@ -1,4 +1,4 @@
-"""Which jobs to start and which to cancel: a pure function of what waits and of the jobs that there are."""
+"""The jobs to start and to cancel, as a pure function of what waits and of the jobs that there are."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ START_S: Final = 120  # a worker's start, before it claims
 
 @dataclass(frozen=True)
 class Size:
-    """What a job is asked for: minutes, and memory for one run."""
+    """The size of a job: minutes, and memory for one run."""
 
     time_min: int
     memory_mib: int
@@ -23,7 +23,10 @@ class Size:
 
 @dataclass(frozen=True)
 class AliveJob:
-    """A job that has not ended. `seconds_left` is what a run may take which it begins now, or when it starts."""
+    """A job that has not ended.
+
+    `seconds_left` is what a run may take which it begins now, or when it starts.
+    """
 
     id: str
     number: int

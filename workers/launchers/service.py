@@ -1,4 +1,7 @@
-"""The launcher as a process. All that it must remember is in the cluster: it may be killed, and started twice, at any time."""
+"""The launcher as a process.
+
+All that it must remember is in the cluster: it may be killed, and started twice, at any time.
+"""
 
 import threading
 import time
@@ -34,7 +37,7 @@ class LauncherSite(SiteClient):
     """The site, as a launcher speaks to it."""
 
     def depth(self) -> Depth:
-        """How much waits. Raises `SiteError`, `SiteUnreachable`."""
+        """The depth of its queues. Raises `SiteError`, `SiteUnreachable`."""
         return read_answer(Depth, self._json(self._call("GET", "launcher/depth", self._queue_token)))
 
     def report(self, message: LauncherReport) -> None:
@@ -91,7 +94,7 @@ class Launcher:
         log.info("launcher_stopped", worker=self.config.name)
 
     def round(self) -> None:
-        """One look at both, with what follows from it. Where either is away, or refuses the report, nothing is started."""
+        """Look at both once. Where either is away, or refuses the report, nothing is started."""
         try:
             jobs = self._jobs()
         except SlurmAway as error:
@@ -120,23 +123,23 @@ class Launcher:
             return [Problem(kind=kinds[0].name, setting="queue", detail=words)]
         shares, problems = share_classes(kinds, depth)
         busy = frozenset((*depth.busy_jobs, *depth.silent_jobs))  # neither takes another run
-        found = list(problems)
+        problems_now = list(problems)
         for kind in kinds:
             of_kind = [job for job in jobs if job.kind == kind.name]
             alive = self._without_doubles([job for job in of_kind if not job.has_ended])
             planned = plan_jobs(kind, shares[kind.name], [job.as_alive(kind, busy, self.clock()) for job in alive])
             self._cancel(planned.cancel)
-            found += self._problems(kind, of_kind)
+            problems_now += self._problems(kind, of_kind)
             pauses = self._fruitless_pause(depth, of_kind) if planned.submit else False
             if pauses:
-                found.append(_fruitless(kind, depth))
+                problems_now.append(_fruitless(kind, depth))
             elif planned.submit and self._may_submit(kind, of_kind):
                 for number, size in planned.submit:
                     if not self._submit(kind, number, size):
                         break
             if (problem := self._backoffs[kind.name].problem) is not None:
-                found.append(problem)
-        return found
+                problems_now.append(problem)
+        return problems_now
 
     def _without_doubles(self, alive: list[SlurmJob]) -> list[SlurmJob]:
         """Of jobs with one number the first; the others, which could not start, are cancelled."""
@@ -164,7 +167,7 @@ class Launcher:
         return backoff.is_over and not _pauses(len(failed), last, self.clock())
 
     def _fruitless_pause(self, depth: QueueDepth, jobs: Sequence[SlurmJob]) -> bool:
-        """True during a pause because jobs come and go without a run: what waits is nothing that their workers get."""
+        """True during a pause because jobs come and go without a run."""
         last = max((job.ends_at or 0.0 for job in jobs if job.has_ended and job.nodes), default=0.0)
         return _pauses(depth.fruitless_jobs - FRUITLESS + 1, last, self.clock())
 
@@ -179,10 +182,10 @@ class Launcher:
         return failed
 
     def _problems(self, kind: JobKind, jobs: Sequence[SlurmJob]) -> list[Problem]:
-        """What the jobs themselves tell."""
+        """Problems that the jobs themselves tell of."""
         alive = [job for job in jobs if not job.has_ended]
-        found = [problem for job in alive for problem in (policy_problem(kind, job), waiting_problem(kind, job))]
-        problems = {problem.setting: problem for problem in found if problem is not None}
+        problems_now = [problem for job in alive for problem in (policy_problem(kind, job), waiting_problem(kind, job))]
+        problems = {problem.setting: problem for problem in problems_now if problem is not None}
         if failed := self._early_failures(jobs):
             place = (
                 f"its log is {self.config.log_dir}/{failed[0].id}.log"
@@ -219,8 +222,8 @@ class Launcher:
         """Tell the site; False where it is away or does not want to hear it from this launcher."""
         self._note(problems)
         queues = {kind.name: kind.queue for kind in self.config.kinds}
-        told = [job for job in jobs if not (job.state == "FAILED" and not job.nodes)]  # refused when it was submitted
-        newest = sorted(told, key=lambda job: (job.has_ended, -job.submitted_at))[:MAX_JOBS]
+        reported = [job for job in jobs if not (job.state == "FAILED" and not job.nodes)]  # refused when it was submitted
+        newest = sorted(reported, key=lambda job: (job.has_ended, -job.submitted_at))[:MAX_JOBS]
         message = LauncherReport(
             source=self._source or "unknown",
             version=__version__,
@@ -243,7 +246,7 @@ def _pauses(times: int, last: float, now: float) -> bool:
 
 def _fruitless(kind: JobKind, depth: QueueDepth) -> Problem:
     words = (
-        f"{depth.waiting} runs wait, and the last {depth.fruitless_jobs} jobs ended without one. Look at the queue's workers: one that is in "
-        "quarantine, failed its self-test, or has another role gets no runs."
+        f"{depth.waiting} runs wait, and the last {depth.fruitless_jobs} jobs ended without one. Look at the queue's workers: one that is "
+        "in quarantine, failed its self-test, or has another role gets no runs."
     )
     return Problem(queue=kind.queue, kind=kind.name, setting="worker", detail=words)

@@ -63,7 +63,7 @@ class SlurmAway(Exception):
 
 
 class SlurmRefused(Exception):
-    """Slurm does not take the job; `setting` is the one of the launcher's file that it is about, where that is known."""
+    """Slurm does not take the job; `setting`, where it is known, is the one of the file to change."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
@@ -285,7 +285,7 @@ def job_script(config: LauncherConfig, kind: JobKind, number: int, size: Size) -
 
 
 def policy_problem(kind: JobKind, job: SlurmJob) -> Problem | None:
-    """What the cluster's own policy has made of a job that asked for something else."""
+    """A problem where the cluster's policy has made another job of a job that asked for something else."""
     if kind.partition and job.partition not in kind.partition.split(","):
         words = (
             f"The cluster has put job {job.id} into the partition {job.partition}, and {kind.partition} was asked for."
@@ -303,7 +303,7 @@ def policy_problem(kind: JobKind, job: SlurmJob) -> Problem | None:
 
 
 def waiting_problem(kind: JobKind, job: SlurmJob) -> Problem | None:
-    """Why a pending job will not start by waiting; None where it only waits its turn."""
+    """A problem where a pending job will not start by waiting; None where it waits its turn."""
     if not job.is_pending or job.reason in PATIENT or job.reason.startswith(("ReqNodeNotAvail", "Nodes required")):
         return None
     setting = setting_for(job.reason)

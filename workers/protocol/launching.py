@@ -32,8 +32,9 @@ class ResourceClass(Message):
 
 
 class QueueDepth(Message):
-    """What a launcher learns about a queue. `total` is what waits and what is held: that many jobs have something to do.
+    """The depth of a queue.
 
+    `total` is what waits and what is held: that many jobs have something to do.
     `busy_jobs` are the cluster's jobs whose workers hold runs, `silent_jobs` those whose workers were not heard of for the time of a
     lease: they will take none. `fruitless_jobs` counts the newest that ended without a run.
     """
@@ -102,7 +103,7 @@ class JobReport(Message):
 
 
 class Problem(Message):
-    """What keeps a launcher from starting jobs: `setting` is what to change in its file, where that is known.
+    """A reason that keeps a launcher from starting jobs, with the setting of its file to change.
 
     Without a queue, it is about all of them.
     """

@@ -11,7 +11,7 @@ from django.utils import timezone
 from competitions.compute.launchers import launcher_by_token, launcher_queue, launcher_report
 from competitions.compute.models import Launcher
 from competitions.runs.leases.results import InvalidResult
-from competitions.runs.queue.demand import depth_of, launcher_depth, queue_depths
+from competitions.runs.queue.demand import class_depth, launcher_depth, queue_depths
 from competitions.runs.worker_api.views import UNAUTHORIZED, bearer, body_message, message_limit, worker_view
 from workers.protocol.launching import LauncherReport, QueueDepth, ResourceClass
 
@@ -40,12 +40,12 @@ def depth(request: HttpRequest) -> HttpResponse:
 
 @worker_view("GET")
 def queue_depth(request: HttpRequest, name: str) -> HttpResponse:
-    """One queue's depth, of all its runs or of those within bounds; made for a scaler that reads one number of it."""
+    """One queue's depth, of all its runs or of those within bounds, for a scaler that reads one number."""
     queue = launcher_queue(token_launcher(request), name)
     bounds = {bound: _number(request, bound) for bound in BOUNDS}
     (whole,) = queue_depths([queue], now=timezone.now())
     classes = [each for each in whole.classes if _is_within(each, bounds)]
-    shown: QueueDepth = depth_of(queue, classes)
+    shown: QueueDepth = class_depth(queue, classes)
     return JsonResponse(shown.model_dump(mode="json"))
 
 

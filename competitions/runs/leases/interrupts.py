@@ -1,4 +1,4 @@
-"""Runs whose worker's job in a cluster ended before them: they go on elsewhere, and it is nobody's fault."""
+"""Runs whose worker's job in a cluster ended before them: they go on elsewhere, by nobody's fault."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -26,7 +26,7 @@ INTERRUPTED: Final = "interrupted"
 
 @transaction.atomic
 def run_interrupt(*, run_id: str, attempt: int, lease_id: str, detail: str, now: datetime) -> State:
-    """Take back a run that its worker has stopped because its job ends: a new attempt, and no fault of anybody."""
+    """Take back a run that its worker has stopped because its job ends: a new attempt, nobody's fault."""
     run = held_run(run_id=run_id, attempt=attempt, lease_id=lease_id)
     return _interrupt(run, detail=detail, actor=worker_actor(run), is_answered=True, now=now)
 

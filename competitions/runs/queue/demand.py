@@ -1,4 +1,4 @@
-"""The time and memory that waiting runs need at most: what fits a worker's job, and what a launcher is told."""
+"""The time and memory that runs need at most: for what fits a worker's job, and for launchers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -45,8 +45,8 @@ def fitting_in(runs: QuerySet[Run], room: Room) -> QuerySet[Run]:
 
 
 def needed_seconds() -> Combinable:
-    """Of a run: the limits of its stages that are left, one after the other, and the building of its environment."""
-    program, scoring, limit_s = _of("time_limit_s"), _of("scoring_time_limit_s"), _whole(Value(SMOKE_WALL_S))
+    """Of a run: the limits of the stages that are left, and the time to build its environment."""
+    program, scoring, limit_s = _limit("time_limit_s"), _limit("scoring_time_limit_s"), _whole(Value(SMOKE_WALL_S))
     first = _case(When(needs=Needs.SCORING, then=_whole(Value(0))), default=program)
     last = _case(When(BESIDE_SCORING, then=Greatest(program, scoring)), default=scoring)
     stages = _case(When(is_smoke=True, then=Least(first, limit_s) + Least(last, limit_s)), default=first + last)
@@ -56,7 +56,7 @@ def needed_seconds() -> Combinable:
 
 def needed_memory() -> Combinable:
     """Of a run: the most that containers which run at the same time may use."""
-    program, scoring = _of("memory_bytes"), _of("scoring_memory_bytes")
+    program, scoring = _limit("memory_bytes"), _limit("scoring_memory_bytes")
     first = _case(When(TWO_PROGRAMS, then=program + program), default=program)
     return _case(
         When(needs=Needs.SCORING, then=scoring),
@@ -65,7 +65,7 @@ def needed_memory() -> Combinable:
     )
 
 
-def _of(setting: str) -> Cast:
+def _limit(setting: str) -> Cast:
     return _whole(F(f"{PHASE}{setting}"))
 
 
@@ -79,12 +79,12 @@ def _case(*whens: When, default: Combinable) -> Case:
 
 
 def launcher_depth(launcher: Launcher, *, now: datetime) -> Depth:
-    """How much waits on each of a launcher's queues."""
+    """The depth of each of a launcher's queues."""
     return Depth(queues=queue_depths(launcher.queues.all(), now=now))
 
 
 def queue_depths(queues: Iterable[Queue], *, now: datetime) -> tuple[QueueDepth, ...]:
-    """How much waits on queues, and how much workers of clusters hold, by what the runs need.
+    """Runs that wait on queues, and those that workers of clusters hold, by what they need.
 
     A paused queue has no waiting runs for a launcher: nothing would be handed out.
     """
@@ -96,8 +96,8 @@ def queue_depths(queues: Iterable[Queue], *, now: datetime) -> tuple[QueueDepth,
     for place, runs in enumerate((waiting, held)):
         for key, count in _by_class(runs):
             counts.setdefault(key, [0, 0])[place] += count
-    jobs = {queue.pk: _jobs_of(queue, now) for queue in chosen}
-    return tuple(depth_of(queue, _classes(queue, counts), jobs[queue.pk]) for queue in chosen)
+    jobs = {queue.pk: _cluster_jobs(queue, now) for queue in chosen}
+    return tuple(class_depth(queue, _classes(queue, counts), jobs[queue.pk]) for queue in chosen)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class JobsOfQueue:
     fruitless: int
 
 
-def _jobs_of(queue: Queue, now: datetime) -> JobsOfQueue:
+def _cluster_jobs(queue: Queue, now: datetime) -> JobsOfQueue:
     alive = queue.jobs.exclude(state=ClusterJob.State.ENDED).values("job")
     workers = queue.workers.filter(job__in=alive)
     held = Run.objects.filter(queue=queue, state__in=HELD, worker__in=workers)
@@ -122,7 +122,7 @@ def _jobs_of(queue: Queue, now: datetime) -> JobsOfQueue:
 
 
 def _fruitless_jobs(queue: Queue) -> int:
-    """The newest jobs that ended by themselves and whose workers took no run, counted up to the first that did."""
+    """The number of newest jobs that ended by themselves and whose workers took no run."""
     ended = queue.jobs.filter(state=ClusterJob.State.ENDED, end_reason=ClusterJob.End.COMPLETED)
     newest = list(ended.order_by("-ended_at").values_list("job", flat=True)[:LOOKED_BACK])
     attempts = Attempt.objects.filter(worker__queue=queue, worker__job__in=newest)
@@ -154,7 +154,7 @@ def _classes(queue: Queue, counts: dict[tuple[int, int, int, int], list[int]]) -
     ]
 
 
-def depth_of(queue: Queue, classes: Sequence[ResourceClass], jobs: JobsOfQueue | None = None) -> QueueDepth:
+def class_depth(queue: Queue, classes: Sequence[ResourceClass], jobs: JobsOfQueue | None = None) -> QueueDepth:
     """The depth of a queue that has these classes."""
     waiting, held = sum(each.waiting for each in classes), sum(each.held for each in classes)
     return QueueDepth(

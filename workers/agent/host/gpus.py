@@ -139,7 +139,7 @@ def find_gpus() -> GpuSource:
 
 
 def choose_gpus(source: GpuSource, selection: str, environ: Mapping[str, str] = os.environ) -> list[Gpu]:
-    """The devices for this worker: `auto` (all; in a job of Slurm its own), `none`, or UUIDs separated by commas.
+    """The devices for this worker: `auto` (all; in Slurm the job's), `none`, or UUIDs with commas.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What killed jobs of a cluster left on a node: containers that nobody watches, file systems, folders."""
+"""Leftovers of killed jobs of a cluster on a node: containers, file systems, folders."""
 
 import fcntl
 import time

@@ -136,25 +136,25 @@ def test_a_job_removes_what_a_killed_one_left_on_the_node_and_nothing_of_one_tha
         (tmp_path / job / "runs" / "lease").mkdir(parents=True)
     (tmp_path / "job-1" / "key").write_text("dead")
     (tmp_path / "job-2" / "key").write_text("alive")  # job-3 is about to start: it has no key and no lock yet
-    engine = Engine({"a": "dead", "b": "alive", "c": "mine"})
-    mine = tmp_path / "job-4"
-    mine.mkdir()
-    worker: Any = SimpleNamespace(data_dir=mine, key="mine", engine=engine)
+    engine = Engine({"a": "dead", "b": "alive", "c": "own"})
+    own = tmp_path / "job-4"
+    own.mkdir()
+    worker: Any = SimpleNamespace(data_dir=own, key="own", engine=engine)
     with (tmp_path / "job-2" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert remove_ended_jobs(worker) == 1
-    assert engine.containers == {"b": "alive", "c": "mine"}
+    assert engine.containers == {"b": "alive", "c": "own"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job-2", "job-3", "job-4"]
 
 
 def test_what_is_held_is_interrupted_but_for_what_finishes() -> None:
-    held, told = HeldRuns(), dict[str, str]()
+    held, interrupted = HeldRuns(), dict[str, str]()
     for lease in ("runs", "finishes", "over"):
-        held.add(lease, lambda words, lease=lease: told.update({lease: words}))  # type: ignore[misc]
+        held.add(lease, lambda words, lease=lease: interrupted.update({lease: words}))  # type: ignore[misc]
     held.finishing("finishes")
     held.drop("over")
     held.interrupt_all("the job ends")
-    assert told == {"runs": "the job ends"}
+    assert interrupted == {"runs": "the job ends"}
 
 
 @pytest.mark.parametrize(
