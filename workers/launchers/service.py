@@ -222,7 +222,9 @@ class Launcher:
         """Tell the site; False where it is away or does not want to hear it from this launcher."""
         self._note(problems)
         queues = {kind.name: kind.queue for kind in self.config.kinds}
-        reported = [job for job in jobs if not (job.state == "FAILED" and not job.nodes)]  # refused when it was submitted
+        reported = [
+            job for job in jobs if not (job.state == "FAILED" and not job.nodes)
+        ]  # refused when it was submitted
         newest = sorted(reported, key=lambda job: (job.has_ended, -job.submitted_at))[:MAX_JOBS]
         message = LauncherReport(
             source=self._source or "unknown",
