@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs one suite on a machine that is prepared: lint, unit, functional, integration, deployment, hostile, faults or browser. scripts/test.sh calls it.
+# Runs one suite on a machine that is prepared: lint, unit, functional, integration, deployment, hostile, faults, cluster or browser. scripts/test.sh calls it.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,6 +22,6 @@ lint) exec scripts/lint.sh ;;
 unit) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/unit tests/contract/stores && run_doctests ;;
 functional) run_pytest -n "${PYTEST_PROCESSES:-2}" --dist worksteal --no-migrations tests/functional ;;
 integration) run_pytest tests/contract/engines tests/client tests/integration ;;
-deployment | hostile | faults | browser) run_pytest "tests/$1" ;;
+deployment | hostile | faults | cluster | browser) run_pytest "tests/$1" ;;
 *) echo "suite: no suite is called $1" >&2; exit 2 ;;
 esac

@@ -2,7 +2,7 @@
 # Installs Debian or Ubuntu packages that are missing; when nothing is missing it costs a few milliseconds.
 #
 #   scripts/system.sh demo    Python 3.11 or newer with venv
-#   scripts/system.sh test    also PostgreSQL, Redis, Chromium, Docker and docker-compose
+#   scripts/system.sh test    also PostgreSQL, Redis, Chromium, Docker, docker-compose, Slurm and munge
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,6 +20,8 @@ if [ "${1:-demo}" = test ]; then
     compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || has initdb || missing+=(postgresql)
     has redis-server || missing+=(redis-server)
     has docker || missing+=(docker.io)
+    has slurmctld && has slurmd || missing+=(slurm-wlm)
+    has munged || missing+=(munge)
     has docker-compose || docker compose version >/dev/null 2>&1 || missing+=(docker-compose)
     # Without windows to draw, it takes 40 % less of the cores than the package chromium, which on Ubuntu needs a running
     # snapd besides; there, Playwright's own build is used (scripts/test.sh).

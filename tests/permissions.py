@@ -381,6 +381,9 @@ PAGES: dict[str, tuple[str, str, dict[str, int]]] = {
     "worker-output": ("put", "", {EVERYBODY: 401}),
     "worker-complete": ("post", "", {EVERYBODY: 401}),
     "worker-release": ("post", "", {EVERYBODY: 401}),
+    "launcher-depth": ("get", "", {EVERYBODY: 401}),
+    "launcher-queue-depth": ("get", "", {EVERYBODY: 401}),
+    "launcher-report": ("post", "", {EVERYBODY: 401}),
 }
 
 

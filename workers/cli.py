@@ -5,13 +5,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import structlog
 
 from workers import __version__
+from workers.agent.allocation import Allocation
 from workers.agent.config import (
     DEFAULT_IMAGE,
     ISOLATIONS,
@@ -21,7 +22,9 @@ from workers.agent.config import (
     Config,
     ConfigError,
     checked_choice,
+    checked_end,
     checked_image,
+    checked_job,
     checked_name,
     checked_number,
     checked_site,
@@ -74,10 +77,21 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--sweep-s", help="seconds between two rounds of removing what no live lease stands behind (default: 30)"
     )
+    run.add_argument("--until-idle", help="end after so many seconds without a run (default: stay)")
+    run.add_argument("--max-runs", help="end after so many runs (default: as many as there are)")
+    run.add_argument("--job", help="id of the cluster's job that this worker is: its runs are handed back when it ends")
+    run.add_argument("--ends-at", help="end of that job, in seconds since 1970: no run is begun that does not fit")
+    run.add_argument("--memory-mib", help="memory that one run may use: no larger one is claimed (default: no bound)")
+    run.add_argument("--drain-s", help="seconds before the end at which runs are handed back (default: 120)")
     test = commands.add_parser("self-test", help="run hostile programs and say which limits hold on this host")
     test.add_argument("--image", help="image with python3 to test with (default: " + DEFAULT_IMAGE + ")")
     test.add_argument("--data-dir", help="folder to work in")
     test.add_argument("--engine", help="address of the container engine")
+    launch = commands.add_parser("launch", help="keep enough workers in a cluster for the runs that wait")
+    clusters = launch.add_subparsers(dest="cluster", required=True)
+    slurm = clusters.add_parser("slurm", help="a job of Slurm for each worker")
+    slurm.add_argument("--config", required=True, help="the launcher's file, as docs/clusters.md describes it")
+    slurm.add_argument("--once", action="store_true", help="look once at what waits, then end")
     measure = commands.add_parser("calibrate", help="time a fixed load on this host, for its record on the site")
     measure.add_argument("--image", help=f"image with python3 (default: {DEFAULT_IMAGE})")
     measure.add_argument("--gpus", help="auto, none, or UUIDs separated by commas (default: auto)")
@@ -123,6 +137,20 @@ def config_from(chosen: argparse.Namespace) -> Config:
         self_test=checked_choice("self-test", setting("self-test"), SELF_TESTS),
         self_test_image=checked_image("self-test-image", setting("self-test-image")),
         sweep_s=checked_number("sweep-s", setting("sweep-s"), 30, low=1, high=3600),
+        until_idle_s=checked_number("until-idle", setting("until-idle"), 0, low=0, high=1 << 20),
+        max_runs=checked_number("max-runs", setting("max-runs"), 0, low=0, high=1 << 20),
+        allocation=allocation_from(setting),
+    )
+
+
+def allocation_from(setting: Callable[[str], str | None]) -> Allocation:
+    """The job of a cluster that the worker is, by its settings. Raises `ConfigError`."""
+    memory_mib = checked_number("memory-mib", setting("memory-mib"), 0, low=0, high=1 << 30)
+    return Allocation(
+        job=checked_job(setting("job")),
+        ends_at=checked_end(setting("ends-at")),
+        memory_bytes=memory_mib << 20 if memory_mib else None,
+        drain_s=checked_number("drain-s", setting("drain-s"), 120, low=1, high=3600),
     )
 
 
@@ -177,7 +205,25 @@ def run_calibration(chosen: argparse.Namespace) -> int:
     return 0
 
 
-COMMANDS = {"run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}
+def run_launcher(chosen: argparse.Namespace) -> int:
+    """Keep a cluster's jobs in line with what waits, until SIGTERM or SIGINT; the jobs stay."""
+    from workers.launchers.config import read_config
+    from workers.launchers.service import Launcher, LauncherSite
+    from workers.launchers.slurm import Slurm
+
+    set_up_logging()
+    config = read_config(chosen.config)
+    launcher = Launcher(config, LauncherSite(config.site, config.token, verify=config.ca_file or True), Slurm(config))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: launcher.stopping.set())
+    if chosen.once:
+        launcher.round()
+    else:
+        launcher.run()
+    return 0
+
+
+COMMANDS = {"launch": run_launcher, "run": run_worker, "self-test": run_self_test, "calibrate": run_calibration}
 
 
 def run_command(chosen: argparse.Namespace) -> int:

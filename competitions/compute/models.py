@@ -1,4 +1,4 @@
-"""Queues and the compute workers that serve them."""
+"""Queues, the compute workers that serve them, and launchers with their jobs in clusters."""
 
 import hashlib
 import secrets
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 QUEUE_NAME = RegexValidator(r"\A[a-z0-9][a-z0-9-]{0,62}\Z", "Lower-case letters, digits and hyphens, at most 63.")
 WORKER_SILENT_AFTER_S = 60
+LAUNCHER_SILENT_AFTER_S = 300
 
 # Sent with `queue`, as its form has it, before it gets another owner. A receiver that raises a `Refusal` keeps it as it is.
 queue_owner_changing = Signal()
+# Sent with `job`, a `ClusterJob` that has just ended, inside the transaction that says so.
+cluster_job_ended = Signal()
 
 
 class PullPolicy(models.TextChoices):
@@ -236,6 +239,14 @@ class ComputeWorker(models.Model):
         default=dict, help_text="Which limits hold on its host: when it was tried, and what failed."
     )
     calibration = models.JSONField(default=dict, help_text="Times of a fixed load, to compare hosts by.")
+    job = OneLineField(
+        max_length=100,
+        blank=True,
+        default="",
+        db_default="",
+        db_index=True,
+        help_text="Id of the cluster's job that it is; empty: it stays.",
+    )
     recent_claims = models.JSONField(
         default=list, editable=False, help_text="Ids of its last claims: a repeated one is known."
     )
@@ -260,3 +271,90 @@ class ComputeWorker(models.Model):
     def is_silent(self, now: datetime) -> bool:
         """True when the worker has not been heard of for a minute."""
         return now - self.last_seen_at > timedelta(seconds=WORKER_SILENT_AFTER_S)
+
+
+class Launcher(models.Model):
+    """A program that keeps enough jobs in a cluster for the runs that wait.
+
+    It sees queue depth, and reports its jobs.
+    """
+
+    name = OneLineField(max_length=63, unique=True, validators=[QUEUE_NAME])
+    queues = models.ManyToManyField(
+        Queue, related_name="launchers", help_text="It sees how much waits on these, and reports jobs for them."
+    )
+    token_digest = models.CharField(max_length=64, blank=True, editable=False)
+    version = OneLineField(max_length=50, blank=True, editable=False)
+    source = OneLineField(
+        max_length=200, blank=True, editable=False, help_text="User and cluster that its last report came from."
+    )
+    problems = models.JSONField(
+        default=list, editable=False, help_text="What keeps it from starting jobs, as it last reported."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def is_silent(self, now: datetime) -> bool:
+        """True when it has not reported for five minutes: several of its rounds."""
+        return self.last_seen_at is None or now - self.last_seen_at > timedelta(seconds=LAUNCHER_SILENT_AFTER_S)
+
+
+class ClusterJob(models.Model):
+    """A job that a launcher put into its cluster. Its row stays, for what it cost."""
+
+    class State(models.TextChoices):
+        PENDING = "pending", "waits for a node"
+        RUNNING = "running", "runs"
+        ENDED = "ended", "has ended"
+
+    class End(models.TextChoices):
+        COMPLETED = "completed", "by itself"
+        FAILED = "failed", "with an error"
+        TIMEOUT = "timeout", "at its time limit"
+        PREEMPTED = "preempted", "preempted by another job"
+        CANCELLED = "cancelled", "cancelled in the cluster"
+        NODE_FAIL = "node_fail", "its node failed"
+        OUT_OF_MEMORY = "out_of_memory", "out of memory"
+        UNKNOWN = "unknown", "the cluster does not know it any more"
+
+    launcher = models.ForeignKey(Launcher, on_delete=models.PROTECT, related_name="jobs")
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="jobs")
+    job = OneLineField(max_length=100, help_text="Its id in the cluster.")
+    kind = OneLineField(max_length=63, blank=True, help_text="Which of the launcher's kinds of jobs it is.")
+    state = models.CharField(max_length=10, choices=State)
+    detail = OneLineField(max_length=300, blank=True, help_text="The cluster's word on it, such as why it waits.")
+    end_reason = models.CharField(max_length=15, choices=End, blank=True)
+    nodes = OneLineField(max_length=200, blank=True)
+    gpus = models.PositiveSmallIntegerField(default=0)
+    memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    time_limit_s = models.PositiveBigIntegerField(null=True, blank=True)
+    submitted_at = models.DateTimeField()
+    expected_start_at = models.DateTimeField(null=True, blank=True, help_text="By the cluster's own estimate.")
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    reported_at = models.DateTimeField(help_text="When the launcher last named it.")
+
+    class Meta:
+        ordering = ["-submitted_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["launcher", "job", "submitted_at"], name="one_row_per_job_of_a_launcher"),
+            models.CheckConstraint(
+                name="job_end_iff_ended",
+                condition=(
+                    (Q(state="ended", ended_at__isnull=False) & ~Q(end_reason=""))
+                    | (~Q(state="ended") & Q(ended_at__isnull=True, end_reason=""))
+                ),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["queue", "state"], condition=~Q(state="ended"), name="job_alive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job} ({self.launcher})"

@@ -8,8 +8,11 @@ class RunsConfig(AppConfig):
     verbose_name = "Runs"
 
     def ready(self) -> None:
+        from competitions.compute.launchers import remove_gone_workers
+        from competitions.compute.models import cluster_job_ended
         from competitions.runs import impact  # noqa: F401  # adds its checks
         from competitions.runs.checks import CHECK
+        from competitions.runs.leases.interrupts import runs_follow_job
         from competitions.runs.leases.retries import LEASES, expire_leases
         from competitions.runs.planning import queue_accepted
         from competitions.runs.queue.ranking import turns_repair, wake_waiting_queues
@@ -26,6 +29,8 @@ class RunsConfig(AppConfig):
         reconciler_step("queues_woken", wake_waiting_queues)
         reconciler_step("turns_repaired", turns_repair, every=timedelta(minutes=1))
         reconciler_step("old_removed", remove_old, every=timedelta(minutes=10))
+        reconciler_step("gone_workers_removed", remove_gone_workers, every=timedelta(hours=1))
         reconciler_step("scoring_errors_told", organizers_notify, every=timedelta(minutes=10))
         submission_accepted.connect(queue_accepted, dispatch_uid="runs.queue_accepted")
         teams_merged.connect(submissions_follow_merge, dispatch_uid="runs.submissions_follow_merge")
+        cluster_job_ended.connect(runs_follow_job, dispatch_uid="runs.runs_follow_job")

@@ -15,6 +15,7 @@ from competitions.resources.models import Resource
 from competitions.runs.leases.reports import lease_end
 from competitions.runs.models import Run
 from competitions.runs.planning import plan_anew
+from competitions.runs.queue.demand import UNBOUNDED, Room, fitting_in
 from competitions.runs.queue.matching import fitting_runs, may_take
 from competitions.runs.queue.ranking import next_teams, take_turn
 from competitions.runs.queue.smoke import TASK_HIDDEN, hidden_in
@@ -32,8 +33,10 @@ REMEMBERED_CLAIMS: Final = 32  # of a worker; more than it has lanes
 
 
 @transaction.atomic
-def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id: str = "") -> Run | None:
-    """Lease the next run of the worker's queue to it, or None when there is nothing for it.
+def run_claim(
+    *, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id: str = "", room: Room = UNBOUNDED
+) -> Run | None:
+    """Lease the next run of the worker's queue that fits its room, or None when there is none.
 
     A claim that is sent twice, because its answer was lost or by the network, gets the same run again while nobody has
     heard of it since, and otherwise nothing: a lease that no worker knows of would only run out.
@@ -42,7 +45,7 @@ def run_claim(*, worker: ComputeWorker, free_gpus: int, now: datetime, claim_id:
         return _leased_by(worker, claim_id)
     if worker.queue.is_paused or worker.drained_at is not None:
         return None
-    run = _next_run(worker, free_gpus, now)
+    run = _next_run(worker, free_gpus, room, now)
     if run is None:
         return None
     _attach_programs(run)
@@ -97,13 +100,13 @@ def _leased_by(worker: ComputeWorker, claim_id: str) -> Run | None:
     return run
 
 
-def _next_run(worker: ComputeWorker, free_gpus: int, now: datetime) -> Run | None:
+def _next_run(worker: ComputeWorker, free_gpus: int, room: Room, now: datetime) -> Run | None:
     """Lock and return the run whose turn it is; end runs that no worker of the queue may ever run."""
     if worker.queue.max_in_flight_per_team is not None:
         Queue.objects.select_for_update().get(pk=worker.queue_id)  # or two claims at once would both see the last place
     if worker.queue.separate_scoring:
         _end_inseparable(worker.queue, now)
-    fitting = fitting_runs(worker, free_gpus=free_gpus, now=now)
+    fitting = fitting_in(fitting_runs(worker, free_gpus=free_gpus, now=now), room)
     for team, priority in next_teams(worker.queue, fitting):
         candidates = fitting.filter(team=team, priority=priority).order_by("queued_at", "pk").select_related(*FOR_A_JOB)
         if connection.features.has_select_for_update_skip_locked:

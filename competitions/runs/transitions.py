@@ -95,6 +95,18 @@ def record_attempt(
     )
 
 
+def event_explain(attempt: Attempt, words: str) -> None:
+    """Add to the line of history about an attempt's end what became known of it later. Safe to call twice."""
+    if words in attempt.detail:
+        return
+    attempt.detail = f"{attempt.detail} {words}"[:1000]
+    attempt.save(update_fields=["detail"])
+    last = RunEvent.objects.filter(run=attempt.run_id, attempt=attempt.attempt, source__in=HELD).order_by("-pk")
+    for event in last.filter(target__in=_ENDS)[:1]:
+        event.note = f"{event.note} {words}".strip()[:1000]
+        event.save(update_fields=["note"])
+
+
 @transaction.atomic
 def run_reopen(*, run: Run, actor: str, now: datetime, note: str = "") -> bool:
     """Put an ended run back into its queue as a new attempt: the one way out of a final state.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from competitions.compute.launchers import expected_nodes
 from competitions.runs.models import Run
 from competitions.runs.queue.positions import QueuePosition, queue_wait
 from competitions.runs.queue.smoke import time_limit_s
@@ -22,6 +23,8 @@ class Progress:
     contact: str = ""  # who runs the workers it waits for
     worker_seen_at: datetime | None = None
     is_silent: bool = False  # it waits, and no worker of its queue has been heard of lately
+    starts_node: bool = False  # it waits, and a cluster has been asked for a node
+    node_at: datetime | None = None  # when the cluster expects that node
     earliest_s: float | None = None  # until it starts, nine times of ten
     latest_s: float | None = None
     elapsed_s: float | None = None
@@ -74,8 +77,13 @@ def submission_progress(
 
 
 def with_expected_start(progress: Progress, runs: list[Run], *, now: datetime) -> Progress:
-    """The progress of something that waits, with when it may start."""
+    """The progress of something that waits, with when it may start, or with the node that is started."""
     waiting = [run for run in runs if run.state == State.QUEUED and not run.cancel_requested_at]
+    if progress.position and waiting:
+        queue = waiting[0].queue
+        node = None if queue.is_paused else expected_nodes([queue], now=now).get(queue.pk)
+        if node is not None:
+            return replace(progress, starts_node=True, node_at=node.starts_at)
     start = queue_wait(waiting[0].queue, progress.position, now=now) if progress.position and waiting else None
     return progress if start is None else replace(progress, earliest_s=start[0], latest_s=start[1])
 

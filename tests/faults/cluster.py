@@ -70,6 +70,11 @@ class Cluster:
 
     def start(self) -> None:
         """Make the tables, seed, and start everything."""
+        self.start_site()
+        self.start_hosts()
+
+    def start_site(self) -> None:
+        """Make the tables, seed, and start web and reconciler."""
         migrated.postgres(self.database.url)
         collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
         subprocess.run(collect, cwd=REPOSITORY, env=self.environment, check=True)
@@ -77,16 +82,19 @@ class Cluster:
         self._seed()
         self.start_web()
         self.reconciler.start()
-        token_file = self.folder / "token"
-        token_file.write_text(self.token)
-        token_file.chmod(0o600)
+        self.token_file = self.folder / "token"
+        self.token_file.write_text(self.token)
+        self.token_file.chmod(0o600)
+
+    def start_hosts(self) -> None:
+        """Start two worker hosts, each behind a proxy."""
         self.proxies = [Proxy(self.url) for _ in range(2)]
         self.hosts = [
             WorkerHost(
                 f"host-{number}",
                 self.folder,
                 site=proxy.url,
-                token_file=token_file,
+                token_file=self.token_file,
                 broker=self.broker.url,
                 engine=self.engine.url,
             )

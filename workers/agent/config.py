@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from workers.agent.allocation import NO_ALLOCATION, Allocation
 from workers.protocol.images import ImageNameInvalid, parse_image
 
 PREFIX = "PODIUM_WORKER_"
@@ -16,6 +17,7 @@ DEFAULT_IMAGE = "podium/runtime:1"
 ISOLATIONS = ("none", "userns", "gvisor")
 ROLES = ("both", "ingestion", "scoring")
 SELF_TESTS = ("once", "always", "never")
+JOB = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
@@ -48,6 +50,9 @@ class Config:
     role: str = "both"
     self_test: str = "once"
     self_test_image: str = DEFAULT_IMAGE
+    until_idle_s: int = 0  # 0: it stays
+    max_runs: int = 0  # 0: as many as there are
+    allocation: Allocation = NO_ALLOCATION
 
 
 def default_name() -> str:
@@ -123,6 +128,27 @@ def checked_name(value: str | None) -> str:
             f"--name (or {PREFIX}NAME) must be at most 100 letters, digits, dots, dashes and underscores, not {name!r}"
         )
     return name
+
+
+def checked_job(value: str | None) -> str:
+    """The id of a cluster's job; empty where the worker is none."""
+    if value and not JOB.match(value):
+        raise ConfigError(
+            f"--job (or {PREFIX}JOB) must be the id of a cluster's job, such as 1234, of at most 100 letters, digits, dots, "
+            f"dashes and underscores, not {value!r}"
+        )
+    return value or ""
+
+
+def checked_end(value: str | None) -> float | None:
+    """The end of an allocation, in seconds since 1970; None where it has none."""
+    if not value:
+        return None
+    if not value.isdecimal() or not len(value) <= 12:
+        raise ConfigError(
+            f"--ends-at (or {PREFIX}ENDS_AT) must be the end of the job in seconds since 1970, such as $SLURM_JOB_END_TIME, not {value!r}"
+        )
+    return float(value)
 
 
 def checked_number(option: str, value: str | int | None, default: int, *, low: int, high: int) -> int:

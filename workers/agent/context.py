@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from workers.agent.allocation import NO_ALLOCATION, Allocation, RunAllowance
 from workers.agent.environments.images import DAY_S, OwnImages
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.gpus import GpuSource
@@ -45,6 +46,8 @@ class Worker:
     own_image_days: int = 14
     images: tuple[str, ...] | None = None  # on the host; None: not known
     slot_faults: dict[int, SlotFault] = field(default_factory=dict)
+    allocation: Allocation = NO_ALLOCATION
+    allowance: RunAllowance = field(default_factory=RunAllowance)
     stopping: threading.Event = field(default_factory=threading.Event)
     site_reached: threading.Event = field(default_factory=_set_event)  # cleared until a process has registered
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(UPLOAD_THREADS, "upload"))
@@ -66,4 +69,9 @@ class Worker:
     @property
     def key(self) -> str:
         """Tells this worker's containers and control groups from those of another worker on the same engine."""
-        return sha256(f"{self.name}\0{self.data_dir}".encode()).hexdigest()[:8]
+        return worker_key(self.name, self.data_dir)
+
+
+def worker_key(name: str, data_dir: Path) -> str:
+    """The key of the worker of this name and folder."""
+    return sha256(f"{name}\0{data_dir}".encode()).hexdigest()[:8]

@@ -13,6 +13,7 @@ import structlog
 
 from workers import __version__
 from workers.agent.adoption import Adoption
+from workers.agent.allocation import IdleClock, RunAllowance
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import Worker
 from workers.agent.enrolment import enrol
@@ -20,6 +21,7 @@ from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
 from workers.agent.host.gpus import Gpu, choose_gpus, find_gpus
 from workers.agent.host.janitor import sweep
+from workers.agent.host.jobs import JOB_FOLDER, remove_ended_jobs
 from workers.agent.host.lanes import LANES, Lane
 from workers.agent.host.slots import Slot, share_cores
 from workers.agent.runs.handling import HeldRuns
@@ -34,11 +36,12 @@ from workers.protocol.calls import Register, Registered, Role
 from workers.protocol.hosts import SelfTest, SlotFacts
 from workers.protocol.images import MAX_IMAGES
 from workers.protocol.messages import PROTOCOL_VERSION
-from workers.sandbox.output_volume import loop_mounts_work
+from workers.sandbox.output_volume import loop_mounts_work, remove_tree
 
 log = structlog.get_logger(__name__)
 
 STOP_GRACE_S = 10.0
+HAND_BACK_S = 25.0  # schedulers kill 30 seconds after they have told a job to end
 SIGNAL_ROUND_S = 0.5
 REGISTER_PAUSE_S = 2.0
 PREDECESSOR_WAIT_S = 20.0
@@ -53,7 +56,7 @@ def build_worker(config: Config) -> tuple[Worker, list[Gpu]]:
         With a sentence for the administrator.
     """
     os.umask(0o022)  # staged files are read by the container's user
-    data_dir = config.data_dir.resolve()
+    data_dir = own_folder(config)
     (data_dir / "runs").mkdir(parents=True, exist_ok=True)
     for private in (data_dir, data_dir / "runs"):
         private.chmod(0o700)
@@ -81,6 +84,8 @@ def build_worker(config: Config) -> tuple[Worker, list[Gpu]]:
         allow_network=config.allow_network,
         runtime=config.runtime,
         slots=config.slots or max(1, len(chosen)),
+        allocation=config.allocation,
+        allowance=RunAllowance(config.max_runs),
         stopping=stopping,
     )
     return worker, chosen
@@ -116,6 +121,8 @@ class Service:
         facts = tuple(SlotFacts(gpu_uuid=slot.gpu_uuid, cores=slot.cores) for slot in self._slots)
         worker.host = worker.host.model_copy(update={"slots": facts})
         worker.cache.may_make_room = lambda: not self._held.any_adopting
+        self._idle = IdleClock(config.until_idle_s)
+        self._why_ended = "it was told to end"
         self._lock: IO[str] | None = None
         self._self_test = SelfTest()
 
@@ -128,6 +135,8 @@ class Service:
         """Until stopped. Raises `ConfigError`, `LimitsDoNotHold` or `NotWelcome` when the worker cannot start."""
         self._lock = lock_folder(self._worker.data_dir)
         self._worker.own_images.remove_arrivals()
+        if self._worker.allocation.job:
+            remove_ended_jobs(self._worker)
         self._self_test = enrol(self._worker, when=self._config.self_test, image=self._config.self_test_image)
         self._adopt_all()
         registered = self._register()
@@ -157,10 +166,21 @@ class Service:
         """
         due = time.monotonic() + self._config.sweep_s
         while not self._worker.stopping.wait(SIGNAL_ROUND_S):
+            if self._is_done():
+                self.stop()
+                return
             if time.monotonic() >= due:
                 self._list_images()
                 self._sweep()
                 due = time.monotonic() + self._config.sweep_s
+
+    def _is_done(self) -> bool:
+        """True when this worker ends by itself: idle, out of runs, or out of time."""
+        busy = bool(self._held.snapshot())
+        if self._worker.allocation.is_over():
+            self._why_ended = "its time is over"
+            return True
+        return self._idle.is_idle(busy=busy) or (self._worker.allowance.is_used_up and not busy)
 
     def _sweep(self) -> None:
         """Remove leftovers; what adopted runs use is known only once each of them has acquired it again."""
@@ -188,6 +208,7 @@ class Service:
             role=Role(self._config.role),
             self_test=self._self_test,
             calibration=kept_calibration(worker.data_dir),
+            job=worker.allocation.job,
         )
         while True:
             try:
@@ -206,11 +227,35 @@ class Service:
             thread.start()
 
     def _wind_down(self, lanes: Sequence[Lane]) -> None:
-        """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone."""
+        """Hand back what was claimed ahead, see results that are on their way off; leave what runs alone.
+
+        A job of a cluster hands back what runs, too: nobody comes after it who could go on with it.
+        """
+        job = self._worker.allocation.job
+        if job:
+            self._hand_back(f"The cluster's job {job} ended before the run was over: {self._why_ended}.")
+            return
         until = time.monotonic() + STOP_GRACE_S
         while time.monotonic() < until and (self._held.any_finishing or self._held.any_ahead):
             time.sleep(0.05)
         log.info("worker_stopped", worker=self._worker.name, count=len(self._held.snapshot()))
+
+    def _hand_back(self, detail: str) -> None:
+        """End what runs and give it back, then leave nothing on the node."""
+        until = time.monotonic() + HAND_BACK_S
+        while self._held.snapshot() and time.monotonic() < until:
+            self._held.interrupt_all(detail)  # again and again: a lane may have begun one meanwhile
+            time.sleep(0.1)
+        left = self._held.snapshot()
+        log.info("worker_stopped", worker=self._worker.name, count=len(left))
+        if not left:
+            remove_tree(self._worker.data_dir)
+
+
+def own_folder(config: Config) -> Path:
+    """The worker's folder. Jobs of a cluster that share a node have one each, below the one that is named."""
+    base = config.data_dir.resolve()
+    return base / f"{JOB_FOLDER}{config.allocation.job}" if config.allocation.job else base
 
 
 def lock_folder(data_dir: Path, wait_s: float = PREDECESSOR_WAIT_S) -> IO[str]:

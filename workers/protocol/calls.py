@@ -7,12 +7,15 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from workers.protocol.hosts import Calibration, Host, SelfTest, SlotFaults
 from workers.protocol.images import MAX_IMAGES
-from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, line
+from workers.protocol.messages import EmptyIsNone, Line, Measured, Message, NullIsEmpty, Sentence, line
 from workers.protocol.usage import Usages
 
 MAX_NAME = 100  # characters of a worker's name
 MAX_PIECES = 64  # of a log, in one heartbeat
 MAX_PIECE_CHARS = 64_000
+
+
+JobId = Annotated[str, Field(pattern=r"\A([A-Za-z0-9][A-Za-z0-9._-]{0,99})?\z")]  # of a cluster's scheduler
 
 
 class Role(StrEnum):
@@ -38,6 +41,7 @@ class Register(Message):
     role: Role = Role.BOTH
     self_test: Annotated[SelfTest, NullIsEmpty] = SelfTest()
     calibration: Annotated[Calibration, NullIsEmpty] = Calibration()
+    job: JobId = ""  # of a cluster, where the worker is one
 
     @field_validator("name")
     @classmethod
@@ -71,6 +75,8 @@ class Claim(Message):
     images: Annotated[tuple[Line, ...], Field(max_length=MAX_IMAGES)] | None = (
         None  # names on the host; None: not known
     )
+    seconds_left: Measured = None  # that a run which is begun now may take; None: without an end
+    memory_bytes: Measured = None  # that one run may use; None: whatever the host has
 
 
 class Activity(StrEnum):
@@ -152,10 +158,14 @@ class HeartbeatAnswer(Message):
 
 
 class Release(Message):
-    """A worker gives a run back whose containers never started."""
+    """A worker gives a run back whose containers never started, or were killed because its job ends.
+
+    `interrupted` says so, in words for people.
+    """
 
     lease_id: Line = ""
     attempt: Measured = None
+    interrupted: Sentence = ""
 
 
 METERED = tuple(Meters.model_fields)

@@ -25,9 +25,10 @@ from competitions.resources.models import StoredFile
 from competitions.resources.signing import read_file_token
 from competitions.resources.storage import CHUNK_BYTES, digest_and_size, spooled, store_path
 from competitions.runs import dispatch
-from competitions.runs.leases import reports
+from competitions.runs.leases import interrupts, reports
 from competitions.runs.leases.results import InvalidResult, read_result
 from competitions.runs.models import Run, RunOutput
+from competitions.runs.queue.demand import Room
 from competitions.runs.records.logs import append_logs
 from competitions.runs.refusals import LeaseLost
 from competitions.runs.rescoring import attach_proposed
@@ -160,12 +161,12 @@ def require_same_lease(lease: Lease, message: Heartbeat | Complete | Release) ->
 
 def _room_of_queue(request: HttpRequest) -> int:
     token_queue(request)
-    return _message_limit(request)
+    return message_limit(request)
 
 
 def _room_of_lease(request: HttpRequest, run_id: UUID) -> int:
     token_lease(request, run_id)
-    return _message_limit(request)
+    return message_limit(request)
 
 
 def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
@@ -175,7 +176,7 @@ def _room_of_output(request: HttpRequest, run_id: UUID, name: str) -> int:
     return limit_bytes
 
 
-def _message_limit(request: HttpRequest) -> int:
+def message_limit(request: HttpRequest) -> int:
     """The most bytes that a message may have. Raises `InvalidResult` for a larger one."""
     if announced_bytes(request) > BODY_LIMIT_BYTES:
         raise InvalidResult(f"The body is larger than {BODY_LIMIT_BYTES:,} bytes.")
@@ -227,6 +228,7 @@ def register(request: HttpRequest) -> HttpResponse:
         "host": as_json(message.host),
         "self_test": as_json(message.self_test),
         "calibration": as_json(message.calibration),
+        "job": message.job,
     }
     worker, _ = ComputeWorker.objects.update_or_create(
         queue=queue, name=message.name, defaults=described, create_defaults=described | {"registered_at": now}
@@ -254,7 +256,8 @@ def claim(request: HttpRequest) -> HttpResponse:
     _require_welcome(worker)
     if message.free_slots == 0:
         return HttpResponse(status=204)
-    run = dispatch.run_claim(worker=worker, free_gpus=message.free_gpus, now=now, claim_id=message.claim_id)
+    room = Room(message.seconds_left, message.memory_bytes)
+    run = dispatch.run_claim(worker=worker, free_gpus=message.free_gpus, now=now, claim_id=message.claim_id, room=room)
     if run is None:
         return HttpResponse(status=204)
     named = {"submission": run.submission_id, "run": str(run.pk), "attempt": run.attempt}
@@ -393,5 +396,10 @@ def _columns_at_claim(run_id: UUID) -> list[str]:
 @worker_view("POST", _room_of_lease)
 def release(request: HttpRequest, run_id: UUID) -> HttpResponse:
     lease = token_lease(request, run_id)
-    require_same_lease(lease, body_message(request, Release))
+    message = body_message(request, Release)
+    require_same_lease(lease, message)
+    if message.interrupted:
+        return JsonResponse(
+            {"state": interrupts.run_interrupt(**lease, detail=message.interrupted, now=timezone.now())}
+        )
     return JsonResponse({"state": reports.run_release(**lease, note="", now=timezone.now())})

@@ -33,7 +33,7 @@ OWN_APPS = ("accounts", "audit", "competitions.", "core")
 OTHER = {
     "core.StepFailures.step", "core.Turn.queue", "accounts.User.password", "accounts.ApiToken.digest", "accounts.ApiToken.hint",
     "audit.AuditEntry.actor_name", "audit.AuditEntry.method", "audit.AuditEntry.view", "audit.AuditEntry.path", "audit.AuditEntry.action",
-    "resources.UploadFailures.cause", "compute.Queue.token_digest", "compute.ComputeWorker.instance",
+    "resources.UploadFailures.cause", "compute.Queue.token_digest", "compute.Launcher.token_digest", "compute.ComputeWorker.instance",
     "catalog.RulesVersion.html_key", "catalog.Page.html_key", "catalog.Announcement.html_key",
     "notifications.Notification.event", "notifications.Notification.subject", "notifications.Notification.path",
     "teams.Registration.decided_reason", "teams.Team.disqualified_reason", "teams.Team.reinstated_reason",

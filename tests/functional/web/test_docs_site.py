@@ -116,7 +116,7 @@ def anchors(page: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-PROGRAMS = ("api:", "codabench:", "worker-")
+PROGRAMS = ("api:", "codabench:", "worker-", "launcher-")
 
 
 def test_every_page_has_its_place_in_the_docs_and_each_place_exists() -> None:

@@ -1,11 +1,13 @@
 """GPUs by UUID, MIG slices too, as NVML knows them; none on a host without a driver."""
 
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from workers.agent.allocation import has_slurm_job
 from workers.protocol import hosts
 
 SAMPLE_S = 1.0
@@ -136,8 +138,8 @@ def find_gpus() -> GpuSource:
     return NvmlGpus(pynvml)
 
 
-def choose_gpus(source: GpuSource, selection: str) -> list[Gpu]:
-    """The devices for this worker: `auto` (all), `none`, or UUIDs separated by commas.
+def choose_gpus(source: GpuSource, selection: str, environ: Mapping[str, str] = os.environ) -> list[Gpu]:
+    """The devices for this worker: `auto` (all; in Slurm the job's), `none`, or UUIDs with commas.
 
     Raises
     ------
@@ -146,14 +148,38 @@ def choose_gpus(source: GpuSource, selection: str) -> list[Gpu]:
     """
     if selection == "none":
         return []
-    there = {gpu.uuid: gpu for gpu in source.devices()}
+    devices = source.devices()
     if selection == "auto":
-        return list(there.values())
+        return allocated_gpus(devices, environ) if has_slurm_job(environ) else devices
+    there = {gpu.uuid: gpu for gpu in devices}
     chosen = [uuid.strip() for uuid in selection.split(",") if uuid.strip()]
     missing = [uuid for uuid in chosen if uuid not in there]
     if missing:
         raise GpuError(f"this host has no GPU {', '.join(missing)}; it has {', '.join(there) or 'none'}")
     return [there[uuid] for uuid in chosen]
+
+
+def allocated_gpus(devices: list[Gpu], environ: Mapping[str, str]) -> list[Gpu]:
+    """The devices that Slurm gave to the job, and no others: another worker may be on the same node.
+
+    `CUDA_VISIBLE_DEVICES` counts the devices that the job can see, from 0, also where the node hides the others from it;
+    `SLURM_JOB_GPUS` counts those of the node.
+
+    Raises
+    ------
+    GpuError
+        A device that this job was given is not among those of the host.
+    """
+    named = environ.get("CUDA_VISIBLE_DEVICES") or environ.get("SLURM_JOB_GPUS") or ""
+    by_name = {str(number): gpu for number, gpu in enumerate(devices)} | {gpu.uuid: gpu for gpu in devices}
+    chosen = [name.strip() for name in named.split(",") if name.strip() and name.strip() != "NoDevFiles"]
+    missing = [name for name in chosen if name not in by_name]
+    if missing:
+        raise GpuError(
+            f"Slurm gave this job the GPU {', '.join(missing)}, which this host does not have; it has {len(devices)}. "
+            "Compare gres.conf of the node with nvidia-smi"
+        )
+    return [by_name[name] for name in dict.fromkeys(chosen)]
 
 
 def why_unclean(source: GpuSource, uuid: str) -> str | None:

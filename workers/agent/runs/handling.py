@@ -7,6 +7,7 @@ from concurrent.futures import Future
 
 import structlog
 
+from workers.agent.allocation import INTERRUPTED
 from workers.agent.host.janitor import remove_containers, remove_run_folder
 from workers.agent.host.slots import Slot
 from workers.agent.runs.execution import RunExecution
@@ -18,7 +19,7 @@ from workers.errors import NOT_KILLABLE, STOPPED, SandboxError
 from workers.protocol.calls import Release
 from workers.protocol.jobs import Job
 from workers.protocol.results import Complete, Verdict
-from workers.sandbox.verdict import infrastructure
+from workers.sandbox.verdict import CANCELLED, infrastructure
 
 log = structlog.get_logger(__name__)
 
@@ -32,11 +33,20 @@ class HeldRuns:
         self._ahead: set[str] = set()
         self._adopting: set[str] = set()
         self._leases: set[str] = set()
+        self._interrupts: dict[str, Callable[[str], None]] = {}
 
-    def add(self, lease: str) -> None:
+    def add(self, lease: str, interrupt: Callable[[str], None]) -> None:
         """The lease is ours. Call before anything is made for it: what no lease stands behind is removed."""
         with self._lock:
             self._leases.add(lease)
+            self._interrupts[lease] = interrupt
+
+    def interrupt_all(self, detail: str) -> None:
+        """Have every run that is not finishing handed back, with these words."""
+        with self._lock:
+            interrupts = [act for lease, act in self._interrupts.items() if lease not in self._finishing]
+        for act in interrupts:
+            act(detail)
 
     def snapshot(self) -> frozenset[str]:
         """The leases held at this moment."""
@@ -62,6 +72,7 @@ class HeldRuns:
         """Forget a run that is over."""
         with self._lock:
             self._leases.discard(lease)
+            self._interrupts.pop(lease, None)
             self._finishing.discard(lease)
             self._ahead.discard(lease)
             self._adopting.discard(lease)
@@ -96,10 +107,21 @@ class RunHandling:
         self._began = time.monotonic()
         self._adopted = folder is not None
         self.folder = folder or RunFolder(self._worker.runs, lease_key(job.lease_id))
-        held.add(self.folder.lease)
+        self._interruption = ""
+        held.add(self.folder.lease, self.interrupt)
         self.execution = RunExecution(self._worker, job, self.folder)
         self.heartbeat = Heartbeat(self._worker, self.execution, on_drain=drain)
         self.heartbeat.start()
+
+    def interrupt(self, detail: str) -> None:
+        """End the run now and hand it back: the worker's job ends before it is over."""
+        self._interruption = detail
+        self.execution.cancel(INTERRUPTED)
+
+    @property
+    def _is_interrupted(self) -> bool:
+        """True unless the run came to an end of its own first."""
+        return bool(self._interruption) and self.execution.verdict == CANCELLED
 
     def prepare(self) -> bool:
         """Stage files and create containers.
@@ -209,7 +231,10 @@ class RunHandling:
         """Pack, upload, report, clean up."""
         self._held.finishing(self.folder.lease)
         try:
-            if not self.heartbeat.lost.is_set():
+            if not self.heartbeat.lost.is_set() and self._is_interrupted:
+                self.heartbeat.flush()
+                self._give_back()
+            elif not self.heartbeat.lost.is_set():
                 result, outputs = self._decide()
                 self.heartbeat.flush()
                 self._deliver(result, outputs)
@@ -293,13 +318,18 @@ class RunHandling:
 
     def release(self) -> None:
         """Give the run back: its containers never started."""
-        message = Release(lease_id=self.job.lease_id, attempt=self.job.attempt)
+        self._give_back()
+        self._worker.allowance.give_back()
+        self._end()
+
+    def _give_back(self) -> None:
+        words = self._interruption if self._is_interrupted else ""
+        message = Release(lease_id=self.job.lease_id, attempt=self.job.attempt, interrupted=words)
         try:
             self._worker.client.release(self.job.run_id, self.job.token, message, patience_s=self._worker.patience_s)
             log.info("run_released", **about(self.job))
         except (SiteError, SiteUnreachable) as error:
             log.warning("run_not_released", detail=str(error)[:200], **about(self.job))
-        self._end()
 
     def abandon(self) -> None:
         """Leave nothing of it behind, and report nothing more."""

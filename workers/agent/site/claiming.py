@@ -47,6 +47,14 @@ class Claimer:
         if why_not:
             self._complain(why_not)
             return None
+        if not self._worker.allowance.take():
+            return None
+        job = self._claim(slot)
+        if job is None:
+            self._worker.allowance.give_back()
+        return job
+
+    def _claim(self, slot: Slot) -> Job | None:
         if slot.gpu_fault is not None:
             slot.check_gpu()
         message = Claim(
@@ -56,6 +64,8 @@ class Claimer:
             claim_id=slot.claim_id,
             slot_faults=tuple(self._worker.slot_faults.values()),
             images=self._worker.images,
+            seconds_left=self._worker.allocation.seconds_left(),
+            memory_bytes=self._worker.allocation.memory_bytes,
         )
         try:
             body = self._worker.client.claim(message)

@@ -105,7 +105,7 @@ class SiteClient:
 
     def register(self, message: Register) -> Registered:
         """Say who I am. Raises `NotWelcome`, `SiteUnreachable`."""
-        return _read(Registered, self._json(self._post("register", self._queue_token, message)))
+        return read_answer(Registered, self._json(self._post("register", self._queue_token, message)))
 
     def claim(self, message: Claim) -> dict[str, Any] | None:
         """The next job as it came, or None. Raises `NotWelcome`, `SiteUnreachable`.
@@ -121,7 +121,7 @@ class SiteClient:
         """Renew the lease; an answer that is lost is asked for again. Raises `LeaseLost`, `SiteUnreachable`."""
 
         def beat() -> HeartbeatAnswer:
-            return _read(HeartbeatAnswer, self._json(self._post(f"runs/{run_id}/heartbeat", token, message)))
+            return read_answer(HeartbeatAnswer, self._json(self._post(f"runs/{run_id}/heartbeat", token, message)))
 
         return self._insist(BRIEF_PATIENCE_S, beat, only=AnswerLost)
 
@@ -263,7 +263,8 @@ def _broke(error: requests.RequestException) -> bool:
     return isinstance(error, requests.ReadTimeout) or isinstance(wraps, ProtocolError | ConnectionError)
 
 
-def _read(model: type[M], body: dict[str, Any]) -> M:
+def read_answer(model: type[M], body: dict[str, Any]) -> M:
+    """The site's answer as this message. Raises `SiteUnreachable` for one that is none."""
     try:
         return read_message(model, body)
     except MessageInvalid as error:

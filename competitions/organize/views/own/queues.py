@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.views import person
+from competitions.compute.launchers import problem_words, queue_jobs, queue_problems
 from competitions.compute.models import ComputeWorker, Queue, queue_issue_token, queue_revoke_token
 from competitions.compute.workers import drain_workers, release_workers, undrain_workers
 from competitions.organize.editing.queues import QueueForm, own_queues, running_on, with_loads
@@ -21,6 +22,7 @@ from competitions.organize.hosts import require_staff
 from competitions.organize.views.changes import change_page, render_page
 from competitions.web.forms import cleaned
 
+MOST_JOBS: Final = 50  # that are listed
 WORKER_ACTIONS: Final[Mapping[str, tuple[str, Callable[[QuerySet[ComputeWorker]], int]]]] = {
     "drain": ("gets no more runs; what it has goes on to its end", lambda rows: drain_workers(rows, timezone.now())),
     "undrain": ("is back in service", undrain_workers),
@@ -50,7 +52,15 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     """One queue: what waits and runs, its workers, and its token."""
     shown, now = get_object_or_404(with_loads(Queue.objects.filter(pk=_own(request, name).pk))), timezone.now()
     workers = [(worker, worker.is_silent(now)) for worker in shown.workers.all()]
-    return render_page(request, None, "organize/own/queue.html", {"queue": shown, "workers": workers}, tab="queues")
+    context = {
+        "queue": shown,
+        "workers": workers,
+        "launchers": [(launcher, launcher.is_silent(now)) for launcher in shown.launchers.all()],
+        "problems": [(launcher, problem_words(problem)) for launcher, problem in queue_problems(shown)],
+        "jobs": queue_jobs(shown)[:MOST_JOBS],
+        "job_count": queue_jobs(shown).count(),
+    }
+    return render_page(request, None, "organize/own/queue.html", context, tab="queues")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

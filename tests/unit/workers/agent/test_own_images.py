@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from workers.agent.allocation import NO_ALLOCATION
 from workers.agent.config import ConfigError
 from workers.agent.environments.images import OwnImages
 from workers.agent.host import inodes
@@ -130,8 +131,9 @@ def test_a_worker_that_starts_removes_such_archives_before_it_registers(
         own_images=images,
         cache=SimpleNamespace(),
         data_dir=tmp_path,
+        allocation=NO_ALLOCATION,
     )
-    config: Any = SimpleNamespace(self_test="never", self_test_image="")
+    config: Any = SimpleNamespace(self_test="never", self_test_image="", until_idle_s=0)
 
     def end_here(*_: Any, **__: Any) -> None:
         raise ConfigError("far enough")

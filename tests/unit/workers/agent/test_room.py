@@ -110,7 +110,7 @@ def test_nothing_goes_while_adopted_runs_have_not_acquired_their_files(disk: Dis
 def test_a_worker_makes_no_room_before_all_that_it_adopts_hold_their_files(disk: Disk) -> None:
     host = SimpleNamespace(model_copy=lambda update: None)
     worker: Any = SimpleNamespace(slots=1, host=host, stopping=threading.Event(), cache=disk.cache)
-    config: Any = SimpleNamespace()
+    config: Any = SimpleNamespace(until_idle_s=0)
     service = Service(config, worker, ())
     service._held.adopting("lease", True)
     assert not disk.cache.may_make_room()

@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit.workers.agent.test_pieces import FakeNvml
 from tests.unit.workers.protocol.test_jobs_and_settings import changed
+from workers.agent.allocation import NO_ALLOCATION, RunAllowance
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import Worker
 from workers.agent.host.gpus import NvmlGpus
@@ -46,6 +47,8 @@ def worker_with(nvml: FakeNvml, claims: Claims) -> Worker:
         stopping=threading.Event(),
         slot_faults={},
         images=None,
+        allocation=NO_ALLOCATION,
+        allowance=RunAllowance(),
         client=claims,
         cache=SimpleNamespace(free_bytes=lambda: 1 << 40, missing_inodes=lambda: 0),
         facts=FACTS,
