@@ -3,8 +3,8 @@
 from competitions.catalog.models.sections.budget import GIB, MIB, Budget, BudgetSection
 from competitions.catalog.models.sections.environment import EnvironmentSection
 from competitions.catalog.models.sections.growing import GrowthSection
-from competitions.catalog.models.sections.isolation import Isolation, IsolationSection
 from competitions.catalog.models.sections.intake import Agents, IntakeSection, validate_prediction_format
+from competitions.catalog.models.sections.isolation import Isolation, IsolationSection
 from competitions.catalog.models.sections.outputs import OutputsSection, ShowsSlices
 from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
@@ -25,6 +25,6 @@ SECTIONS: tuple[type[Section], ...] = (
 
 __all__ = [
     "GIB", "MIB", "SECTIONS", "Agents", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "Isolation",
-    "IsolationSection", "OutputsSection", "Quota", "QuotaSection", "ScheduleSection", "Section", "ShowsSlices", "SmokeSection", "Week", "setting_names",
-    "validate_prediction_format",
+    "IsolationSection", "OutputsSection", "Quota", "QuotaSection", "ScheduleSection", "Section", "ShowsSlices", "SmokeSection", "Week",
+    "setting_names", "validate_prediction_format",
 ]  # fmt: skip

@@ -21,8 +21,8 @@ class IsolationSection(Section):
         choices=Isolation,
         default=Isolation.STANDARD,
         db_default=Isolation.STANDARD,
-        help_text="In gVisor, participants' code meets a kernel of its own instead of the host's. It starts later and its files are slower, "
-        "it can have no GPU, and it runs only on workers that have gVisor. The scoring program runs in a container in any case.",
+        help_text="In gVisor, participants' code meets a kernel of its own instead of the host's. It starts later, works slower on files, "
+        "has no GPU, and runs only on workers that have gVisor. The scoring program runs in a container in any case.",
     )
 
     form: ClassVar[Mapping[str, tuple[str, ...]]] = {"Isolation": ("isolation",)}
@@ -37,6 +37,8 @@ class IsolationSection(Section):
         return self.isolation == Isolation.SANDBOXED
 
     def faults(self) -> dict[str, str]:
-        if self.is_sandboxed and getattr(self, "gpus", 0):
-            return {"isolation": "gVisor gives programs no GPU here. Choose a container, or take the GPU out of the budget."}
+        if self.is_sandboxed and getattr(self, "gpus", None):
+            return {
+                "isolation": "gVisor gives programs no GPU here. Choose a container, or take the GPU out of the budget."
+            }
         return {}
