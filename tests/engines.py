@@ -74,7 +74,10 @@ def start_podman(folder: Path) -> dict[str, Any]:
     )
     # As Docker does by itself: registries of this machine need no certificate.
     (data / "registries.conf").write_text('[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n')
+    # Else containers of the tests' own would ask for more open files than this machine may allow.
+    (data / "containers.conf").write_text('[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n')
     environment = {
+        "CONTAINERS_CONF": str(data / "containers.conf"),
         "CONTAINERS_STORAGE_CONF": str(data / "storage.conf"),
         "CONTAINERS_REGISTRIES_CONF": str(data / "registries.conf"),
     }
@@ -97,7 +100,10 @@ def start_gvisor(folder: Path) -> dict[str, Any]:
     settings = {"runtimes": {GVISOR: {"path": runsc, "runtimeArgs": ["--network=none"]}}}
     (data / "daemon.json").write_text(json.dumps(settings))
     url = f"unix://{data}/docker.sock"
+    # Without a network of its own it would remove the bridge of the machine's Docker.
     command = [
+        "unshare",
+        "--net",
         _program("dockerd"),
         f"--config-file={data}/daemon.json",
         f"--data-root={data}/store",
@@ -146,7 +152,7 @@ def _answers(url: str) -> bool:
 def _hand_over(image: str, url: str, runtime_image: str) -> dict[str, Any]:
     """Load an image of the machine's own Docker; the small one, of the runtime image's Python, is made first."""
     if image == IMAGE:
-        build = ["docker", "build", "-q", "-t", IMAGE, "-"]
+        build = ["docker", "build", "-q", "--network=none", "-t", IMAGE, "-"]
         source = DOCKERFILE.format(runtime=runtime_image).encode()
         subprocess.run(build, input=source, check=True, capture_output=True)
     saved = subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE)

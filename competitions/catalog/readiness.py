@@ -10,6 +10,7 @@ from itertools import pairwise
 from django.db.models import Q
 from django.utils import timezone
 
+from competitions.catalog.changes.phases import NO_GPU_IN_SANDBOX
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.queue_rights import faults_on_queue, foreign_image_text, has_foreign_image
 from competitions.compute.images import is_image
@@ -122,6 +123,8 @@ def _sandbox_warnings(competition: Competition, workers: Sequence[ComputeWorker]
             "A phase runs code in gVisor, but no worker of this queue has it. Install gVisor on a worker's host, or choose a container.",
         )
     for phase in phases:
+        if phase.gpus:
+            yield ReadinessWarning("sandbox_with_gpu", phase.name, NO_GPU_IN_SANDBOX)
         if any(task.runs_beside_scoring for task in phase.tasks.all()):
             yield ReadinessWarning(
                 "sandbox_beside_scoring",

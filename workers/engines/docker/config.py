@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workers.engines.base import GVISOR
 from workers.engines.spec import OUTPUT_TARGET, WORKING_DIR, Mount, StageSpec
 from workers.protocol.limits import MIB, Limits
 
@@ -48,6 +49,9 @@ def _regular_only(name: str, index: int, kind: int) -> dict[str, Any]:
 MIN_LOG_FILE_BYTES = 64 * MIB
 TMP_INODES_PER_MIB = 256
 SPARE_PROCESSES = 64
+# gVisor has threads of the host for itself and several for each of a program's, and ends where it gets no more.
+SENTRY_PROCESSES = 4
+SENTRY_SPARE = 256
 MAX_PENDING_SIGNALS = 4096  # with user namespaces those of all containers count for one user of the host
 MIN_SHM_BYTES = 64 * MIB
 # Both streams into one pipe: through two, the engine would guess which of two lines came first. The program is never read by the shell.
@@ -127,7 +131,7 @@ def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
         "Init": True,  # reaps orphans; a program that ignores signals dies with it
         "IpcMode": "private",
         "CgroupnsMode": "private",  # else its group's path names the lease
-        "PidsLimit": limits.pids,
+        "PidsLimit": limits.pids if spec.runtime != GVISOR else SENTRY_PROCESSES * limits.pids + SENTRY_SPARE,
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,  # no swap
         "NanoCpus": int(limits.cpus * 1e9),

@@ -35,10 +35,3 @@ class IsolationSection(Section):
     @property
     def is_sandboxed(self) -> bool:
         return self.isolation == Isolation.SANDBOXED
-
-    def faults(self) -> dict[str, str]:
-        if self.is_sandboxed and getattr(self, "gpus", None):
-            return {
-                "isolation": "gVisor gives programs no GPU here. Choose a container, or take the GPU out of the budget."
-            }
-        return {}
