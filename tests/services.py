@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +99,20 @@ class Services:
 
     def postgres(self) -> str:
         """`postgres://…` of a server with one superuser; tests make their own databases in it."""
-        return str(self._once("postgres", lambda: start_postgres(self.folder))["url"])
+        return str(self.once("postgres", lambda: start_postgres(self.folder))["url"])
 
     def redis(self) -> str:
         """`redis://…` of an empty server that keeps nothing on disk."""
-        return str(self._once("redis", lambda: start_redis(self.folder))["url"])
+        return str(self.once("redis", lambda: start_redis(self.folder))["url"])
 
     def docker(self) -> None:
         """Have a Docker Engine answer. It stays up: starting it costs more than leaving it."""
-        self._once("docker", lambda: checked("bash", REPOSITORY / "workers" / "engine.sh"))
+        self.once("docker", lambda: checked("bash", REPOSITORY / "workers" / "engine.sh"))
 
     def runtime_image(self) -> str:
         """Tag of Podium's runtime image, built when it is missing or out of date."""
         self.docker()
-        self._once("runtime_image", lambda: checked(sys.executable, "-m", "workers.images", "ensure"))
+        self.once("runtime_image", lambda: checked(sys.executable, "-m", "workers.images", "ensure"))
         return "podium/runtime:1"
 
     def stop(self) -> None:
@@ -121,10 +121,12 @@ class Services:
             if "pid" in started:
                 stop_process(int(started["pid"]), str(started["program"]))
             if "data" in started:
+                unmount_below(Path(started["data"]))
                 shutil.rmtree(started["data"], ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _once(self, name: str, start: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def once(self, name: str, start: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The facts of a service that is started unless it was already."""
         with self._lock():
             started = self._started()
             if name not in started:
@@ -240,7 +242,14 @@ def postgres_data_folder(folder: Path, prefix: list[str]) -> Path:
     return data
 
 
-def spawn(command: list[str], log: Path) -> int:
+def unmount_below(folder: Path) -> None:
+    """Unmount what an engine leaves mounted in its folder; else the rest of it could not be removed."""
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for mount in sorted((mount for mount in mounts if mount.startswith(f"{folder}/")), reverse=True):
+        subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
+
+
+def spawn(command: list[str], log: Path, environment: Mapping[str, str] | None = None) -> int:
     """Start a server in its own session, so that Ctrl-C does not reach it first; returns its pid.
 
     It outlives the process of pytest-xdist that started it, so there is no Popen to hold on to.
@@ -250,7 +259,7 @@ def spawn(command: list[str], log: Path) -> int:
         (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    return os.posix_spawnp(command[0], command, os.environ, file_actions=files, setsid=True)
+    return os.posix_spawnp(command[0], command, {**os.environ, **(environment or {})}, file_actions=files, setsid=True)
 
 
 def stop_process(pid: int, program: str) -> None:

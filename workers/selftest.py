@@ -5,16 +5,17 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workers.agent.context import LABEL_WORKER
 from workers.agent.host.facts import toolkit_fault, toolkit_version
 from workers.engines import engine_for
-from workers.engines.base import Engine, EngineFacts
+from workers.engines.base import GVISOR, Engine, EngineFacts
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner
 from workers.errors import OutputRefused, SandboxError
+from workers.protocol.hosts import HeldLimit
 from workers.protocol.jobs import PullPolicy
 from workers.protocol.limits import MIB, Limits
 from workers.sandbox.collect import list_output
@@ -53,6 +54,8 @@ class Probe:
     limits: Limits = field(default=LIMITS)
     needs_quota: bool = False
     plain_files: bool = False
+    held: HeldLimit | None = None  # the limit of control groups that it tries
+    in_gvisor: bool = True  # it means something where gVisor answers system calls
 
 
 FORKS = """
@@ -105,6 +108,16 @@ for family in (38, 40):
         results.append(True)
 print('LIMIT', all(results))
 """
+HOG = (
+    "x = []\nfor n in range(64):\n    x.append(bytearray(8 << 20))"  # four times what it may, in case nothing stops it
+)
+SPIN = """
+import time
+until = time.monotonic() + 1
+while time.monotonic() < until:
+    pass
+print('LIMIT', time.process_time())
+"""
 FILL = "with open('/app/output/x', 'wb') as f:\n    while True:\n        f.write(bytes(1 << 20)); f.flush()\n"
 FILL_TMP = """
 try:
@@ -135,8 +148,20 @@ print('LIMIT', seen, open('/proc/self/cgroup').read().count('podium'))
 FILES = "for n in range(10000):\n    open(f'/app/output/{n}', 'w').close()\n"
 
 PROBES = (
-    Probe("processes", FORKS, lambda seen: "LIMIT" in seen.log and int(seen.log.split()[-1]) < 64),
-    Probe("memory", "x = []\nwhile True:\n    x.append(bytearray(8 << 20))", lambda seen: seen.evidence.oom_killed),
+    Probe(
+        "processes",
+        FORKS,
+        lambda seen: "LIMIT" in seen.log and int(seen.log.split()[-1]) < 64,
+        held=HeldLimit.PROCESSES,
+    ),
+    Probe("memory", HOG, lambda seen: seen.evidence.oom_killed, held=HeldLimit.MEMORY),
+    Probe(
+        "cores",
+        SPIN,
+        lambda seen: "LIMIT" in seen.log and float(seen.log.split()[-1]) < 0.75,
+        LIMITS.model_copy(update={"cpus": 0.5}),
+        held=HeldLimit.CPUS,
+    ),
     Probe(
         "wall clock",
         "import time\ntime.sleep(60)",
@@ -151,7 +176,7 @@ PROBES = (
     ),
     Probe("no network", REACH_OUT, lambda seen: "CONNECTED" not in seen.log and seen.log.count("LIMIT") == 3),
     Probe("no privileges", PRIVILEGES, lambda seen: f"LIMIT {Runner().uid} 0 0 1" in seen.log),
-    Probe("system calls", SYSTEM_CALLS, lambda seen: "LIMIT True" in seen.log),
+    Probe("system calls", SYSTEM_CALLS, lambda seen: "LIMIT True" in seen.log, in_gvisor=False),
     Probe(
         "links in the output",
         "import os\nos.symlink('/etc/passwd', '/app/output/x')",
@@ -162,6 +187,7 @@ PROBES = (
         ODD_FILES,
         lambda seen: "MADE" not in seen.log and seen.log.count("LIMIT") == 4,
         plain_files=True,
+        in_gvisor=False,
     ),
     Probe("paths of the host", HOST_PATHS, lambda seen: "LIMIT [] 0" in seen.log),
     Probe(
@@ -181,6 +207,15 @@ class Tester:
     folder: Path
     image: str
     quota: bool
+    runtime: str = ""
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """What is tried: nothing that the engine says of itself it does not hold, nor what says nothing of its runtime."""
+        in_gvisor = self.runtime == GVISOR
+        return tuple(
+            probe for probe in PROBES if probe.held not in self.facts.unheld and (probe.in_gvisor or not in_gvisor)
+        )
 
     def run(self, probe: Probe, *, gpu_uuid: str | None = None) -> Seen:
         """Run one probe's program to its end and clean up. Raises `SandboxError` when the engine fails."""
@@ -225,6 +260,7 @@ class Tester:
             gpu_uuid=gpu_uuid,
             runner=runner,
             plain_files=probe.plain_files,
+            runtime=self.runtime,
             image_facts=self.engine.ensure_image(self.image, PullPolicy.NEVER),
         )
         return StageRun("self-test", self.engine, spec, volume)
@@ -232,6 +268,8 @@ class Tester:
 
 def user_namespaces_words(facts: EngineFacts) -> str:
     """One line on whether users inside containers are others outside."""
+    if facts.rootless:
+        return "User namespaces: yes, the engine runs without root; the user of a container is the worker's own user on this host"
     if facts.user_namespaces:
         return (
             f"User namespaces: yes, user 0 of a container is user {facts.user_offset} of this host. All containers share the inotify "
@@ -260,18 +298,31 @@ def self_test(*, image: str, data_dir: Path | None, engine: str | None) -> int:
     print(f"NVIDIA container toolkit: {toolkit or 'none seen'}")
     with tempfile.TemporaryDirectory(prefix="podium-self-test-", dir=data_dir) as name:
         folder = Path(name)
-        folder.chmod(0o700)
-        quota = loop_mounts_work(folder)
-        tester = Tester(connection, facts, folder, image, quota)
-        failures = sum(not _report(result, quota=quota) for result in examine(tester))
+        # Without root the engine itself, as another user of its name space, must find what lies in it.
+        folder.chmod(0o711 if facts.rootless else 0o700)
+        tester = Tester(connection, facts, folder, image, loop_mounts_work(folder))
+        tried, failed = _try_all(tester)
+        if GVISOR in facts.runtimes:
+            print(f"In gVisor ({GVISOR}):")
+            in_gvisor = _try_all(replace(tester, runtime=GVISOR))
+            tried, failed = tried + in_gvisor[0], failed + in_gvisor[1]
     fault = toolkit_fault(toolkit)
     if fault:
         print(f"  FAILS  {fault}: an image could run a program of its own as root of this host when it is given a GPU")
-    print(
-        f"{len(PROBES) - failures} of {len(PROBES)} limits hold."
-        + (" DO NOT run submissions here." if failures or fault else "")
-    )
-    return 1 if failures or fault else 0
+    print(f"{tried - failed} of {tried} limits hold." + (" DO NOT run submissions here." if failed or fault else ""))
+    if facts.unheld:
+        print(
+            f"The engine holds nobody to: {', '.join(facts.unheld)}. A worker here gets no run that needs it; see docs/engines.md."
+        )
+    return 1 if failed or fault or facts.unheld else 0
+
+
+def _try_all(tester: Tester) -> tuple[int, int]:
+    """Print a line for each limit; returns how many were tried, and how many of them do not hold."""
+    for limit in tester.facts.unheld:
+        print(f"  UNHELD {limit}")
+    held = [_report(result, quota=tester.quota) for result in examine(tester)]
+    return len(held), held.count(False)
 
 
 @dataclass(frozen=True)
@@ -290,7 +341,7 @@ class Result:
 
 def examine(tester: Tester) -> Iterator[Result]:
     """Try every limit in turn. Raises `SandboxError` when the engine fails."""
-    for probe in PROBES:
+    for probe in tester.probes:
         seen = tester.run(probe)
         yield Result(probe, seen, probe.holds(seen))
 

@@ -3,13 +3,14 @@
 Apps above this one add their own checks with `@readiness_check`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from django.db.models import Q
 from django.utils import timezone
 
+from competitions.catalog.changes.phases import NO_GPU_IN_SANDBOX
 from competitions.catalog.models import Competition, Phase
 from competitions.catalog.queue_rights import faults_on_queue, foreign_image_text, has_foreign_image
 from competitions.compute.images import is_image
@@ -112,6 +113,27 @@ def phases_do_not_overlap_by_accident(competition: Competition) -> Iterator[Read
             )
 
 
+def _sandbox_warnings(competition: Competition, workers: Sequence[ComputeWorker]) -> Iterator[ReadinessWarning]:
+    """Warn of phases in gVisor that no worker takes, or whose programs no worker would run there."""
+    phases = [phase for phase in competition.phases.prefetch_related("tasks") if phase.is_sandboxed]
+    if phases and workers and not any(worker.has_sandbox for worker in workers):
+        yield ReadinessWarning(
+            "no_sandbox_worker",
+            f"Queue {competition.queue}",
+            "A phase runs code in gVisor, but no worker of this queue has it. Install gVisor on a worker's host, or choose a container.",
+        )
+    for phase in phases:
+        if phase.gpus:
+            yield ReadinessWarning("sandbox_with_gpu", phase.name, NO_GPU_IN_SANDBOX)
+        if any(task.runs_beside_scoring for task in phase.tasks.all()):
+            yield ReadinessWarning(
+                "sandbox_beside_scoring",
+                phase.name,
+                "Its code runs in gVisor, and one of its tasks has the ingestion program run beside the scoring program, where gVisor does "
+                "not keep the two apart. Choose a container, or run the ingestion program first.",
+            )
+
+
 @readiness_check
 def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
     queue = competition.queue
@@ -124,6 +146,7 @@ def somebody_runs_it(competition: Competition) -> Iterator[ReadinessWarning]:
         yield ReadinessWarning(
             "no_gpu_worker", f"Queue {queue}", "A phase asks for a GPU, but no worker of this queue has one."
         )
+    yield from _sandbox_warnings(competition, workers)
     for image in sorted({phase.image_name for phase in competition.phases.all()}):
         if is_image(image) and queue.lacks_image(image, timezone.now()):
             how = "They pull it for its first run" if queue.pulls(image) else "Until one has it, nothing is accepted"

@@ -17,6 +17,7 @@ from django.dispatch import Signal
 from competitions.compute.images import validate_image_patterns, validate_registries
 from competitions.compute.mirrors import validate_mirror
 from core.fields import SHORT_TEXT, LongTextField, OneLineField
+from workers.protocol.hosts import Isolation
 from workers.protocol.images import ImageName, engine_name
 
 if TYPE_CHECKING:
@@ -267,6 +268,16 @@ class ComputeWorker(models.Model):
     @property
     def gpu_count(self) -> int:
         return len(self.host.get("gpus", []))
+
+    @property
+    def has_sandbox(self) -> bool:
+        """True if it runs participants' code in gVisor where a phase asks for it."""
+        return Isolation.SANDBOXED in self.host.get("isolations", [])
+
+    @property
+    def unheld(self) -> frozenset[str]:
+        """Limits that its host holds nobody to, by `HeldLimit`."""
+        return frozenset(self.host.get("unheld", []))
 
     def is_silent(self, now: datetime) -> bool:
         """True when the worker has not been heard of for a minute."""

@@ -41,7 +41,11 @@ STEPS: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
         ),
     ),
     ("Pages", "organize:pages", frozenset({"no_page_image"})),
-    ("Compute workers", "organize:settings", frozenset({"no_worker", "no_gpu_worker", "queue_paused", "no_image"})),
+    (
+        "Compute workers",
+        "organize:settings",
+        frozenset({"no_worker", "no_gpu_worker", "no_sandbox_worker", "queue_paused", "no_image"}),
+    ),
     ("Published", "organize:settings", frozenset({"not_published"})),
 )
 FURTHER: Final = "Further"

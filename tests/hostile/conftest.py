@@ -6,11 +6,27 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines import TestedEngine, chosen
 from tests.integration.workers.harness import Bench, make_worker
+from tests.services import Services
 
 
 @pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory, runtime_image: str) -> Bench:
+def tested(real: Services) -> TestedEngine:
+    """The engine that `PODIUM_TEST_ENGINE` names."""
+    return chosen(real)
+
+
+@pytest.fixture(scope="session")
+def runtime_image(tested: TestedEngine) -> str:
+    """The image that programs run in, on the engine that is tested."""
+    return tested.image
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory, tested: TestedEngine) -> Bench:
     """Runs jobs in real containers."""
     files: Path = tmp_path_factory.mktemp("files")
-    return Bench(make_worker(tmp_path_factory.mktemp("worker") / "data", runtime_image), files, runtime_image)
+    folder = tmp_path_factory.mktemp("worker") / "data"
+    worker = make_worker(folder, tested.image, engine_url=tested.url, runtime=tested.runtime)
+    return Bench(worker, files, tested.image)

@@ -12,7 +12,7 @@ from workers.agent.host.cache import StagingCache
 from workers.agent.host.gpus import GpuSource
 from workers.agent.site.client import SiteClient
 from workers.engines.base import Engine, EngineFacts
-from workers.protocol.hosts import Host, SlotFault
+from workers.protocol.hosts import Host, Isolation, SlotFault
 
 LABEL_WORKER = "podium.worker"
 UPLOAD_THREADS = 4
@@ -40,6 +40,7 @@ class Worker:
     allow_network: bool = False
     mirror_any_host: bool = False  # a package mirror's files may lie on other hosts than its pages
     runtime: str = ""
+    isolations: tuple[Isolation, ...] = (Isolation.STANDARD,)
     slots: int = 1
     patience_s: float = 600.0
     own_image_bytes: int = 100 << 30

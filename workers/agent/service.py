@@ -16,7 +16,7 @@ from workers.agent.adoption import Adoption
 from workers.agent.allocation import IdleClock, RunAllowance
 from workers.agent.config import Config, ConfigError
 from workers.agent.context import Worker
-from workers.agent.enrolment import enrol
+from workers.agent.enrolment import enrol, limits_of
 from workers.agent.host.cache import StagingCache
 from workers.agent.host.facts import host_record
 from workers.agent.host.gpus import Gpu, choose_gpus, find_gpus
@@ -33,7 +33,7 @@ from workers.engines import engine_for
 from workers.engines.base import GVISOR, EngineFacts
 from workers.errors import SandboxError
 from workers.protocol.calls import Register, Registered, Role
-from workers.protocol.hosts import SelfTest, SlotFacts
+from workers.protocol.hosts import Isolation, SelfTest, SlotFacts
 from workers.protocol.images import MAX_IMAGES
 from workers.protocol.messages import PROTOCOL_VERSION
 from workers.sandbox.output_volume import loop_mounts_work, remove_tree
@@ -83,6 +83,7 @@ def build_worker(config: Config) -> tuple[Worker, list[Gpu]]:
         own_image_days=config.own_image_days,
         allow_network=config.allow_network,
         runtime=config.runtime,
+        isolations=facts.isolations(config.runtime),
         slots=config.slots or max(1, len(chosen)),
         allocation=config.allocation,
         allowance=RunAllowance(config.max_runs),
@@ -138,6 +139,8 @@ class Service:
         if self._worker.allocation.job:
             remove_ended_jobs(self._worker)
         self._self_test = enrol(self._worker, when=self._config.self_test, image=self._config.self_test_image)
+        self._worker.host = limits_of(self._worker, self._self_test)
+        self._worker.isolations = tuple(map(Isolation, self._worker.host.isolations))
         self._adopt_all()
         registered = self._register()
         self._list_images()

@@ -2,14 +2,16 @@
 
 from workers.engines.base import Engine
 from workers.engines.docker.client import DockerEngine
+from workers.engines.podman.client import PodmanEngine, is_podman
 
 
 def engine_for(url: str = "") -> Engine:
-    """The engine at an address; without one, where the `docker` command would look.
+    """The engine at an address, Docker's or Podman's; without one, where the `docker` command would look.
 
     Raises
     ------
     SandboxError
         `engine_unreachable`.
     """
-    return DockerEngine(url or None)
+    engine = DockerEngine(url or None)
+    return PodmanEngine(url or None) if is_podman(engine.version()) else engine

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from workers.engines.images import ImageFacts
 from workers.engines.spec import StageSpec
+from workers.protocol.hosts import HeldLimit, Isolation
 from workers.protocol.jobs import PullPolicy
 
 GVISOR: Final = "runsc"
@@ -36,6 +37,13 @@ class EngineFacts:
     runtimes: tuple[str, ...] = ()
     filter_digest: str = ""  # of the rules by which system calls are filtered
     root: str = ""  # its folder on its host
+    rootless: bool = False  # it runs as a user without rights
+    unheld: tuple[HeldLimit, ...] = ()  # what its host lets it hold nobody to
+
+    def isolations(self, runtime: str) -> tuple[Isolation, ...]:
+        """The isolations that a worker with this runtime has; one that runs everything in gVisor has both."""
+        sandboxed = GVISOR in (runtime, *self.runtimes)
+        return (Isolation.STANDARD, Isolation.SANDBOXED) if sandboxed else (Isolation.STANDARD,)
 
     def filters_calls(self, runtime: str) -> bool:
         """True where a container in this runtime can be refused single system calls.

@@ -1,5 +1,6 @@
 """A worker's description of its host. It is shown and kept, and decides only which GPUs there are."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
@@ -8,6 +9,21 @@ from workers.protocol.messages import Line, Measured, Message, OptionalLine
 
 MAX_ITEMS = 100
 Lines = Annotated[tuple[Line, ...], Field(max_length=MAX_ITEMS)]
+
+
+class Isolation(StrEnum):
+    """What stands between participants' code and the kernel of its host."""
+
+    STANDARD = "standard"  # a container
+    SANDBOXED = "sandboxed"  # a container whose system calls gVisor answers
+
+
+class HeldLimit(StrEnum):
+    """A limit that control groups hold a container to, where the host lets an engine have them."""
+
+    MEMORY = "memory"
+    PROCESSES = "processes"
+    CPUS = "cpus"
 
 
 class Gpu(Message):
@@ -42,6 +58,8 @@ class Host(Message):
     user_namespaces: bool = False
     runtimes: Lines = ()
     runtime: Line = ""
+    isolations: Lines = ()  # none said: `standard` alone
+    unheld: Lines = ()  # limits that the host holds nobody to, by `HeldLimit`
     gpu_toolkit: Line = ""  # version of the NVIDIA container toolkit, where the worker sees one
     gpus: Annotated[tuple[Gpu, ...], Field(max_length=MAX_ITEMS)] = ()
     slots: Annotated[tuple[SlotFacts, ...], Field(max_length=1000)] = ()
@@ -53,6 +71,8 @@ class SelfTest(Message):
     at: Line = ""
     holds: Lines = ()
     fails: Lines = ()
+    unheld: Lines = ()  # limits that this host holds nobody to, by `HeldLimit`
+    sandbox_fails: Lines = ()  # what does not hold in gVisor, where the engine has it
     state: Line = ""  # of the host: tried again when it changes
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
+from workers.protocol.hosts import Isolation
 from workers.protocol.images import parse_image
 from workers.protocol.limits import Limits
 from workers.protocol.messages import TAG, Identifier, Message, NonEmpty, Number, Sha256, Whole, line, read_message
@@ -154,6 +155,7 @@ class Job(Lease):
     lease_s: Number
     heartbeat_s: Number
     gpus: Literal[0, 1] = 0
+    isolation: Isolation = Isolation.STANDARD  # of stages that run participants' code
     stages: tuple[Stage, ...]
     columns: tuple[str, ...]
     detailed_results: bool = False

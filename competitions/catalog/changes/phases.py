@@ -9,10 +9,13 @@ from django.db import transaction
 from competitions.catalog.changes.change import Change, Fault, change_row, change_to, write
 from competitions.catalog.changes.impact import FieldValues, impact_check, utc
 from competitions.catalog.models import Competition, Phase, Task
+from competitions.catalog.models.sections import Isolation
 from competitions.catalog.queue_rights import seal_fault, task_fault, tasks_run_by
 from competitions.catalog.sealed_keys import published_by
 
-RULED: Final = ("visibility", "dataset_check", "smoke_task")  # fields that the rules ask about, beside the tasks
+RULED: Final = ("visibility", "dataset_check", "smoke_task", "isolation", "gpus")  # fields that the rules ask about, beside the tasks
+
+NO_GPU_IN_SANDBOX: Final = "gVisor gives programs no GPU here. Choose a container, or take the GPU out of the budget."
 
 
 @transaction.atomic
@@ -85,6 +88,8 @@ def faults_of_change(phase: Phase, competition: Competition | None, entered: Fie
         yield "dataset_check", "The check is run on datasets alone: take it out of the phase's tasks."
     if smoke is not None and smoke in (*tasks, check):
         yield "smoke_task", "The smoke run comes before the others: take its task out of the phase's tasks."
+    if entered.get("isolation") == Isolation.SANDBOXED and entered.get("gpus"):
+        yield "isolation", NO_GPU_IN_SANDBOX
     if phase.pk:
         yield from _sealed_tasks(phase, entered.get("visibility"), tasks)
         if phase.is_sealed and entered.get("visibility") == Phase.Visibility.PUBLIC and phase.submissions.exists():

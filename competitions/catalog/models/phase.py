@@ -16,6 +16,7 @@ from competitions.catalog.models.sections import (
     EnvironmentSection,
     GrowthSection,
     IntakeSection,
+    IsolationSection,
     OutputsSection,
     QuotaSection,
     ScheduleSection,
@@ -44,6 +45,7 @@ class Phase(
     QuotaSection,
     BudgetSection,
     EnvironmentSection,
+    IsolationSection,
     OutputsSection,
 ):
     """A time span with tasks, quotas, budget and boards; `sections/` has its settings by subject."""

@@ -1,5 +1,6 @@
 """The waiting runs of a queue that a compute worker may be given."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
@@ -7,9 +8,12 @@ from typing import Final
 from django.conf import settings
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
+from competitions.catalog.models import Phase
+from competitions.catalog.models.sections import Isolation
 from competitions.compute.models import WORKER_SILENT_AFTER_S, ComputeWorker
 from competitions.runs.models import Attempt, Run
 from competitions.submissions.states import Reason, State
+from workers.protocol.hosts import HeldLimit
 from workers.protocol.plan import Needs
 
 MAY_TAKE: Final = {  # by a worker's role
@@ -25,15 +29,40 @@ def fitting_runs(worker: ComputeWorker, *, free_gpus: int, now: datetime) -> Que
     waiting = Run.objects.filter(queue=worker.queue, state=State.QUEUED, not_before__lte=now, gpus__lte=free_gpus)
     if worker.role != ComputeWorker.Role.BOTH:
         waiting = waiting.filter(needs__in=MAY_TAKE[ComputeWorker.Role(worker.role)])
+    waiting = _held(_isolated(waiting, worker), worker)
     retried = waiting.filter(faults__gt=0)
     welcome = list(_elsewhere_first(retried, worker, now).values_list("pk", flat=True)) if retried.exists() else []
     # What fails here from now on is for the next claim, which knows it.
     return waiting.filter(Q(faults=0) | Q(pk__in=welcome)) if welcome else waiting.filter(faults=0)
 
 
+def _isolated(waiting: QuerySet[Run], worker: ComputeWorker) -> QuerySet[Run]:
+    """Leave out code of phases in gVisor, for a worker that has none; what is only to be scored runs anywhere."""
+    phases = Phase.objects.filter(isolation=Isolation.SANDBOXED)
+    if worker.has_sandbox or not phases.exists():
+        return waiting
+    return waiting.exclude(~Q(needs=Needs.SCORING), submission__phase__in=phases)
+
+
+def _held(waiting: QuerySet[Run], worker: ComputeWorker) -> QuerySet[Run]:
+    """Leave out runs that need a limit which the worker's host holds nobody to.
+
+    All need those of memory and processes. Cores that a run may not use are another's where the host has more of them than the run may use.
+    """
+    if worker.unheld & {HeldLimit.MEMORY, HeldLimit.PROCESSES}:
+        return waiting.none()
+    if HeldLimit.CPUS not in worker.unheld:
+        return waiting
+    if worker.slots > 1:
+        return waiting.none()
+    return waiting.filter(submission__phase__cpus__gte=worker.host.get("cores") or math.inf)
+
+
 def may_take(worker: ComputeWorker, run: Run) -> bool:
-    """True where the next part of the run is for a worker of this role."""
-    return run.needs in MAY_TAKE[ComputeWorker.Role(worker.role)]
+    """True where the next part of the run is for a worker of this role and isolation."""
+    if run.needs not in MAY_TAKE[ComputeWorker.Role(worker.role)]:
+        return False
+    return run.needs == Needs.SCORING or worker.has_sandbox or not run.submission.phase.is_sandboxed
 
 
 def _elsewhere_first(waiting: QuerySet[Run], worker: ComputeWorker, now: datetime) -> QuerySet[Run]:

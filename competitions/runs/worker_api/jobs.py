@@ -16,6 +16,7 @@ from competitions.resources.signing import FileGrant, sign_file
 from competitions.runs.models import Run, RunOutput
 from competitions.runs.planning import stages_left
 from competitions.runs.queue.smoke import scoring_time_limit_s, time_limit_s
+from workers.protocol.hosts import Isolation
 from workers.protocol.jobs import (
     BuiltEnvironment,
     FileRef,
@@ -91,6 +92,7 @@ def planned_job(run: Run, stages: Sequence[StagePlan], files: JobFiles) -> Job:
         lease_s=settings.LEASE_S,
         heartbeat_s=settings.HEARTBEAT_S,
         gpus=1 if run.gpus else 0,
+        isolation=Isolation(phase.isolation),
         stages=tuple(_stage(run, phase, stage, files) for stage in stages),
         columns=tuple(run.receipt["columns"] if "columns" in run.receipt else column_keys(score_columns(phase))),
         detailed_results=phase.competition.enable_detailed_results,

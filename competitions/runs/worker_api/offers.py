@@ -20,7 +20,7 @@ from competitions.submissions.file_checks.preflight import file_contract
 from competitions.submissions.models import Submission
 from competitions.submissions.refusals import SMOKE_TASK_HIDDEN, NoSmokeRun
 from competitions.submissions.states import Kind, State
-from workers.protocol.hosts import Calibration
+from workers.protocol.hosts import Calibration, Isolation
 from workers.protocol.jobs import IMAGE_ID
 from workers.protocol.messages import MessageInvalid, read_message
 from workers.protocol.plan import FileRole
@@ -67,6 +67,8 @@ def smoke_offer(phase: Phase, address: Address, brought: Brought = NOTHING) -> S
     run = Run(submission=submission, task=task, queue=queue, is_smoke=True, gpus=phase.gpus, lease_id=uuid.uuid4())
     files = JobFiles(run_files(run), lambda role, stored: AT_HOME.get(role) or address(role, stored))
     job = planned_job(run, plan_for(submission, task).stages, files)
+    # At home a program is its author's own, and few have gVisor there.
+    job = job.model_copy(update={"isolation": Isolation.STANDARD})
     known = tuple(key for key in job.columns if key not in hidden_keys(phase))
     contract = file_contract(phase=phase, kind=Kind.CODE, file_name=FILE_NAME)
     return SmokeOffer(

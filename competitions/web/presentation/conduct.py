@@ -170,9 +170,8 @@ def _isolation(subject: Conduct) -> Iterator[str]:
 
 def _container(phase: Phase) -> str:
     network = "reaches the network" if phase.allow_network else "has no network"
-    return (
-        f"code of teams runs in a container of its own, which {network}, under limits of memory, processes and output."
-    )
+    place = "a container of its own in gVisor" if phase.is_sandboxed else "a container of its own"
+    return f"code of teams runs in {place}, which {network}, under limits of memory, processes and output."
 
 
 def _published(subject: Conduct) -> Iterator[str]:

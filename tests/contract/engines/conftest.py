@@ -1,10 +1,13 @@
-"""Every engine that workers know, each on this machine. A further one is a further entry of `ENGINES`."""
+"""Every engine that workers know, each on this machine.
+
+A further one is a further entry of `ENGINES`, and of `STARTS` in `tests/engines.py`.
+"""
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,14 +16,15 @@ from typing import Any
 
 import pytest
 
-from workers.engines import engine_for
+from tests.engines import TestedEngine, start
+from tests.services import Services
 from workers.engines.base import ContainerState, Engine
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner
 from workers.protocol.jobs import PullPolicy
 from workers.protocol.limits import MIB, Limits
 
-ENGINES: dict[str, Callable[[], Engine]] = {"docker": lambda: engine_for("")}
+ENGINES = ("docker", "podman")
 LIMITS = Limits(
     wall_s=60,
     memory_bytes=64 * MIB,
@@ -67,11 +71,15 @@ def empty_registry() -> Iterator[str]:
 class Stage:
     """An engine and a folder, for containers that run a line of Python or shell."""
 
+    tested: TestedEngine
     engine: Engine
     folder: Path
-    image: str
+    image: str = field(init=False)
     key: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     specs: list[StageSpec] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.image = self.tested.image
 
     def spec(self, *argv: str, **changes: Any) -> StageSpec:
         """A container's description; its output is a folder of its own."""
@@ -119,8 +127,9 @@ class Stage:
 
 
 @pytest.fixture(params=ENGINES)
-def stage(request: pytest.FixtureRequest, tmp_path: Path, runtime_image: str) -> Iterator[Stage]:
+def stage(request: pytest.FixtureRequest, tmp_path: Path, real: Services) -> Iterator[Stage]:
     tmp_path.chmod(0o755)
-    prepared = Stage(ENGINES[request.param](), tmp_path, runtime_image)
+    tested = start(request.param, real)
+    prepared = Stage(tested, tested.connect(), tmp_path)
     yield prepared
     prepared.clear()

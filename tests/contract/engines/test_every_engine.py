@@ -203,7 +203,7 @@ def test_nothing_is_forgotten_under_a_container_that_runs(stage: Stage) -> None:
 
 def test_a_successor_adopts_a_container_by_its_name(stage: Stage) -> None:
     container = stage.started(*SLEEP)
-    state = engine_for("").adopt(stage.specs[0].name)
+    state = stage.tested.connect().adopt(stage.specs[0].name)
     assert (state.id, state.labels["podium.contract"]) == (container, stage.key)
 
 

@@ -50,6 +50,7 @@ SET: dict[type[Model], dict[str, Any]] = {
         "quota_week": "sliding",
         "shows_slices": "at_once",
         "agents": "declared",
+        "isolation": "sandboxed",
         "max_datasets": 50,
         "max_datasets_per_team": 3,  # of a board that grows, which is not sealed: below
     },

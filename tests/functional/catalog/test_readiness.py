@@ -33,6 +33,8 @@ BREAKS: dict[str, Callable[[Scenario], object]] = {
     "no_input": lambda site: site.phase.tasks.update(input_data=None),
     "phases_overlap": lambda site: change(site, visibility="sealed"),
     "no_gpu_worker": lambda site: change(site, gpus=1),
+    "no_sandbox_worker": lambda site: change(site, isolation="sandboxed"),
+    "sandbox_with_gpu": lambda site: change(site, isolation="sandboxed", gpus=1),
     "no_worker": lambda site: site.queue.workers.all().delete(),
     "queue_paused": lambda site: type(site.queue).objects.update(is_paused=True),
     "not_published": lambda site: Competition.objects.update(is_published=False),

@@ -17,6 +17,7 @@ from workers.agent.host.facts import host_record
 from workers.agent.host.gpus import NoGpus
 from workers.agent.runs.execution import RunExecution
 from workers.agent.runs.state import RunFolder, lease_key
+from workers.engines import engine_for
 from workers.engines.docker.client import DockerEngine
 from workers.local import LocalFiles
 from workers.protocol.jobs import parse_job
@@ -43,9 +44,9 @@ pathlib.Path("/app/output/scores.json").write_text(json.dumps({"score": value}))
 SECRET = "the-secret-label-4711"
 
 
-def make_worker(data_dir: Path, image: str) -> Worker:
-    """A worker on this machine's engine, with a name of its own."""
-    engine = DockerEngine()
+def make_worker(data_dir: Path, image: str, *, engine_url: str = "", runtime: str = "") -> Worker:
+    """A worker on this machine's engine, or on another, with a name of its own."""
+    engine = engine_for(engine_url)
     facts = engine.facts()
     for name in ("runs", "cache"):
         (data_dir / name).mkdir(parents=True, mode=0o700)
@@ -59,8 +60,9 @@ def make_worker(data_dir: Path, image: str) -> Worker:
         client=LocalFiles(),
         cache=StagingCache(data_dir / "cache", max_bytes=1 << 30),
         gpus=NoGpus(),
-        host=host_record(facts, [], quota=quota),
+        host=host_record(facts, [], quota=quota, runtime=runtime),
         quota=quota,
+        runtime=runtime,
     )
 
 

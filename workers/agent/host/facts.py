@@ -34,6 +34,8 @@ def host_record(engine: EngineFacts, gpus: Sequence[Gpu], *, quota: bool, runtim
         user_namespaces=engine.user_namespaces,
         runtimes=engine.runtimes,
         runtime=runtime or "default",
+        isolations=engine.isolations(runtime),
+        unheld=engine.unheld,
         gpu_toolkit=toolkit_version() if gpus else "",
         gpus=tuple(gpu.described() for gpu in gpus),
     )

@@ -15,12 +15,14 @@ from workers.agent.runs.archive import ArchiveRefused
 from workers.agent.runs.command import CommandMissing, read_command
 from workers.agent.runs.state import RunFolder
 from workers.agent.site.client import SiteError
+from workers.engines.base import GVISOR
 from workers.engines.images import ImageFacts
 from workers.engines.spec import Mount as HostMount
 from workers.engines.spec import StageSpec
 from workers.engines.users import Runner, slot_uid
 from workers.errors import Judged, SandboxError, reading, unless_stopped
 from workers.protocol.files.image_archive import ImageArchive, ImageArchiveInvalid, describe_archive, loadable
+from workers.protocol.hosts import Isolation
 from workers.protocol.jobs import BuiltEnvironment, FileRef, Job, Mount, OwnImage, PullPolicy, Stage
 from workers.protocol.limits import Limits
 from workers.protocol.results import Verdict
@@ -141,7 +143,8 @@ class Stager:
         worker = self.worker
         if stage.network and not worker.allow_network:
             raise SandboxError("network_refused", "the phase asks for network; this worker was not started to allow it")
-        if stage.shared and not worker.facts.filters_calls(worker.runtime):
+        runtime = self._runtime(stage)
+        if stage.shared and not worker.facts.filters_calls(runtime):
             raise SandboxError("shared_folder_refused", "programs that share a folder cannot be kept apart in gVisor")
         sources: dict[str, Path] = {mount.target: self._source(stage, mount) for mount in stage.mounts}
         cores = self.folder.cores
@@ -176,7 +179,7 @@ class Stager:
             group=f"{worker.key}{self.folder.lease}{stage.name}",
             gpu_uuid=gpu_uuid,
             cpuset=",".join(map(str, cores)),
-            runtime=worker.runtime,
+            runtime=runtime,
             network=stage.network,
             image_facts=self.staged.images[stage.image],
             runner=self._runner,
@@ -199,6 +202,15 @@ class Stager:
             owns_volume=beside is None,
             idle=not argv,
         )
+
+    def _runtime(self, stage: Stage) -> str:
+        """The engine's runtime for the stage: gVisor for participants' code where the phase asks for it, else the worker's."""
+        worker = self.worker
+        if stage.name == "scoring" or self.job.isolation != Isolation.SANDBOXED or worker.runtime == GVISOR:
+            return worker.runtime
+        if Isolation.SANDBOXED not in worker.isolations:
+            raise SandboxError("sandbox_missing", "the phase runs code in gVisor, which this worker does not have")
+        return GVISOR
 
     def _environment(self, stage: Stage) -> dict[str, str]:
         """The variables for programs of a team, of which the scoring program gets none; it has one of its own."""
@@ -309,7 +321,7 @@ class Stager:
             group=f"{worker.key}{lease}",
             labels=self._labels(stage.name),
             runner=self._runner,
-            runtime=worker.runtime,
+            runtime=self._runtime(stage),
             quota=worker.quota,
             cores=",".join(map(str, self.folder.cores)),
             stop=self.stop,

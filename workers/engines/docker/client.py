@@ -1,6 +1,6 @@
 """The Docker Engine, as far as a sandbox needs it. Its errors become `SandboxError`.
 
-Nothing here knows about runs.
+Nothing here knows about runs. `workers.engines.podman` shares what Podman's interface for Docker's clients keeps.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 import docker
 from workers.engines.base import ContainerState, EngineFacts, Usage, never
-from workers.engines.docker.cgroup import Cgroup, group_names
+from workers.engines.cgroup import Cgroup, group_names
 from workers.engines.docker.config import container_config, seccomp_profile
 from workers.engines.faults import is_of_host
 from workers.engines.images import ImageFacts, hook_variables, unsuitable
@@ -111,10 +111,16 @@ class DockerEngine:
             user_namespaces=user_namespaces,
             user_offset=user_offset(str(info.get("DockerRootDir", ""))) if user_namespaces else 0,
             runtimes=tuple(sorted(info.get("Runtimes") or {})),
-            filter_digest=hashlib.sha256(seccomp_profile().encode()).hexdigest(),
+            filter_digest=filter_digest(),
             root=str(info.get("DockerRootDir", "")),
         )
         return self._facts
+
+    def version(self) -> dict[str, Any]:
+        """The engine's answer to the question for its version."""
+        with engine_errors("asking the engine for its version"):
+            answer: dict[str, Any] = self.api.version()
+            return answer
 
     def ping(self) -> None:
         """Raise `SandboxError` unless the engine answers."""
@@ -250,7 +256,7 @@ class DockerEngine:
         return self._create(replace(spec, image_facts=replace(image, has_shell=False)))
 
     def _create(self, spec: StageSpec) -> str:
-        config = container_config(spec, self._cgroup(spec.group).parent)
+        config = container_config(spec, self.cgroup(spec.group).parent)
         try:
             with engine_errors(f"creating the container {spec.name}"):
                 created = self.api.create_container_from_config(config, spec.name)  # type: ignore[no-untyped-call]  # absent in the stubs
@@ -272,17 +278,18 @@ class DockerEngine:
 
     def usage(self, group: str) -> Usage:
         """See `Engine`."""
-        return self._cgroup(group).read()
+        return self.cgroup(group).read()
 
     def release(self, group: str) -> bool:
         """See `Engine`."""
-        return self._cgroup(group).remove()
+        return self.cgroup(group).remove()
 
     def groups(self, key: str) -> Collection[str]:
         """See `Engine`."""
         return group_names(key)
 
-    def _cgroup(self, group: str) -> Cgroup:
+    def cgroup(self, group: str) -> Cgroup:
+        """The control group of this name."""
         facts = self._facts or self.facts()  # the host's control groups do not change under a running worker
         return Cgroup(group, version=facts.cgroup_version, driver=facts.cgroup_driver)
 
@@ -313,14 +320,23 @@ class DockerEngine:
         """True if the engine was told to kill or stop the container since then; it forgets after a while."""
         filters = {"container": container, "event": "kill"}
         with engine_errors("asking the engine for its events"):
-            # `until` ends the answer: a moment to come would be waited for. Both with fractions, which a datetime would lose.
-            span: dict[str, Any] = {"since": since.timestamp(), "until": datetime.now(UTC).timestamp()}
-            return any(True for _ in self.api.events(**span, filters=filters, decode=True))
+            events = self.api.events(**self.event_span(since), filters=filters, decode=True)
+            return any(True for _ in events)
+
+    def event_span(self, since: datetime) -> dict[str, Any]:
+        """The time for which events are asked for.
+
+        `until` ends the answer: a moment to come would be waited for. Both with fractions, which a datetime would lose.
+        """
+        return {"since": since.timestamp(), "until": datetime.now(UTC).timestamp()}
 
     def observe(self, container: str) -> ContainerState:
         """The engine's word on the container."""
         with engine_errors("inspecting the container"):
-            facts = self.api.inspect_container(container)
+            return self.read_state(self.api.inspect_container(container))
+
+    def read_state(self, facts: dict[str, Any]) -> ContainerState:
+        """Read the engine's answer to an inspection of a container."""
         state = facts["State"]
         return ContainerState(
             id=facts["Id"],
@@ -357,6 +373,11 @@ class DockerEngine:
             return [
                 str(row["Id"]) for row in self.api.containers(all=True, quiet=True, filters={"label": label_filters})
             ]
+
+
+def filter_digest() -> str:
+    """The digest of the filter for system calls."""
+    return hashlib.sha256(seccomp_profile().encode()).hexdigest()
 
 
 def user_offset(root: str) -> int:
@@ -403,7 +424,7 @@ def read_image(facts: dict[str, Any]) -> ImageFacts:
 def layer_folders(facts: dict[str, Any]) -> list[Path]:
     """The folders of an image's layers, where the storage driver keeps each as one."""
     driver = facts.get("GraphDriver") or {}
-    if driver.get("Name") != "overlay2":
+    if driver.get("Name") not in ("overlay2", "overlay"):  # Docker's name, and Podman's
         return []
     data = driver.get("Data") or {}
     places = [data.get("UpperDir", ""), *data.get("LowerDir", "").split(":")]

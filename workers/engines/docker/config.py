@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workers.engines.base import GVISOR
 from workers.engines.spec import OUTPUT_TARGET, WORKING_DIR, Mount, StageSpec
 from workers.protocol.limits import MIB, Limits
 
@@ -48,6 +49,9 @@ def _regular_only(name: str, index: int, kind: int) -> dict[str, Any]:
 MIN_LOG_FILE_BYTES = 64 * MIB
 TMP_INODES_PER_MIB = 256
 SPARE_PROCESSES = 64
+# gVisor has threads of the host for itself and several for each of a program's, and ends where it gets no more.
+SENTRY_PROCESSES = 4
+SENTRY_SPARE = 256
 MAX_PENDING_SIGNALS = 4096  # with user namespaces those of all containers count for one user of the host
 MIN_SHM_BYTES = 64 * MIB
 # Both streams into one pipe: through two, the engine would guess which of two lines came first. The program is never read by the shell.
@@ -76,7 +80,7 @@ def container_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
         "StopSignal": "SIGKILL",
         "WorkingDir": WORKING_DIR,
         "Hostname": "runner",
-        "Env": [*(f"{key}={value}" for key, value in environment.items()), *_withheld(spec, environment)],
+        "Env": [*(f"{key}={value}" for key, value in environment.items()), *withheld(spec, environment)],
         "Labels": {**image.emptied_labels(), **spec.labels},
         "NetworkDisabled": not spec.network,
         "Tty": False,
@@ -106,7 +110,7 @@ def base_environment(spec: StageSpec) -> dict[str, str]:
     }
 
 
-def _withheld(spec: StageSpec, environment: Mapping[str, str]) -> list[str]:
+def withheld(spec: StageSpec, environment: Mapping[str, str]) -> list[str]:
     """Names of the image's variables that no hook may see.
 
     A name without a value makes the engine take the variable out of the environment.
@@ -127,7 +131,7 @@ def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
         "Init": True,  # reaps orphans; a program that ignores signals dies with it
         "IpcMode": "private",
         "CgroupnsMode": "private",  # else its group's path names the lease
-        "PidsLimit": limits.pids,
+        "PidsLimit": limits.pids if spec.runtime != GVISOR else SENTRY_PROCESSES * limits.pids + SENTRY_SPARE,
         "Memory": limits.memory_bytes,
         "MemorySwap": limits.memory_bytes,  # no swap
         "NanoCpus": int(limits.cpus * 1e9),
@@ -135,8 +139,8 @@ def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
         "Runtime": spec.runtime,
         "OomScoreAdj": 500,  # when the host runs short, the kernel takes a submission before the worker
         "ShmSize": max(MIN_SHM_BYTES, limits.memory_bytes // 2),
-        "Tmpfs": {"/tmp": _tmpfs_options(limits, "exec")} | _volumes(spec),
-        "Ulimits": _ulimits(spec),
+        "Tmpfs": {"/tmp": tmpfs_options(limits, "exec")} | covered_volumes(spec),
+        "Ulimits": [{"Name": name, "Soft": value, "Hard": value} for name, value in ulimits(spec).items()],
         "Mounts": [_bind(mount) for mount in (*spec.mounts, Mount(spec.output, OUTPUT_TARGET, writable=True))],
         "CgroupParent": cgroup_parent,
         "LogConfig": _log_config(limits),
@@ -146,37 +150,38 @@ def host_config(spec: StageSpec, cgroup_parent: str) -> dict[str, Any]:
     }
 
 
-def _tmpfs_options(limits: Limits, execution: str) -> str:
+def tmpfs_options(limits: Limits, execution: str) -> str:
+    """Mount options of a bounded place in memory; `execution` is `exec` or `noexec`."""
     # Files in /tmp may be executed: Triton, Numba and torch.compile load what they have built. It is private and bounded.
     inodes = max(1024, limits.tmp_bytes // MIB * TMP_INODES_PER_MIB)
     return f"rw,{execution},nosuid,nodev,mode=1777,size={limits.tmp_bytes},nr_inodes={inodes}"
 
 
-def _volumes(spec: StageSpec) -> dict[str, str]:
+def covered_volumes(spec: StageSpec) -> dict[str, str]:
     """Bounded memory for the volumes that the image declares.
 
     The engine would give each a place on the host's disk without an end.
     """
     mounted = {OUTPUT_TARGET, "/tmp", *(mount.target for mount in spec.mounts)}
-    options = _tmpfs_options(spec.limits, "noexec")
+    options = tmpfs_options(spec.limits, "noexec")
     return dict.fromkeys(spec.image_facts.volumes_beside(mounted), options)
 
 
-def _ulimits(spec: StageSpec) -> list[dict[str, Any]]:
+def ulimits(spec: StageSpec) -> dict[str, int]:
+    """The limits of each process, by the engine's names for them."""
     limits = spec.limits
     # A little more than the largest place that a file could lie in: what is too large for that place ends there with
     # "no space left", and a hole of 1 TB ends at once.
     file_size = max(limits.output_bytes, limits.tmp_bytes) * 21 // 20 + 8 * MIB
     # Counted for the user, who may have two containers of one run; the control group counts each container.
     processes = 2 * limits.pids + SPARE_PROCESSES
-    values = {
+    return {
         "core": 0,
         "nofile": spec.open_files,
         "fsize": file_size,
         "nproc": processes,
         "sigpending": MAX_PENDING_SIGNALS,
     }
-    return [{"Name": name, "Soft": value, "Hard": value} for name, value in values.items()]
 
 
 def _bind(mount: Mount) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from competitions.catalog.models.sections.budget import GIB, MIB, Budget, Budget
 from competitions.catalog.models.sections.environment import EnvironmentSection
 from competitions.catalog.models.sections.growing import GrowthSection
 from competitions.catalog.models.sections.intake import Agents, IntakeSection, validate_prediction_format
+from competitions.catalog.models.sections.isolation import Isolation, IsolationSection
 from competitions.catalog.models.sections.outputs import OutputsSection, ShowsSlices
 from competitions.catalog.models.sections.quota import Quota, QuotaSection, Week
 from competitions.catalog.models.sections.schedule import ScheduleSection
@@ -17,12 +18,13 @@ SECTIONS: tuple[type[Section], ...] = (
     SmokeSection,
     BudgetSection,
     EnvironmentSection,
+    IsolationSection,
     GrowthSection,
     OutputsSection,
 )
 
 __all__ = [
-    "GIB", "MIB", "SECTIONS", "Agents", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "OutputsSection",
-    "Quota", "QuotaSection", "ScheduleSection", "Section", "ShowsSlices", "SmokeSection", "Week", "setting_names",
-    "validate_prediction_format",
+    "GIB", "MIB", "SECTIONS", "Agents", "Budget", "BudgetSection", "EnvironmentSection", "GrowthSection", "IntakeSection", "Isolation",
+    "IsolationSection", "OutputsSection", "Quota", "QuotaSection", "ScheduleSection", "Section", "ShowsSlices", "SmokeSection", "Week",
+    "setting_names", "validate_prediction_format",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ from workers.agent.runs.archive import ArchiveRefused
 from workers.agent.runs.state import RunFolder, lease_key, write_durably
 from workers.agent.service import lock_folder
 from workers.agent.site.wakeups import WakeupListener, Wakeups, connection_to
-from workers.engines.docker.cgroup import Cgroup
+from workers.engines.cgroup import Cgroup
 from workers.engines.docker.client import parse_time
 from workers.errors import SandboxError
 from workers.protocol.jobs import FileRef, parse_job

@@ -13,12 +13,13 @@ REMOVE_PAUSES_S = (0.0, 0.01, 0.04, 0.1)  # the kernel lets go of a dead contain
 class Cgroup:
     """The parent group of one container. The engine makes it; sums stay in it after the container is gone."""
 
-    def __init__(self, name: str, *, version: str, driver: str, root: Path = CGROUP_ROOT) -> None:
+    def __init__(self, name: str, *, version: str, driver: str, root: Path = CGROUP_ROOT, base: str = "") -> None:
         self.version = version
         self.root = root
-        # The systemd driver takes the name of a slice; `podium-x.slice` lies inside `podium.slice`.
-        self.parent = f"podium-{name}.slice" if driver == "systemd" else f"/podium/{name}"
-        self.path = Path("podium.slice", self.parent) if driver == "systemd" else Path(self.parent.lstrip("/"))
+        # The systemd driver takes the name of a slice; `podium-x.slice` lies inside `podium.slice`. `base`: below which a user's own lie.
+        place = Path(base, "podium", name)
+        self.parent = f"podium-{name}.slice" if driver == "systemd" else f"/{place}"
+        self.path = Path(base, "podium.slice", self.parent) if driver == "systemd" else place
 
     def read(self) -> Usage:
         """Read the sums. Cheap (four small files), safe at any time."""
@@ -65,9 +66,14 @@ class Cgroup:
         return []
 
 
-def group_names(key: str) -> set[str]:
+def group_names(key: str, base: str = "") -> set[str]:
     """Names of the groups with this word in them, in every hierarchy and of either driver."""
-    parents = {CGROUP_ROOT / "podium.slice", *CGROUP_ROOT.glob("podium"), *CGROUP_ROOT.glob("*/podium")}
+    own = Path(base)
+    parents = {
+        CGROUP_ROOT / own / "podium.slice",
+        CGROUP_ROOT / own / "podium",
+        *CGROUP_ROOT.glob(f"*/{own / 'podium'}"),
+    }
     folders = (path.name for parent in parents if parent.is_dir() for path in parent.iterdir() if key in path.name)
     return {name.removeprefix("podium-").removesuffix(".slice") for name in folders}
 

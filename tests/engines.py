@@ -1,0 +1,164 @@
+"""Container engines of a test run beside the machine's own Docker: Podman, and a Docker that knows gVisor.
+
+`PODIUM_TEST_ENGINE` chooses the one on which the hostile suite runs: docker (as usual), podman or gvisor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests import services
+from workers.engines import engine_for
+from workers.engines.base import GVISOR, Engine
+from workers.errors import SandboxError
+
+VARIABLE = "PODIUM_TEST_ENGINE"
+IMAGE = "podium/test-python:1"
+# Engines of their own have to be handed it: the runtime image is six times as large.
+DOCKERFILE = """
+FROM {runtime} AS full
+FROM debian:bookworm-slim
+COPY --from=full /usr/lib/python3.11 /usr/lib/python3.11
+COPY --from=full /usr/lib/x86_64-linux-gnu/*.so.* /usr/lib/x86_64-linux-gnu/
+COPY --from=full /usr/bin/python3.11 /usr/bin/python3
+RUN find / -xdev -type f -perm /6000 -exec chmod a-s {{}} +
+"""
+
+
+@dataclass(frozen=True)
+class TestedEngine:
+    """An engine, the runtime that containers are asked to have there, and an image with Python."""
+
+    __test__ = False  # not a class of tests
+
+    name: str
+    url: str
+    runtime: str
+    image: str
+
+    def connect(self) -> Engine:
+        """A connection of its own."""
+        return engine_for(self.url)
+
+
+def chosen(real: services.Services) -> TestedEngine:
+    """The engine that `PODIUM_TEST_ENGINE` names, with the whole runtime image; started if need be."""
+    return start(os.environ.get(VARIABLE) or "docker", real, real.runtime_image())
+
+
+def start(name: str, real: services.Services, image: str = IMAGE) -> TestedEngine:
+    """An engine of this name, with an image; started if need be."""
+    runtime_image = real.runtime_image()
+    if name == "docker":
+        return TestedEngine(name, "", "", runtime_image)
+    if name not in STARTS:
+        raise services.ServiceError(f"{VARIABLE} must be docker or one of {', '.join(STARTS)}, not {name!r}")
+    url = str(real.once(name, lambda: STARTS[name](real.folder))["url"])
+    real.once(f"{image} on {name}", lambda: _hand_over(image, url, runtime_image))
+    return TestedEngine(name, url, GVISOR if name == "gvisor" else "", image)
+
+
+def start_podman(folder: Path) -> dict[str, Any]:
+    """Podman as root, with a store of its own."""
+    program = _program("podman")
+    data = Path(tempfile.mkdtemp(prefix="podman-"))
+    (data / "storage.conf").write_text(
+        f'[storage]\ndriver = "overlay"\ngraphroot = "{data}/store"\nrunroot = "{data}/run"\n'
+    )
+    # As Docker does by itself: registries of this machine need no certificate.
+    (data / "registries.conf").write_text('[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n')
+    # Else containers of the tests' own would ask for more open files than this machine may allow.
+    (data / "containers.conf").write_text('[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n')
+    environment = {
+        "CONTAINERS_CONF": str(data / "containers.conf"),
+        "CONTAINERS_STORAGE_CONF": str(data / "storage.conf"),
+        "CONTAINERS_REGISTRIES_CONF": str(data / "registries.conf"),
+    }
+    url = f"unix://{data}/podman.sock"
+    command = [program, "--cgroup-manager=cgroupfs", *_runtime_of_podman(), "system", "service", "--time=0", url]
+    return _spawn("podman", command, url, folder, data, environment)
+
+
+def _runtime_of_podman() -> list[str]:
+    """`runc`, where the usual `crun` does not start: on hosts with cgroup v1 beside v2."""
+    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        return []
+    return [f"--runtime={_program('runc')}"]
+
+
+def start_gvisor(folder: Path) -> dict[str, Any]:
+    """A Docker Engine of its own that has gVisor among its runtimes."""
+    runsc = _program("runsc")
+    data = Path(tempfile.mkdtemp(prefix="gvisor-"))
+    settings = {"runtimes": {GVISOR: {"path": runsc, "runtimeArgs": ["--network=none"]}}}
+    (data / "daemon.json").write_text(json.dumps(settings))
+    url = f"unix://{data}/docker.sock"
+    # Without a network of its own it would remove the bridge of the machine's Docker.
+    command = [
+        "unshare",
+        "--net",
+        _program("dockerd"),
+        f"--config-file={data}/daemon.json",
+        f"--data-root={data}/store",
+        f"--exec-root={data}/run",
+        f"--pidfile={data}/pid",
+        f"--host={url}",
+        "--bridge=none",
+        "--iptables=false",
+    ]
+    return _spawn("dockerd", command, url, folder, data, {})
+
+
+STARTS = {"podman": start_podman, "gvisor": start_gvisor}
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        raise services.ServiceError(f"No {name} is on the path; `make system` installs one.")
+    return path
+
+
+def _spawn(
+    program: str,
+    command: list[str],
+    url: str,
+    folder: Path,
+    data: Path,
+    environment: dict[str, str],
+) -> dict[str, Any]:
+    log = folder / f"{data.name}.log"
+    # What Podman starts leaves a file named `oom` where it was started, for each container that runs out of memory.
+    pid = services.spawn(["env", f"--chdir={data}", *command], log, environment)
+    services.wait_until(lambda: _answers(url), pid, what=program, log=log)
+    return {"url": url, "pid": pid, "program": program, "data": str(data)}
+
+
+def _answers(url: str) -> bool:
+    try:
+        engine_for(url).ping()
+    except SandboxError:
+        return False
+    return True
+
+
+def _hand_over(image: str, url: str, runtime_image: str) -> dict[str, Any]:
+    """Load an image of the machine's own Docker; the small one, of the runtime image's Python, is made first."""
+    if image == IMAGE:
+        build = ["docker", "build", "-q", "--network=none", "-t", IMAGE, "-"]
+        source = DOCKERFILE.format(runtime=runtime_image).encode()
+        subprocess.run(build, input=source, check=True, capture_output=True)
+    saved = subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE)
+    assert saved.stdout is not None
+    engine_for(url).load_image(iter(lambda: saved.stdout.read(1 << 20), b""))  # type: ignore[union-attr]  # asserted above
+    saved.stdout.close()
+    if saved.wait():
+        raise services.ServiceError(f"`docker save {image}` failed")
+    return {}

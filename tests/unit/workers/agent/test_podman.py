@@ -1,0 +1,138 @@
+"""A container in Podman's words, and what Podman says differently."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.workers.limits import limits
+from workers.engines.base import EngineFacts
+from workers.engines.cgroup import Cgroup
+from workers.engines.podman.client import PodmanEngine, is_podman
+from workers.engines.podman.config import LABEL_GROUP, container_specification
+from workers.engines.podman.memory import KillWatch
+from workers.engines.spec import Mount, StageSpec
+from workers.errors import SandboxError
+from workers.protocol.hosts import HeldLimit
+
+SPEC = StageSpec(
+    "podium-x",
+    "lab/image:1",
+    ("python3", "main.py"),
+    (Mount(Path("/in"), "/app/program"),),
+    Path("/out"),
+    limits(10, memory_bytes=1 << 28, cpus=1.5),
+    {"podium.run": "1"},
+    "group1",
+    cpuset="0,1",
+)
+FACTS = EngineFacts("Podman", "4.3.1", "v1", "cgroupfs", "debian 12", "6.1", "overlay")
+
+
+def specification(spec: StageSpec = SPEC, **changes: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "image_id": "abc",
+        "profile": Path("/profile.json"),
+        "cgroup_parent": "/podium/group1",
+        "memory_bytes": 1 << 28,
+        "rootless": False,
+    }
+    return container_specification(spec, **(given | changes))
+
+
+def test_a_container_is_bounded_and_has_nothing_that_it_does_not_need() -> None:
+    asked = specification()
+    resources = asked["resource_limits"]
+    assert resources["memory"] == {"limit": 1 << 28, "swap": 1 << 28}
+    assert resources["cpu"] == {"quota": 150_000, "period": 100_000, "cpus": "0,1"}
+    assert resources["pids"]["limit"] == SPEC.limits.pids
+    assert asked["cap_drop"] == ["ALL"]
+    assert asked["netns"] == {"nsmode": "none"}
+    assert (asked["read_only_filesystem"], asked["no_new_privileges"], asked["httpproxy"]) == (True, True, False)
+    assert {limit["type"] for limit in asked["r_limits"]} >= {"NOFILE", "NPROC", "FSIZE"}
+    assert asked["labels"][LABEL_GROUP] == "group1"
+    assert "userns" not in asked
+    json.dumps(asked)
+
+
+def test_what_a_host_cannot_hold_is_not_asked_for() -> None:
+    asked = specification(unheld=tuple(HeldLimit), cgroup_parent="", rootless=True)
+    assert asked["resource_limits"] == {}
+    assert asked["cgroups_mode"] == "disabled"
+    assert asked["userns"]["value"] == f"uid={SPEC.runner.uid},gid={SPEC.runner.uid}"
+
+
+def test_a_gpu_is_one_device_by_its_uuid() -> None:
+    assert specification()["devices"] == []
+    assert specification(replace(SPEC, gpu_uuid="GPU-1"))["devices"] == [{"path": "nvidia.com/gpu=GPU-1"}]
+
+
+def test_mounts_add_no_flags_that_would_make_podman_mount_twice() -> None:
+    binds = {mount["destination"]: mount["options"] for mount in specification()["mounts"] if mount["type"] == "bind"}
+    assert binds["/app/output"] == ["bind", "rw", "rprivate", "suid", "dev", "exec"]
+    assert "ro" in binds["/app/program"]
+
+
+def test_podman_is_told_from_docker_by_its_components() -> None:
+    assert is_podman({"Components": [{"Name": "Podman Engine"}, {"Name": "Conmon"}]})
+    assert not is_podman({"Components": [{"Name": "Engine"}]})
+    assert not is_podman({})
+
+
+def engine(info: dict[str, Any]) -> PodmanEngine:
+    made = object.__new__(PodmanEngine)
+    made._facts, made._base, made._kills = None, "", KillWatch()
+    made._ask = lambda path: info  # type: ignore[method-assign]
+    return made
+
+
+INFO: dict[str, Any] = {
+    "host": {
+        "security": {"rootless": True, "seccompEnabled": True},
+        "cgroupControllers": ["memory", "pids"],
+        "cgroupVersion": "v2",
+        "cgroupManager": "cgroupfs",
+        "distribution": {"distribution": "debian", "version": "12"},
+        "kernel": "6.1",
+        "ociRuntime": {"name": "/usr/bin/crun"},
+        "idMappings": {"uidmap": [{"container_id": 0, "host_id": 1000, "size": 1}]},
+    },
+    "store": {"graphDriverName": "overlay", "graphRoot": "/home/lab/.local/share/containers/storage"},
+    "version": {"Version": "4.3.1"},
+}
+
+
+def test_an_engine_without_root_says_which_limits_it_cannot_hold_and_where_its_groups_lie() -> None:
+    podman = engine(INFO)
+    facts = podman.facts()
+    assert facts.unheld == (HeldLimit.CPUS,)
+    assert (facts.rootless, facts.runtimes) == (True, ("crun",))
+    assert podman.cgroup("g").parent == "/user.slice/user-1000.slice/user@1000.service/podium/g"
+
+
+def test_one_whose_user_was_delegated_nothing_holds_nobody_to_anything() -> None:
+    podman = engine({**INFO, "host": {**INFO["host"], "cgroupControllers": [], "cgroupVersion": "v1"}})
+    assert podman.facts().unheld == tuple(HeldLimit)
+    assert podman.usage("g").memory_peak_bytes is None
+    assert list(podman.groups("g")) == []
+
+
+def test_a_worker_that_may_not_write_to_control_groups_says_so(tmp_path: Path) -> None:
+    (tmp_path / "memory").write_text("not a folder")
+    cgroup = Cgroup("g", version="v1", driver="cgroupfs", root=tmp_path)
+    with pytest.raises(SandboxError, match="the worker itself limits the memory"):
+        KillWatch(tmp_path).begin(cgroup, 1 << 20)
+
+
+def test_kills_that_nobody_watched_are_unknown_and_a_met_limit_is_what_is_left_of_them(tmp_path: Path) -> None:
+    watch, cgroup = KillWatch(tmp_path), Cgroup("g", version="v1", driver="cgroupfs", root=tmp_path)
+    assert watch.has_killed(cgroup) is None
+    assert not watch.has_met_limit(cgroup)
+    counter = tmp_path / "memory" / cgroup.path / "memory.failcnt"
+    counter.parent.mkdir(parents=True)
+    counter.write_text("3\n")
+    assert watch.has_met_limit(cgroup)
