@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('catalog', '0009_agents'),
+        ('catalog', '0011_certificates'),
     ]
 
     operations = [
