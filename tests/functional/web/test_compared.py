@@ -26,7 +26,7 @@ def test_the_one_before_is_compared_by_score_file_and_receipt(site: Scenario) ->
     Submission.objects.filter(pk=second.pk).update(description="deeper")
     words = page_words(client.get(address(site, second)))
     assert f"#{first.pk} #{second.pk} Difference MAE (lower is better) 0.2500 0.3000 +0.0500" in words
-    assert "Description – deeper" in words
+    assert "Description \N{EN DASH} deeper" in words
     assert client.get(address(site, second, first.pk)).status_code == 200
     assert "Compare with another" in page_words(client.get(reverse("web:submission", args=[second.pk])))
 
@@ -53,7 +53,10 @@ def test_a_disqualified_one_is_shown_as_such(site: Scenario) -> None:
     submission = site.score(site.submit(), 0.25)
     Submission.objects.filter(pk=submission.pk).update(disqualified_at=site.now, disqualified_reason="Labels copied.")
     client = user_client(site.member())
-    for page in (reverse("web:submission", args=[submission.pk]), f"/competitions/{site.competition.slug}/submissions/"):
+    for page in (
+        reverse("web:submission", args=[submission.pk]),
+        f"/competitions/{site.competition.slug}/submissions/",
+    ):
         text = client.get(page).text
         assert 'data-status="failed" data-status-of' in text
         assert 'data-status="finished" data-status-of' not in text
